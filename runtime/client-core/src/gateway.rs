@@ -13,7 +13,7 @@ use serde::Deserialize;
 use windvane_venue::error::code::INVALID_TIMESTAMP;
 use windvane_venue::error::{Judgement, Limit, Pause, judge};
 use windvane_venue::planted;
-use windvane_venue::route::{Listing, Route, Surface, Version};
+use windvane_venue::route::{Listing, Route, Scheme, Security, Surface, Version};
 use windvane_venue::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
 use windvane_venue::wire::{Parameters, Whole};
 
@@ -90,6 +90,27 @@ impl<'a> Answer<'a> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| *value)
+    }
+}
+
+/// A request with its time and its nonces, before it is signed. Who signs may look at all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsigned {
+    /// The route, in its version.
+    pub asked: Asked,
+    /// Business parameters.
+    pub parameters: Parameters,
+    /// Time and nonces.
+    pub stamp: Stamp,
+}
+
+impl Unsigned {
+    /// Whether a key is needed for it: a signature, or an API key in a header.
+    pub fn needs_key(&self) -> bool {
+        let Asked { route, version } = self.asked;
+        let listing = route.listing(version);
+        let is_signed = |row: &Listing| row.scheme != Scheme::Open || row.inner.is_some();
+        route.security != Security::None || listing.is_some_and(is_signed)
     }
 }
 
@@ -253,27 +274,52 @@ impl Gateway {
         self.with_budgets(|budgets| budgets.acquire(now_ms, surface, lane, cost))
     }
 
-    /// The bytes of a request, stamped and signed. `version` and `stamp` where they are not to be
-    /// this gateway's.
+    /// A request, stamped, before its signature. `version` and `stamp` where they are not to be this
+    /// gateway's.
+    pub fn unsigned(
+        &self,
+        local_us: i64,
+        (route, version): (&'static Route, Option<Version>),
+        parameters: &Parameters,
+        stamp: Option<Stamp>,
+    ) -> Unsigned {
+        let version = version.or_else(|| self.identity.version(route));
+        let is_numbered = route.listing(version).is_some_and(Listing::takes_nonce);
+        let stamp = stamp.unwrap_or_else(|| self.stamp(local_us, route.surface, is_numbered));
+        Unsigned {
+            asked: Asked { route, version },
+            parameters: parameters.clone(),
+            stamp,
+        }
+    }
+
+    /// The bytes of a request, signed with this gateway's keys.
+    ///
+    /// # Errors
+    /// It cannot be made of what was given.
+    pub fn sign(&self, unsigned: &Unsigned) -> Result<Prepared, PrepareError> {
+        let Asked { route, version } = unsigned.asked;
+        let Identity {
+            dialect,
+            credentials,
+            ..
+        } = &*self.identity;
+        let (parameters, stamp) = (&unsigned.parameters, unsigned.stamp);
+        prepare(route, version, parameters, dialect, credentials, stamp)
+    }
+
+    /// [`Self::sign`] of [`Self::unsigned`].
     ///
     /// # Errors
     /// It cannot be made of what was given.
     pub fn prepare(
         &self,
         local_us: i64,
-        (route, version): (&'static Route, Option<Version>),
+        route: (&'static Route, Option<Version>),
         parameters: &Parameters,
         stamp: Option<Stamp>,
     ) -> Result<Prepared, PrepareError> {
-        let version = version.or_else(|| self.identity.version(route));
-        let is_numbered = route.listing(version).is_some_and(Listing::takes_nonce);
-        let stamp = stamp.unwrap_or_else(|| self.stamp(local_us, route.surface, is_numbered));
-        let Identity {
-            dialect,
-            credentials,
-            ..
-        } = &*self.identity;
-        prepare(route, version, parameters, dialect, credentials, stamp)
+        self.sign(&self.unsigned(local_us, route, parameters, stamp))
     }
 
     /// What became of a request that was let out, by its answer. The budget is corrected by the

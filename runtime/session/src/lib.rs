@@ -15,10 +15,10 @@ mod begin;
 mod clock;
 mod driver;
 mod engine_loop;
+mod exchange;
 mod guests;
 pub mod head;
 mod latches;
-mod market;
 mod outbox;
 pub mod paper;
 mod public_streams;
@@ -37,6 +37,10 @@ pub use begin::{Begin, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
+pub use exchange::{
+    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Question, Received,
+    Signing,
+};
 pub use guests::{Guests, InitResult, NoGuests};
 pub use head::{Head, Made, Module, SavedStrategy};
 pub use latches::{LatchState, OPERATOR};
@@ -45,8 +49,8 @@ pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};
 pub use quiet::Quiet;
 pub use requests::{
-    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES,
-    MODES_AGE_MS, RequestTerms, Requests, lane, stop_reason, venue_surface,
+    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES_AGE_MS,
+    RequestTerms, Requests, lane, stop_reason, venue_surface,
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{Ended, Input, JournalEvent, Output, Parts, Reason, Session, log_note};

@@ -1,35 +1,25 @@
-//! The public streams of a run: connections that heal themselves, and polling where the venue has no
-//! stream ([`FeedMachine`]).
+//! The public streams of a run: one [`PublicFeed`] for each surface, with its connections and its polling.
 //!
 //! What may never enter here: sockets, and what frames mean.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_client_core::Gateway;
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::{
-    ConnectionId, FeedError, FeedInput, FeedItem, FeedMachine, FeedOutput, FeedTerms, QuestionId,
-    Text, Verdict, connection_of,
+    ConnectionId, FeedInput, FeedItem, FeedOutput, QuestionId, connection_of,
 };
 use windvane_client_core::streams::machine::LinkId;
-use windvane_engine::{Surface, Time};
-use windvane_venue::market_stream::{MarketStreamFrame, Topic};
-use windvane_venue::route::Route;
-use windvane_venue::wire::Parameters;
+use windvane_engine::{InstrumentId, Surface, Time};
+use windvane_venue::market_stream::Topic;
+use windvane_venue::speak::Asked;
 
-use crate::requests::venue_surface;
-use crate::user_streams::{LOGGED_EVERY, SocketAction, SocketEvent, heed};
+use crate::exchange::{EmitMarket, PublicFeed, Received};
+use crate::requests::Requests;
+use crate::user_streams::{LOGGED_EVERY, SocketAction, SocketEvent};
 
 /// Whether a connection is one of public data, by its number.
 pub const fn is_public(link: LinkId) -> bool {
     connection_of(link) > 0
-}
-
-/// A frame, and when it was read from its socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Received {
-    pub(crate) text: String,
-    pub(crate) at: Time,
 }
 
 /// What the streams want done.
@@ -38,8 +28,8 @@ pub(crate) enum Want {
     /// Something with a connection.
     Socket(Surface, LinkId, SocketAction),
     /// A question to the venue.
-    Ask(Surface, QuestionId, &'static Route, Parameters),
-    /// A frame of a connection; [`PublicStreams::hear`] says what becomes of it.
+    Ask(Surface, QuestionId, Asked),
+    /// A frame of a connection, for [`PublicStreams::frame`].
     Frame(Surface, ConnectionId, Received),
     /// A frame of polling.
     Polled(Surface, Received),
@@ -59,41 +49,22 @@ pub struct PublicStreams {
 
 #[derive(Debug)]
 struct Feed {
-    machine: FeedMachine<Received>,
+    feed: Box<dyn PublicFeed>,
     /// Connections in a row that did not come about.
     failed: u64,
 }
 
-impl Text for Received {
-    fn with_text(&self, text: String) -> Self {
-        Self { text, at: self.at }
-    }
-}
-
-impl AsRef<str> for Received {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
 impl PublicStreams {
-    /// Streams of these surfaces, which want their first connections at once.
-    ///
-    /// # Errors
-    /// A surface has no topic, or what has to be polled cannot be.
-    pub fn new(
-        now: Time,
-        terms: impl IntoIterator<Item = (Surface, FeedTerms)>,
-    ) -> Result<Self, FeedError> {
-        let feeds = terms.into_iter().map(|(surface, terms)| {
-            let machine = FeedMachine::new(0, terms)?;
-            Ok((surface, Feed { machine, failed: 0 }))
-        });
-        Ok(Self {
+    /// Feeds of these surfaces, which want their first connections at once.
+    pub fn new(now: Time, feeds: impl IntoIterator<Item = (Surface, Box<dyn PublicFeed>)>) -> Self {
+        let feeds = feeds.into_iter();
+        Self {
             began: now,
-            feeds: feeds.collect::<Result<_, FeedError>>()?,
+            feeds: feeds
+                .map(|(surface, feed)| (surface, Feed { feed, failed: 0 }))
+                .collect(),
             wants: VecDeque::new(),
-        })
+        }
     }
 
     fn ms(&self, now: Time) -> u64 {
@@ -108,20 +79,20 @@ impl PublicStreams {
     /// When [`Self::timeout`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
         let feeds = self.feeds.values();
-        let due_ms = feeds.map(|feed| feed.machine.timeout_ms()).min()?;
+        let due_ms = feeds.map(|feed| feed.feed.timeout_ms()).min()?;
         let due_ms = i64::try_from(due_ms).unwrap_or(i64::MAX / 1_000_000);
         let due_ns = due_ms.saturating_mul(1_000_000);
         Some(Time(self.began.0.saturating_add(due_ns)))
     }
 
     /// Everything whose time has come.
-    pub(crate) fn timeout(&mut self, now: Time, budget: (&Gateway, u64)) {
+    pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let now_ms = self.ms(now);
         let feeds = self.feeds.iter();
-        let due = feeds.filter(|(_, feed)| feed.machine.timeout_ms() <= now_ms);
+        let due = feeds.filter(|(_, feed)| feed.feed.timeout_ms() <= now_ms);
         let due: Vec<_> = due.map(|(surface, _)| *surface).collect();
         for surface in due {
-            self.tell(now, surface, FeedInput::Tick, budget);
+            self.tell(now, surface, FeedInput::Tick, requests);
         }
     }
 
@@ -131,7 +102,7 @@ impl PublicStreams {
         now: Time,
         (surface, link): (Surface, LinkId),
         event: SocketEvent<'_>,
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
         let input = match event {
             SocketEvent::Opened => FeedInput::Opened(link),
@@ -143,7 +114,7 @@ impl PublicStreams {
                 link,
                 status,
                 why: why.to_owned(),
-                pause_ms: heed(surface, (status, pause_ms), budget),
+                pause_ms,
             },
             SocketEvent::Text(text, at) => {
                 let text = text.to_owned();
@@ -152,7 +123,7 @@ impl PublicStreams {
             SocketEvent::Pong => FeedInput::Pong(link),
             SocketEvent::Closed => FeedInput::Closed(link),
         };
-        self.tell(now, surface, input, budget);
+        self.tell(now, surface, input, requests);
     }
 
     /// What became of [`Want::Ask`], at this time of the venue's clock, Unix milliseconds.
@@ -161,31 +132,62 @@ impl PublicStreams {
         now: Time,
         (surface, question): (Surface, QuestionId),
         (result, venue_ms): (Result<String, NotDone>, i64),
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
         let answered = FeedInput::Answered {
             question,
             result: result.map(|text| Received { text, at: now }),
             venue_ms,
         };
-        self.tell(now, surface, answered, budget);
+        self.tell(now, surface, answered, requests);
     }
 
-    /// What becomes of a frame that says this; `None` if it cannot be read.
-    pub(crate) fn hear(
+    /// A frame of a connection. Nothing may be sent to the surface for `stop_ms`. Answers the instrument
+    /// whose snapshot has to be fetched.
+    pub(crate) fn frame(
         &mut self,
         now: Time,
         (surface, connection): (Surface, ConnectionId),
-        said: (&str, Option<&MarketStreamFrame<'_>>),
-        budget: (&Gateway, u64),
-    ) -> Verdict {
+        text: &str,
+        (stop_ms, emit): (Option<u64>, &mut EmitMarket<'_>),
+    ) -> Option<InstrumentId> {
         let now_ms = self.ms(now);
-        let Some(feed) = self.feeds.get_mut(&surface) else {
-            return Verdict::Drop;
-        };
-        let verdict = feed.machine.hear(now_ms, connection, said);
-        self.take_outputs(now, surface, budget);
-        verdict
+        let feed = self.feeds.get_mut(&surface)?;
+        let fetch = feed.feed.frame(now_ms, connection, text, emit);
+        self.take_outputs(now, surface, stop_ms);
+        fetch
+    }
+
+    /// A frame that came of polling.
+    pub(crate) fn polled(
+        &mut self,
+        surface: Surface,
+        text: &str,
+        emit: &mut EmitMarket<'_>,
+    ) -> Option<InstrumentId> {
+        self.feeds.get_mut(&surface)?.feed.polled(text, emit)
+    }
+
+    /// The depth of an instrument came, or none will.
+    pub(crate) fn snapshot(
+        &mut self,
+        (surface, id): (Surface, InstrumentId),
+        text: Option<&str>,
+        emit: &mut EmitMarket<'_>,
+    ) -> Option<InstrumentId> {
+        self.feeds.get_mut(&surface)?.feed.snapshot(id, text, emit)
+    }
+
+    /// Events of these symbols may have been missed.
+    pub(crate) fn interrupted(
+        &mut self,
+        surface: Surface,
+        symbols: &[String],
+        emit: &mut EmitMarket<'_>,
+    ) {
+        if let Some(feed) = self.feeds.get_mut(&surface) {
+            feed.feed.interrupted(symbols, emit);
+        }
     }
 
     fn tell(
@@ -193,28 +195,28 @@ impl PublicStreams {
         now: Time,
         surface: Surface,
         input: FeedInput<Received>,
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
         let now_ms = self.ms(now);
         let Some(feed) = self.feeds.get_mut(&surface) else {
             return;
         };
-        feed.machine.handle(now_ms, input);
-        self.take_outputs(now, surface, budget);
+        feed.feed.handle(now_ms, input);
+        self.take_outputs(now, surface, requests.stopped_ms(now, surface));
     }
 
-    fn take_outputs(&mut self, now: Time, surface: Surface, (gateway, ms): (&Gateway, u64)) {
+    fn take_outputs(&mut self, now: Time, surface: Surface, stop_ms: Option<u64>) {
         let now_ms = self.ms(now);
         let Some(feed) = self.feeds.get_mut(&surface) else {
             return;
         };
-        while let Some(output) = feed.machine.poll() {
+        while let Some(output) = feed.feed.poll() {
             let want = match output {
                 FeedOutput::Open(link, path) => {
                     // A ban is of the address: a handshake would prolong it as a request does.
-                    if let Some(stop_ms) = gateway.stopped_ms(ms, venue_surface(surface)) {
+                    if let Some(stop_ms) = stop_ms {
                         let held = FeedInput::Held(link, stop_ms);
-                        feed.machine.handle(now_ms, held);
+                        feed.feed.handle(now_ms, held);
                         continue;
                     }
                     let open = SocketAction::Open(path.path().to_owned());
@@ -226,7 +228,7 @@ impl PublicStreams {
                 FeedOutput::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 FeedOutput::Close(link) => Want::Socket(surface, link, SocketAction::Close),
                 FeedOutput::Ask(question, route, parameters) => {
-                    Want::Ask(surface, question, route, parameters)
+                    Want::Ask(surface, question, Asked { route, parameters })
                 }
                 FeedOutput::Frame(connection, frame) => Want::Frame(surface, connection, frame),
                 FeedOutput::Item(FeedItem::Frame(frame)) => Want::Polled(surface, frame),

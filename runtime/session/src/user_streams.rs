@@ -3,23 +3,14 @@
 //! What may never enter here: sockets, and what events say.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write as _;
 
-use windvane_client_core::Gateway;
-use windvane_client_core::budget::Cost;
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::machine::{Action, Emit, Input, LinkId, Machine, Renewal};
-use windvane_client_core::streams::{
-    GapReason, StreamSettings, key_expiry_ms, key_rules, millis, rules,
-};
+use windvane_client_core::streams::{GapReason, StreamSettings, key_rules, millis, rules};
 use windvane_engine::{Surface, Time};
-use windvane_venue::error::{Limit, code};
 
-use crate::requests::venue_surface;
+use crate::requests::Requests;
 
-/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
-/// as the budget stops for one, milliseconds.
-const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 /// A trouble that goes on is logged once in so many failures.
 pub(crate) const LOGGED_EVERY: u64 = 16;
 
@@ -132,16 +123,16 @@ impl UserStreams {
     }
 
     /// Everything whose time has come.
-    pub(crate) fn timeout(&mut self, now: Time, gateway: &Gateway, now_ms: u64) {
+    pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let surfaces: Vec<_> = self.streams.keys().copied().collect();
         for surface in surfaces {
-            self.tell(now, surface, Input::Tick, (gateway, now_ms));
+            self.tell(now, surface, Input::Tick, requests);
         }
     }
 
     /// Connects the stream of a surface anew.
-    pub(crate) fn restart(&mut self, now: Time, surface: Surface, budget: (&Gateway, u64)) {
-        self.tell(now, surface, Input::Restart, budget);
+    pub(crate) fn restart(&mut self, now: Time, surface: Surface, requests: &Requests) {
+        self.tell(now, surface, Input::Restart, requests);
     }
 
     /// Something happened to a connection.
@@ -150,23 +141,18 @@ impl UserStreams {
         now: Time,
         (surface, link): (Surface, LinkId),
         event: SocketEvent<'_>,
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
         let input = match event {
             SocketEvent::Opened => Input::Opened(link),
-            SocketEvent::NotOpened {
-                why,
-                status,
-                pause_ms,
-            } => {
+            SocketEvent::NotOpened { why, pause_ms, .. } => {
                 self.trouble(surface, why);
-                let pause_ms = heed(surface, (status, pause_ms), budget);
                 Input::NotOpened(link, pause_ms)
             }
             SocketEvent::Text(text, _) => {
-                let expired = key_expiry_ms(text);
+                let expired = requests.exchange().key_expiry_ms(text);
                 let frame = Input::Frame(link, text.to_owned());
-                self.tell(now, surface, frame, budget);
+                self.tell(now, surface, frame, requests);
                 match expired {
                     Some(event_ms) => Input::KeyExpired(link, event_ms),
                     None => return,
@@ -175,7 +161,7 @@ impl UserStreams {
             SocketEvent::Pong => Input::Pong(link),
             SocketEvent::Closed => Input::Closed(link),
         };
-        self.tell(now, surface, input, budget);
+        self.tell(now, surface, input, requests);
     }
 
     /// The answer to [`Want::CreateKey`].
@@ -184,10 +170,10 @@ impl UserStreams {
         now: Time,
         surface: Surface,
         key: Result<String, NotDone>,
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
         let key = match key {
-            Ok(text) => listen_key(&text).ok_or_else(|| {
+            Ok(text) => requests.exchange().listen_key(&text).ok_or_else(|| {
                 self.trouble(surface, "the answer has no listen key");
                 None
             }),
@@ -199,7 +185,7 @@ impl UserStreams {
                 })
             }
         };
-        self.tell(now, surface, Input::Key(key), budget);
+        self.tell(now, surface, Input::Key(key), requests);
     }
 
     /// The answer to [`Want::RenewKey`].
@@ -208,12 +194,12 @@ impl UserStreams {
         now: Time,
         surface: Surface,
         renewed: Result<String, NotDone>,
-        budget: (&Gateway, u64),
+        requests: &Requests,
     ) {
-        let dead = code::INVALID_LISTEN_KEY.code;
+        let exchange = requests.exchange();
         let renewal = match &renewed {
             Ok(_) => Renewal::Done,
-            Err(NotDone::Refused(refusal)) if refusal.code() == Some(dead) => Renewal::Dead,
+            Err(not_done) if exchange.is_of_dead_key(not_done) => Renewal::Dead,
             Err(_) => Renewal::Failed,
         };
         if let Err(not_done) = renewed {
@@ -222,7 +208,7 @@ impl UserStreams {
                 &format!("the listen key is not renewed: {not_done}"),
             );
         }
-        self.tell(now, surface, Input::Renewed(renewal), budget);
+        self.tell(now, surface, Input::Renewed(renewal), requests);
     }
 
     fn trouble(&mut self, surface: Surface, why: &str) {
@@ -236,7 +222,7 @@ impl UserStreams {
         stream.failed += 1;
     }
 
-    fn tell(&mut self, now: Time, surface: Surface, input: Input<String>, budget: (&Gateway, u64)) {
+    fn tell(&mut self, now: Time, surface: Surface, input: Input<String>, requests: &Requests) {
         let now_ms = self.ms(now);
         let Some(stream) = self.streams.get_mut(&surface) else {
             return;
@@ -248,13 +234,12 @@ impl UserStreams {
                 Action::RenewKey(key) => Want::RenewKey(surface, key),
                 Action::Open(link, key) => {
                     // A ban is of the address: a handshake would prolong it as a request does.
-                    let (gateway, ms) = budget;
-                    if let Some(stop_ms) = gateway.stopped_ms(ms, venue_surface(surface)) {
+                    if let Some(stop_ms) = requests.stopped_ms(now, surface) {
                         let not_opened = Input::NotOpened(link, Some(stop_ms));
                         stream.machine.handle(now_ms, not_opened);
                         continue;
                     }
-                    let path = format!("/ws/{}", path_segment(&key.unwrap_or_default()));
+                    let path = requests.exchange().user_stream(&key.unwrap_or_default());
                     Want::Socket(surface, link, SocketAction::Open(path))
                 }
                 Action::Send(link, text) => Want::Socket(surface, link, SocketAction::Say(text)),
@@ -281,66 +266,4 @@ impl UserStreams {
 
 fn tell_gap(surface: Surface, reason: GapReason) {
     tracing::warn!(%surface, %reason, "the user stream may miss events");
-}
-
-/// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec 1, Limits,
-/// rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests may still
-/// pass, and cancels and renewals must not wait for a stream.
-pub(crate) fn heed(
-    surface: Surface,
-    (status, pause_ms): (Option<u16>, Option<u64>),
-    (gateway, now_ms): (&Gateway, u64),
-) -> Option<u64> {
-    let limit = match status? {
-        429 => Limit::Weight,
-        418 => Limit::Ban,
-        403 => return Some(pause_ms.unwrap_or(FORBIDDEN_PAUSE_MS)),
-        _ => return None,
-    };
-    let venue = venue_surface(surface);
-    gateway.heed_refusal(now_ms, venue, (limit, pause_ms), &Cost::default());
-    gateway.stopped_ms(now_ms, venue)
-}
-
-fn listen_key(text: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Answer {
-        listen_key: String,
-    }
-    let answer: Answer = windvane_venue::wire::read(text).ok()?;
-    (!answer.listen_key.is_empty()).then_some(answer.listen_key)
-}
-
-/// A listen key as a part of a path: a key is whatever the venue gives.
-fn path_segment(key: &str) -> String {
-    let mut segment = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_one_segment_of_the_path() {
-        assert_eq!(path_segment("aZ0-_.~"), "aZ0-_.~");
-        assert_eq!(path_segment("a/b?c"), "a%2Fb%3Fc");
-    }
-
-    #[test]
-    fn an_answer_without_a_key_is_no_key() {
-        assert_eq!(listen_key(r#"{"listenKey":"k"}"#), Some("k".to_owned()));
-        for text in ["", "{}", r#"{"listenKey":""}"#, "<html>"] {
-            assert_eq!(listen_key(text), None, "{text}");
-        }
-    }
 }

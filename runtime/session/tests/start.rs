@@ -12,8 +12,8 @@ use windvane_client_core::settings::Api;
 use windvane_client_core::{Gateway, Lost};
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_session::{
-    Call, CallAnswer, FindAccount, InstrumentName, Known, RequestTerms, Requests, Start,
-    StartError, StartInput, StartOutput, StartTerms, surfaces,
+    Call, CallAnswer, Documented, FindAccount, InstrumentName, Known, RequestTerms, Requests,
+    Signing, Start, StartError, StartInput, StartOutput, StartTerms, surfaces,
 };
 use windvane_venue::Brand;
 use windvane_venue::route;
@@ -86,7 +86,8 @@ impl Run {
         };
         let now = Time::from_millis(BEGIN_MS);
         let surfaces = surfaces(&terms.instruments);
-        let requests = Requests::new(gateway.clone(), limits, now, surfaces, 0);
+        let exchange = Box::new(Documented::new(gateway.clone(), false, Signing::Here));
+        let requests = Requests::new(exchange, limits, now, surfaces, 0);
         let mut run = Self {
             start: Start::new(now, terms, requests),
             gateway,
@@ -105,6 +106,7 @@ impl Run {
     fn perform(&mut self) {
         while let Some(output) = self.start.poll_output() {
             match output {
+                StartOutput::Sign(..) => panic!("the start signs itself"),
                 StartOutput::Send(call) => {
                     self.asked.push(call.route.name);
                     assert!(self.call.replace(call).is_none(), "one call at a time");

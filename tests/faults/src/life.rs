@@ -17,7 +17,7 @@ use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use crate::log::Broken;
 use crate::mix::{Choice, Mix};
 use crate::modules::Modules;
-use crate::process::Setup;
+use crate::process::{Setup, SignerTerms};
 use crate::tally::Tally;
 use crate::venue::Venue;
 use crate::witness::Terms;
@@ -86,6 +86,7 @@ pub fn lead(
             room => room,
         },
         modules: modules.clone(),
+        signer: SignerTerms::of(seed),
         config,
         names,
         seed,

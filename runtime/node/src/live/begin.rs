@@ -19,6 +19,7 @@ use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, LatchState, Made, Module,
     Parts, Session,
 };
+use windvane_venue::speak::Names;
 
 use super::awake::Awake;
 use super::cores;
@@ -165,12 +166,7 @@ impl Prepared<'_> {
             take_over: self.take_over,
         };
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
-        let speaker = start::speaker(
-            config,
-            self.found.futures_account.clone(),
-            &instruments,
-            &self.found.assets,
-        );
+        let spoken = Names::new(&instruments, self.found.assets.names());
         let engine =
             start::engine_config(config, &self.names, instruments, &self.found.assets, epoch);
         let (mailbox, inbox) = mailbox::mailbox();
@@ -181,7 +177,10 @@ impl Prepared<'_> {
             None if ways.is_some() => Account::Venue,
             None => return Err(LiveError::NoAccount),
         };
-        let requests = self.found.requests.take();
+        let mut requests = self.found.requests.take();
+        if let Some(requests) = &mut requests {
+            requests.know(spoken.clone(), self.found.futures_account.clone());
+        }
         let http = ways
             .clone()
             .map(|ways| Http::new(ways, mailbox.clone(), clock));
@@ -225,7 +224,7 @@ impl Prepared<'_> {
         })?;
         let public = self
             .stage
-            .public_streams(config, &self.names, clock.now())?;
+            .public_streams(config, &self.names, (&spoken, clock.now()))?;
         self.stage.watch_stops(config, &self.names, &mailbox);
         let journal = first.begin(ready, &mailbox)?;
         latches.look(driver.engine());
@@ -239,7 +238,6 @@ impl Prepared<'_> {
         let parts = Parts {
             driver,
             account,
-            speaker,
             requests,
             clock: engine_clock,
             modules,

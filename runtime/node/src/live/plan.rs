@@ -17,7 +17,7 @@ use crate::assembly;
 use crate::config::{Config, MarketData, Mode};
 use crate::watchdog;
 use windvane_session::{
-    CLOCK_EVERY_MS, CLOCK_SAMPLES, DEPTH_LEVELS, MODES, MODES_AGE_MS, venue_surface,
+    CLOCK_EVERY_MS, CLOCK_SAMPLES, DEPTH_LEVELS, Documented, MODES_AGE_MS, venue_surface,
 };
 
 /// A listen key is kept alive this often at the most (spec 1 and 2: it lives 60 minutes).
@@ -233,7 +233,11 @@ impl Wants {
         }
         if self.surface == Surface::Futures {
             let modes = times(interval_ms, MODES_AGE_MS.unsigned_abs());
-            let weight = MODES.iter().map(|name| named_weight(name)).sum();
+            let weight = Documented::CAPABILITIES
+                .modes
+                .iter()
+                .map(|name| named_weight(name))
+                .sum();
             uses.push(Use {
                 what: "position and asset mode",
                 lane,

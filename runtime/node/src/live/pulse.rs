@@ -195,6 +195,14 @@ impl Pulse {
                     self.session.handle(now, not_rolled);
                 }
             }
+            Output::Sign(id, unsigned) => {
+                // A signer process answers later; the keys of this process sign at once.
+                if let Some(requests) = self.session.requests() {
+                    let prepared = requests.gateway().sign(&unsigned);
+                    let now = self.clock.now();
+                    self.session.handle(now, Input::Signed(id, prepared));
+                }
+            }
             Output::Send(call) => {
                 if let Some(http) = &mut self.http {
                     state.handed |= call.changes;

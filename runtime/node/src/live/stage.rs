@@ -10,7 +10,7 @@ use windvane_journal::Directory;
 use windvane_venue::Assets;
 
 use windvane_session::{PublicStreams, Requests};
-use windvane_venue::speak::FuturesAccount;
+use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::clock::Clock;
 use super::desk::Counter;
@@ -156,14 +156,14 @@ impl Stage {
         &self,
         config: &Config,
         names: &[InstrumentName],
-        now: Time,
+        (spoken, now): (&Names, Time),
     ) -> Result<Option<PublicStreams>, LiveError> {
         let Self::Venue(client) = self else {
             return Ok(None);
         };
         let surfaces = start::surfaces(names);
         let with = (&client.settings().streams, client.gateway());
-        let streams = start::public_streams(config, &surfaces, with, now);
+        let streams = start::public_streams(config, &surfaces, with, (spoken, now));
         Ok(Some(streams.map_err(StreamStartError::from)?))
     }
 

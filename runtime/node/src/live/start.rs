@@ -13,8 +13,9 @@ use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_session::{
-    CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
-    StartInput, StartOutput, StartTerms, venue_surface,
+    CallId, Documented, DocumentedFeed, Exchange, FindAccount, Known, PublicFeed, PublicStreams,
+    RequestTerms, Requests, Signing, Start, StartError, StartInput, StartOutput, StartTerms,
+    venue_surface,
 };
 use windvane_venue::Assets;
 use windvane_venue::market_stream::{Feed, Topic};
@@ -69,7 +70,7 @@ pub async fn find_out<E: From<StartError>>(
 ) -> Result<(Known, Clock), E> {
     let clock = Clock::of(client.clock().local_us());
     let requests = Requests::new(
-        client.gateway().clone(),
+        exchange(config, client.gateway().clone()),
         RequestTerms {
             request: client.settings().timeouts.request,
             countdown: config.heartbeat.answer_within(),
@@ -99,6 +100,10 @@ async fn perform<E: From<StartError>>(
     loop {
         while let Some(output) = start.poll_output() {
             match output {
+                StartOutput::Sign(id, unsigned) => {
+                    let prepared = client.gateway().sign(&unsigned);
+                    start.handle(clock.now(), StartInput::Signed(id, prepared));
+                }
                 StartOutput::Send(call) => http.send(call),
                 StartOutput::Abandon(id) => {
                     if let Some(came) = http.abandon(id) {
@@ -170,7 +175,8 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
 
 /// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
 pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
-    config.run.mode == config::Mode::Live && surfaces(names).contains(&Surface::Spot)
+    let has_countdown = |surface: &Surface| Documented::CAPABILITIES.countdown.contains(surface);
+    config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
 }
 
 /// What happens to own orders and positions at the stop.
@@ -217,6 +223,12 @@ pub fn speaker(
     }
 }
 
+/// The exchange behind a gateway, whose keys sign.
+pub fn exchange(config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
+    let only_documents = config.venue.market_data == MarketData::Documented;
+    Box::new(Documented::new(gateway, only_documents, Signing::Here))
+}
+
 /// The public streams of a run that begins `now`, with the weight that polling has by the gateway's
 /// budgets.
 ///
@@ -226,9 +238,9 @@ pub fn public_streams(
     config: &Config,
     surfaces: &[Surface],
     (settings, gateway): (&StreamSettings, &Gateway),
-    now: Time,
+    (names, now): (&Names, Time),
 ) -> Result<PublicStreams, FeedError> {
-    let terms = surfaces.iter().map(|surface| {
+    let feeds = surfaces.iter().map(|surface| {
         let venue = venue_surface(*surface);
         let weight = |budgets: &mut Budgets| budgets.of(venue).steady_weight(Lane::Query);
         let terms = FeedTerms {
@@ -238,9 +250,11 @@ pub fn public_streams(
             settings: settings.clone(),
             polling_weight: gateway.with_budgets(weight),
         };
-        (*surface, terms)
+        let feed = DocumentedFeed::new(*surface, terms, names.clone())?;
+        Ok((*surface, Box::new(feed) as Box<dyn PublicFeed>))
     });
-    PublicStreams::new(now, terms)
+    let feeds: Vec<_> = feeds.collect::<Result<_, FeedError>>()?;
+    Ok(PublicStreams::new(now, feeds))
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

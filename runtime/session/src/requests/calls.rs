@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use windvane_client_core::Asked as AskedRoute;
 use windvane_client_core::budget::{Cost, Departed, Lane};
-use windvane_client_core::gateway::{Answer, Failure, Now, denied};
+use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
 use windvane_engine::{Time, constant};
-use windvane_venue::route::Route;
-use windvane_venue::speak::Speaker;
-use windvane_venue::wire::Parameters;
+use windvane_venue::sign::{PrepareError, Prepared};
+use windvane_venue::speak::Asked;
 
 use super::{Call, CallEnded, Done, Purpose, Requests};
 
@@ -48,8 +46,7 @@ pub enum CallAnswer<'a> {
 /// A call that is to be made.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    pub(super) route: &'static Route,
-    pub(super) parameters: Parameters,
+    pub(super) asked: Asked,
     pub(super) lane: Lane,
     /// It waits so long for the budget, nanoseconds.
     pub(super) patience_ns: i64,
@@ -70,10 +67,30 @@ pub(super) struct Waiting {
     wanted: Wanted,
 }
 
+/// A call whose signature is waited for.
+#[derive(Debug)]
+pub(super) struct Signs {
+    began: Time,
+    by: Time,
+    unsigned: Unsigned,
+    cost: Cost,
+    departed: Departed,
+    leave_by: Option<Time>,
+    since: Option<Time>,
+    purpose: Purpose,
+}
+
+impl Signs {
+    /// When it is given up: one that must not leave later needs no signature later.
+    pub(super) fn by(&self) -> Time {
+        self.leave_by.map_or(self.by, |by| by.min(self.by))
+    }
+}
+
 /// A call whose answer is waited for.
 #[derive(Debug)]
 pub(super) struct Flying {
-    asked: AskedRoute,
+    unsigned: Unsigned,
     cost: Cost,
     departed: Departed,
     left: Time,
@@ -112,16 +129,9 @@ impl Requests {
     }
 
     /// A call of the session's own.
-    pub(super) const fn plain_call(
-        &self,
-        route: &'static Route,
-        parameters: Parameters,
-        lane: Lane,
-        purpose: Purpose,
-    ) -> Wanted {
+    pub(super) const fn plain_call(&self, asked: Asked, lane: Lane, purpose: Purpose) -> Wanted {
         Wanted {
-            route,
-            parameters,
+            asked,
             lane,
             patience_ns: 0,
             within: self.terms.request,
@@ -142,14 +152,14 @@ impl Requests {
     }
 
     /// Makes a call: it leaves, waits for the budget, or ends at once.
-    pub(super) fn call(&mut self, now: Time, wanted: Wanted, speaker: &Speaker) {
+    pub(super) fn call(&mut self, now: Time, wanted: Wanted) {
         let waiting = Waiting {
             at: now,
             asked: now,
             give_up: Time(now.0.saturating_add(wanted.patience_ns)),
             wanted,
         };
-        self.attempt(now, waiting, speaker);
+        self.attempt(now, waiting);
     }
 
     /// A call that waited and whose turn has come.
@@ -158,16 +168,16 @@ impl Requests {
         Some(self.waiting.remove(at))
     }
 
-    pub(super) fn attempt(&mut self, now: Time, waiting: Waiting, speaker: &Speaker) {
+    pub(super) fn attempt(&mut self, now: Time, waiting: Waiting) {
         let Waiting {
             asked: since,
             give_up,
             wanted,
             ..
         } = waiting;
-        let (surface, lane, ms) = (wanted.route.surface, wanted.lane, self.ms(now));
-        let cost = Cost::of(wanted.route, &wanted.parameters);
-        let departed = match self.gateway.acquire(ms, (surface, lane), &cost) {
+        let (surface, lane, ms) = (wanted.asked.route.surface, wanted.lane, self.ms(now));
+        let cost = self.exchange.cost(&wanted.asked);
+        let departed = match self.gateway().acquire(ms, (surface, lane), &cost) {
             Ok(departed) => departed,
             Err(why) => {
                 if let Some(at) = why.until_ms.map(|until_ms| self.time_of(until_ms))
@@ -184,7 +194,7 @@ impl Requests {
                 self.done
                     .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));
                 let not_done = NotDone::Wait(denied(ms, why));
-                return self.became(now, wanted.purpose, Err(not_done), speaker);
+                return self.became(now, wanted.purpose, Err(not_done));
             }
         };
         if since < now {
@@ -193,42 +203,112 @@ impl Requests {
         }
         // Signed after waiting: a timestamp must be fresh.
         let local_us = self.gateway_now(now).local_us;
-        let version = self.gateway.identity().version(wanted.route);
-        let asked = AskedRoute {
-            route: wanted.route,
-            version,
+        let unsigned = self.exchange.unsigned(local_us, &wanted.asked);
+        let prepared = self.exchange.sign(&unsigned);
+        self.next_call += 1;
+        let id = self.next_call;
+        if prepared.is_none() {
+            let unsigned = unsigned.clone();
+            self.done.push_back(Done::Sign(id, unsigned));
+        }
+        let signs = Signs {
+            began: now,
+            by: Time(now.0.saturating_add(ns(wanted.within))),
+            unsigned,
+            cost,
+            departed,
+            leave_by: wanted.leave_by,
+            since: wanted.since,
+            purpose: wanted.purpose,
         };
-        let route = (wanted.route, version);
-        let prepared = self
-            .gateway
-            .prepare(local_us, route, &wanted.parameters, None);
+        match prepared {
+            Some(prepared) => self.leave(now, (id, signs), prepared),
+            None => {
+                self.signing.insert(id, signs);
+            }
+        }
+    }
+
+    /// A call was signed elsewhere, or could not be. One that was given up meanwhile does not leave.
+    pub(crate) fn signed(
+        &mut self,
+        now: Time,
+        id: CallId,
+        prepared: Result<Prepared, PrepareError>,
+    ) {
+        if let Some(signs) = self.signing.remove(&id) {
+            self.leave(now, (id, signs), prepared);
+        }
+    }
+
+    /// Calls whose signature did not come in time. They did not leave; whether there were any.
+    pub(super) fn give_up_signing(&mut self, now: Time) -> bool {
+        let signing = self.signing.iter();
+        let overdue = signing.filter(|(_, signs)| signs.by() <= now);
+        let overdue: Vec<_> = overdue.map(|(id, _)| *id).collect();
+        for id in &overdue {
+            if let Some(signs) = self.signing.remove(id) {
+                tracing::warn!(
+                    route = signs.unsigned.asked.route.name,
+                    "no signature came in time: it was not sent"
+                );
+                self.not_left(now, signs);
+            }
+        }
+        !overdue.is_empty()
+    }
+
+    /// A call that is signed leaves, unless its time is over.
+    fn leave(
+        &mut self,
+        now: Time,
+        (id, signs): (CallId, Signs),
+        prepared: Result<Prepared, PrepareError>,
+    ) {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 let refusal = Refusal::NotMade(error.into());
                 let not_done = NotDone::Refused(refusal);
-                return self.became(now, wanted.purpose, Err(not_done), speaker);
+                return self.became(now, signs.purpose, Err(not_done));
             }
         };
-        self.next_call += 1;
-        let id = self.next_call;
+        if signs.began < now && signs.by() < now {
+            return self.not_left(now, signs);
+        }
+        let route = signs.unsigned.asked.route;
         let flying = Flying {
-            asked,
-            cost,
-            departed,
+            unsigned: signs.unsigned,
+            cost: signs.cost,
+            departed: signs.departed,
             left: now,
-            by: Some(Time(now.0.saturating_add(ns(wanted.within)))),
-            purpose: wanted.purpose,
+            by: Some(signs.by),
+            purpose: signs.purpose,
         };
         self.flying.insert(id, flying);
         self.done.push_back(Done::Send(Call {
             id,
-            route: wanted.route,
+            route,
             prepared,
-            changes: wanted.route.changes,
-            leave_by: wanted.leave_by,
-            since: wanted.since,
+            changes: route.changes,
+            leave_by: signs.leave_by,
+            since: signs.since,
         }));
+    }
+
+    /// A call did not leave, for its signature came too late or not at all.
+    fn not_left(&mut self, now: Time, signs: Signs) {
+        let waited = now.0.saturating_sub(signs.began.0).max(0);
+        if let Purpose::Part(number) = signs.purpose {
+            let waited = Duration::from_nanos(waited.unsigned_abs());
+            return self.not_sent_in_time((number, waited));
+        }
+        let why = Failure::NoConnection("no signature came in time".to_owned());
+        let sent = (&signs.cost, signs.departed);
+        let judged = self
+            .exchange
+            .judge(self.gateway_now(now), &signs.unsigned, sent, Err(why));
+        self.became(now, signs.purpose, judged.map(|()| String::new()));
     }
 
     /// A call whose time is over. The shell is asked what became of it: it knows whether it left.
@@ -259,8 +339,8 @@ impl Requests {
         let now_of_gateway = self.gateway_now(now);
         let sent = (&flying.cost, flying.departed);
         let judge = |answer| {
-            self.gateway
-                .judge(now_of_gateway, flying.asked, sent, answer)
+            self.exchange
+                .judge(now_of_gateway, &flying.unsigned, sent, answer)
         };
         let became = match answer {
             CallAnswer::Came(answer) => judge(Ok(answer)).map(|()| answer.text.to_owned()),
@@ -275,7 +355,7 @@ impl Requests {
             }
         };
         self.done.push_back(Done::Ended(CallEnded {
-            surface: flying.asked.route.surface,
+            surface: flying.unsigned.asked.route.surface,
             outcome: match &became {
                 Ok(_) => "done",
                 Err(NotDone::Refused(_)) => "refused",

@@ -7,12 +7,9 @@ use windvane_client_core::clock::{Offset, Sample, estimate};
 use windvane_client_core::outcome::{NotDone, Refusal};
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Surface, Time};
-use windvane_venue::error::code;
-use windvane_venue::route::{self, Route};
-use windvane_venue::speak::Speaker;
-use windvane_venue::wire::Parameters;
 
 use super::{Done, Purpose, Requests, venue_surface};
+use crate::exchange::{Exchange, Question};
 
 /// How often the venue's clock is read.
 pub const CLOCK_EVERY_MS: i64 = 60_000;
@@ -41,18 +38,25 @@ impl Reading {
         }
     }
 
-    /// The next sample is asked for now, by this route.
-    pub(crate) fn ask(&mut self, now: Time) -> Option<&'static Route> {
+    /// The next sample is asked for now, by this question.
+    pub(crate) const fn ask(&mut self, now: Time) -> Question<'static> {
         self.sent = now;
-        route::named(&format!("{}.time", self.surface))
+        Question::Clock(self.surface)
     }
 
     /// An answer came. The offset, once there are enough samples.
     ///
     /// # Errors
     /// Why the clock was not read.
-    pub(crate) fn take(&mut self, now: Time, text: &str) -> Result<Option<Offset>, String> {
-        let server_ms = server_time(text).ok_or_else(|| format!("it answers {text:?}"))?;
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        text: &str,
+        exchange: &dyn Exchange,
+    ) -> Result<Option<Offset>, String> {
+        let server_ms = exchange
+            .clock_ms(text)
+            .ok_or_else(|| format!("it answers {text:?}"))?;
         self.taken.push(Sample {
             sent_us: self.sent.0.div_euclid(1_000),
             received_us: now.0.div_euclid(1_000),
@@ -92,14 +96,17 @@ impl Clocks {
     }
 
     /// A request was refused for its time: the offset is not what it was.
-    pub(super) fn hear(&mut self, now: Time, became: &Result<String, NotDone>, purpose: &Purpose) {
-        let Err(NotDone::Refused(Refusal::Venue { asked, .. })) = became else {
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        became: &Result<String, NotDone>,
+        purpose: &Purpose,
+        exchange: &dyn Exchange,
+    ) {
+        let Err(not_done @ NotDone::Refused(Refusal::Venue { asked, .. })) = became else {
             return;
         };
-        let is_late = became
-            .as_ref()
-            .is_err_and(|not_done| matches!(not_done, NotDone::Refused(refusal) if refusal.code() == Some(code::INVALID_TIMESTAMP.code)));
-        if !is_late || matches!(purpose, Purpose::Clock(_)) {
+        if !exchange.is_of_clock(not_done) || matches!(purpose, Purpose::Clock(_)) {
             return;
         }
         let surface = super::engine_surface(asked.route.surface);
@@ -119,18 +126,14 @@ impl Requests {
         }
     }
 
-    pub(super) fn read_clock(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
-        self.ask_clock(now, Reading::new(surface, now), speaker);
+    pub(super) fn read_clock(&mut self, now: Time, surface: Surface) {
+        self.ask_clock(now, Reading::new(surface, now));
     }
 
-    fn ask_clock(&mut self, now: Time, mut reading: Reading, speaker: &Speaker) {
-        let Some(route) = reading.ask(now) else {
-            return;
-        };
+    fn ask_clock(&mut self, now: Time, mut reading: Reading) {
+        let question = reading.ask(now);
         // Without it no heartbeat is renewed.
-        let purpose = Purpose::Clock(reading);
-        let call = self.plain_call(route, Parameters::new(), Lane::Heartbeat, purpose);
-        self.call(now, call, speaker);
+        self.question(now, question, (Lane::Heartbeat, Purpose::Clock(reading)));
     }
 
     /// A reading came, or did not.
@@ -139,16 +142,15 @@ impl Requests {
         now: Time,
         mut reading: Reading,
         became: Result<String, NotDone>,
-        speaker: &Speaker,
     ) {
         let surface = reading.surface;
         let became = became.map_err(|not_done| not_done.to_string());
-        let offset = match became.and_then(|text| reading.take(now, &text)) {
+        let offset = match became.and_then(|text| reading.take(now, &text, &*self.exchange)) {
             Ok(Some(offset)) => offset,
-            Ok(None) => return self.ask_clock(now, reading, speaker),
+            Ok(None) => return self.ask_clock(now, reading),
             Err(why) => return self.clock_failed(now, surface, &why),
         };
-        self.gateway.set_offset(venue_surface(surface), offset);
+        self.gateway().set_offset(venue_surface(surface), offset);
         if let Some(count) = self.clocks.failed.remove(&surface) {
             tracing::info!(%surface, count, "the venue's clock is read again");
         }
@@ -169,14 +171,4 @@ impl Requests {
         *failed += 1;
         self.clocks.due.insert(surface, now.plus_ms(AGAIN_MS));
     }
-}
-
-fn server_time(text: &str) -> Option<i64> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Answer {
-        server_time: windvane_venue::wire::Whole,
-    }
-    let answer: Answer = windvane_venue::wire::read(text).ok()?;
-    Some(answer.server_time.0)
 }

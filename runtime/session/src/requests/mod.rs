@@ -14,24 +14,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use windvane_client_core::Gateway;
-use windvane_client_core::budget::Lane;
+use windvane_client_core::budget::{Cost, Lane};
+use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::QuestionId;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
+use windvane_venue::error::Limit;
 use windvane_venue::route::Route;
-use windvane_venue::sign::{Prepared, Stamp};
-use windvane_venue::speak::Speaker;
-use windvane_venue::wire::Parameters;
+use windvane_venue::sign::Prepared;
+use windvane_venue::speak::{Asked, FuturesAccount, Names};
 
 pub use calls::{CallAnswer, CallId};
 pub(crate) use clocks::Reading;
 pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
-pub use modes::{MODES, MODES_AGE_MS};
+pub use modes::MODES_AGE_MS;
 pub use parts::lane;
 pub use waits::stop_reason;
 
-use calls::{Flying, Waiting};
+use crate::exchange::{Exchange, Question};
+
+use calls::{Flying, Signs, Waiting};
 use clocks::Clocks;
 use modes::Modes;
 use parts::{Carried, Elsewhere};
@@ -39,6 +42,10 @@ use waits::{Probes, Stops};
 
 /// Levels of a depth snapshot (spec 4, section 5: the local book).
 pub const DEPTH_LEVELS: &str = "1000";
+
+/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
+/// as the budget stops for one, milliseconds.
+const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 
 /// What requests need to know of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +98,8 @@ enum Purpose {
 /// What the session has to do.
 #[derive(Debug)]
 pub(crate) enum Done {
+    /// A call is to be signed elsewhere.
+    Sign(CallId, Unsigned),
     /// A call leaves.
     Send(Call),
     /// A call is given up.
@@ -129,12 +138,14 @@ pub struct CallEnded {
 /// Requests of one process.
 #[derive(Debug)]
 pub struct Requests {
-    gateway: Gateway,
+    exchange: Box<dyn Exchange>,
     terms: RequestTerms,
     /// When the clock of the gateway's budgets began, by the shell's clock.
     origin: Time,
     surfaces: Vec<Surface>,
     waiting: Vec<Waiting>,
+    /// Calls whose signature is waited for.
+    signing: BTreeMap<CallId, Signs>,
     flying: BTreeMap<CallId, Flying>,
     next_call: u64,
     carried: BTreeMap<u64, Carried>,
@@ -159,17 +170,18 @@ impl Requests {
     /// Nothing was sent yet. `origin` is when the clock of the gateway's budgets began, by the shell's
     /// clock.
     pub fn new(
-        gateway: Gateway,
+        exchange: Box<dyn Exchange>,
         terms: RequestTerms,
         origin: Time,
         surfaces: Vec<Surface>,
         first_call: u64,
     ) -> Self {
         Self {
-            gateway,
+            exchange,
             terms,
             origin,
             waiting: Vec::new(),
+            signing: BTreeMap::new(),
             flying: BTreeMap::new(),
             next_call: first_call,
             carried: BTreeMap::new(),
@@ -188,19 +200,53 @@ impl Requests {
         }
     }
 
-    /// The way out.
-    pub const fn gateway(&self) -> &Gateway {
-        &self.gateway
+    /// The budget of the requests, the clocks and the bans.
+    pub fn gateway(&self) -> &Gateway {
+        self.exchange.gateway()
     }
 
-    /// The gateway, and the time on the clock of its budgets.
-    pub(crate) fn budget(&self, now: Time) -> (&Gateway, u64) {
-        (&self.gateway, self.ms(now))
+    /// The exchange.
+    pub(crate) fn exchange(&self) -> &dyn Exchange {
+        &*self.exchange
+    }
+
+    /// The start is over: requests of the engine can be encoded from here on.
+    pub fn know(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.exchange.know(names, futures_account);
+    }
+
+    /// How long nothing at all may be sent to a surface, milliseconds.
+    pub(crate) fn stopped_ms(&self, now: Time, surface: Surface) -> Option<u64> {
+        let surface = venue_surface(surface);
+        self.gateway().stopped_ms(self.ms(now), surface)
+    }
+
+    /// How long a refused handshake holds back the next one, milliseconds. 429 and 418 are of the address
+    /// (spec 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
+    /// requests may still pass, and cancels and renewals must not wait for a stream.
+    pub(crate) fn heed_handshake(
+        &self,
+        now: Time,
+        surface: Surface,
+        (status, pause_ms): (Option<u16>, Option<u64>),
+    ) -> Option<u64> {
+        let limit = match status? {
+            429 => Limit::Weight,
+            418 => Limit::Ban,
+            403 => return Some(pause_ms.unwrap_or(FORBIDDEN_PAUSE_MS)),
+            _ => return None,
+        };
+        let (venue, cost) = (venue_surface(surface), Cost::default());
+        let limit = (limit, pause_ms);
+        self.gateway()
+            .heed_refusal(self.ms(now), venue, limit, &cost);
+        self.stopped_ms(now, surface)
     }
 
     /// Whether no request is under way.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.flying.is_empty() && self.carried.is_empty()
+        let is_waiting = !self.waiting.is_empty() || !self.signing.is_empty();
+        !is_waiting && self.flying.is_empty() && self.carried.is_empty()
     }
 
     /// The account's modes changed: they are asked for anew.
@@ -214,25 +260,12 @@ impl Requests {
         self.is_hurried = true;
     }
 
-    /// Says and signs the last order once more: an order is rare, and what it needs on its way would
+    /// Encodes and signs the last order once more: an order is rare, and what it needs on its way would
     /// have left the processor's caches until the next one. Neither budget nor nonces are touched.
-    pub(crate) fn rehearse(
-        &self,
-        speaker: &Speaker,
-    ) -> Option<(windvane_venue::route::Surface, Prepared)> {
-        let calls = speaker.ask(self.last.as_ref()?).ok()?;
+    pub(crate) fn rehearse(&self) -> Option<(windvane_venue::route::Surface, Prepared)> {
+        let calls = self.exchange.encode(self.last.as_ref()?).ok()?;
         let call = calls.first()?;
-        let stamp = Stamp {
-            timestamp_ms: 0,
-            nonce_us: 0,
-            inner_nonce_us: 0,
-        };
-        let route = (call.route, None);
-        let prepared = self
-            .gateway
-            .prepare(0, route, &call.parameters, Some(stamp))
-            .ok()?;
-        Some((call.route.surface, prepared))
+        Some((call.route.surface, self.exchange.rehearse(call)?))
     }
 
     /// The next thing to do.
@@ -241,34 +274,23 @@ impl Requests {
     }
 
     /// An answer came, or none will.
-    pub(crate) fn answered(
-        &mut self,
-        now: Time,
-        (id, answer): (CallId, CallAnswer<'_>),
-        speaker: &Speaker,
-    ) {
+    pub(crate) fn answered(&mut self, now: Time, (id, answer): (CallId, CallAnswer<'_>)) {
         if let CallAnswer::Late(waited) = answer
             && let Some(number) = self.part(id)
         {
             self.flying.remove(&id);
-            self.not_sent_in_time((number, waited), speaker);
+            self.not_sent_in_time((number, waited));
         } else if let Some((purpose, became)) = self.hear(now, id, answer) {
-            self.became(now, purpose, became, speaker);
+            self.became(now, purpose, became);
         }
     }
 
     /// What became of a call.
-    fn became(
-        &mut self,
-        now: Time,
-        purpose: Purpose,
-        became: Result<String, NotDone>,
-        speaker: &Speaker,
-    ) {
-        self.clocks.hear(now, &became, &purpose);
+    fn became(&mut self, now: Time, purpose: Purpose, became: Result<String, NotDone>) {
+        self.clocks.hear(now, &became, &purpose, &*self.exchange);
         match purpose {
-            Purpose::Part(number) => self.part_became(now, number, became, speaker),
-            Purpose::Clock(reading) => self.clock_read(now, reading, became, speaker),
+            Purpose::Part(number) => self.part_became(now, number, became),
+            Purpose::Clock(reading) => self.clock_read(now, reading, became),
             Purpose::Depth(id) => self.depth_came(now, id, became),
             Purpose::Probe => {}
             Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, became)),
@@ -282,8 +304,8 @@ impl Requests {
     }
 
     /// Everything whose time has come.
-    pub(crate) fn timeout(&mut self, now: Time, speaker: &Speaker) {
-        let mut given_up = false;
+    pub(crate) fn timeout(&mut self, now: Time) {
+        let mut given_up = self.give_up_signing(now);
         while let Some(id) = self.give_up(now) {
             self.done.push_back(Done::Abandon(id));
             given_up = true;
@@ -293,27 +315,29 @@ impl Requests {
             return;
         }
         while let Some(waiting) = self.turn(now) {
-            self.attempt(now, waiting, speaker);
+            self.attempt(now, waiting);
         }
-        self.follow_overdue(now, speaker);
+        self.follow_overdue(now);
         while let Some(at) = self.depths.iter().position(|(at, _)| *at <= now) {
             let (_, id) = self.depths.remove(at);
             self.done.push_back(Done::Depth(id, None));
         }
         while let Some(surface) = self.clocks.due(now) {
-            self.read_clock(now, surface, speaker);
+            self.read_clock(now, surface);
         }
         self.tell_stops(now);
     }
 
     /// When [`Self::timeout`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
+        let signing = self.signing.values().map(Signs::by);
         let flying = self.flying.values().filter_map(|flying| flying.by);
         let waiting = self.waiting.iter().map(|waiting| waiting.at);
         let follows = self.carried.values().filter_map(|one| one.follow_by);
         let depths = self.depths.iter().map(|(at, _)| *at);
         let others = [self.clocks.next(), self.stops.next()];
         flying
+            .chain(signing)
             .chain(waiting)
             .chain(follows)
             .chain(depths)
@@ -326,23 +350,36 @@ impl Requests {
         &mut self,
         now: Time,
         (id, surface, symbol): (InstrumentId, Surface, &str),
-        speaker: &Speaker,
     ) {
-        let name = format!("{surface}.depth");
-        let Some(route) = windvane_venue::route::named(&name) else {
-            return;
-        };
-        let mut parameters = Parameters::new();
-        parameters.push("symbol", symbol);
-        parameters.push("limit", DEPTH_LEVELS);
-        let call = self.plain_call(route, parameters, Lane::Query, Purpose::Depth(id));
-        self.call(now, call, speaker);
+        let question = Question::Depth(surface, symbol);
+        self.question(now, question, (Lane::Query, Purpose::Depth(id)));
     }
 
     /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
-    pub(crate) fn create_key(&mut self, now: Time, surface: Surface, speaker: &Speaker) {
-        let name = format!("{surface}.create_listen_key");
-        self.key_call(now, &name, (None, Purpose::CreateKey(surface)), speaker);
+    pub(crate) fn create_key(&mut self, now: Time, surface: Surface) {
+        let with = (Lane::Heartbeat, Purpose::CreateKey(surface));
+        self.question(now, Question::CreateKey(surface), with);
+    }
+
+    /// Renews a listen key.
+    pub(crate) fn renew_key(&mut self, now: Time, (surface, key): (Surface, &str)) {
+        let with = (Lane::Heartbeat, Purpose::RenewKey(surface));
+        self.question(now, Question::RenewKey(surface, key), with);
+    }
+
+    /// Asks a question of the session, and answers whether the exchange has a call for it.
+    fn question(
+        &mut self,
+        now: Time,
+        question: Question<'_>,
+        (lane, purpose): (Lane, Purpose),
+    ) -> bool {
+        let Some(asked) = self.exchange.ask(question) else {
+            return false;
+        };
+        let call = self.plain_call(asked, lane, purpose);
+        self.call(now, call);
+        true
     }
 
     /// Asks a question of public data.
@@ -350,50 +387,18 @@ impl Requests {
         &mut self,
         now: Time,
         (surface, question): (Surface, QuestionId),
-        (route, parameters): (&'static Route, Parameters),
-        speaker: &Speaker,
+        asked: Asked,
     ) {
         let purpose = Purpose::Poll(surface, question);
-        let call = self.plain_call(route, parameters, Lane::Query, purpose);
-        self.call(now, call, speaker);
+        let call = self.plain_call(asked, Lane::Query, purpose);
+        self.call(now, call);
     }
 
     /// The venue's clock, Unix milliseconds.
     pub(crate) fn venue_ms(&self, now: Time, surface: Surface) -> i64 {
         let local_us = now.0.div_euclid(1_000);
-        let venue_us = self.gateway.venue_us(local_us, venue_surface(surface));
+        let venue_us = self.gateway().venue_us(local_us, venue_surface(surface));
         venue_us.div_euclid(1_000)
-    }
-
-    /// Renews a listen key.
-    pub(crate) fn renew_key(
-        &mut self,
-        now: Time,
-        (surface, key): (Surface, &str),
-        speaker: &Speaker,
-    ) {
-        let name = format!("{surface}.keepalive_listen_key");
-        let purpose = Purpose::RenewKey(surface);
-        self.key_call(now, &name, (Some(key), purpose), speaker);
-    }
-
-    fn key_call(
-        &mut self,
-        now: Time,
-        name: &str,
-        (key, purpose): (Option<&str>, Purpose),
-        speaker: &Speaker,
-    ) {
-        let Some(route) = windvane_venue::route::named(name) else {
-            return;
-        };
-        let mut parameters = windvane_venue::wire::Parameters::new();
-        let takes_key = route.params.iter().any(|param| param.name == "listenKey");
-        if let Some(key) = key.filter(|_| takes_key) {
-            parameters.push("listenKey", key);
-        }
-        let call = self.plain_call(route, parameters, Lane::Heartbeat, purpose);
-        self.call(now, call, speaker);
     }
 
     fn depth_came(&mut self, now: Time, id: InstrumentId, became: Result<String, NotDone>) {

@@ -11,8 +11,6 @@ use windvane_venue::speak::Asked;
 use super::Requests;
 use super::parts::Became;
 
-/// Routes whose answers are kept (spec 2, account).
-pub const MODES: [&str; 2] = ["futures.position_mode", "futures.multi_assets_mode"];
 /// An answer counts for so long.
 pub const MODES_AGE_MS: i64 = 60_000;
 /// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
@@ -22,7 +20,7 @@ const PLENTY: u32 = 250;
 /// in an interval.
 const START_PARTS: u32 = 2;
 
-/// The last answers of [`MODES`].
+/// The last answers of the routes that tell the modes ([`Capabilities::modes`](crate::Capabilities::modes)).
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     known: BTreeMap<&'static str, (Time, String)>,
@@ -35,8 +33,9 @@ impl Modes {
         self.known.clear();
     }
 
-    pub(super) fn keep(&mut self, now: Time, route: &'static str, text: &str) {
-        if MODES.contains(&route) {
+    /// Keeps an answer, if its route tells a mode.
+    pub(super) fn keep(&mut self, now: Time, (route, text): (&'static str, &str), modes: &[&str]) {
+        if modes.contains(&route) {
             self.known.insert(route, (now, text.to_owned()));
         }
     }
@@ -52,7 +51,7 @@ impl Requests {
     /// With less weight left than this, readings are the cheapest that suffice.
     pub(super) fn plenty(&self, now: Time, surface: Surface, lane: Lane) -> u32 {
         match lane {
-            Lane::Start => self.gateway.weight_limit(self.ms(now), surface) / START_PARTS,
+            Lane::Start => self.gateway().weight_limit(self.ms(now), surface) / START_PARTS,
             _ => PLENTY,
         }
     }
@@ -61,7 +60,7 @@ impl Requests {
     /// answer, or, where little weight is left, any answer, or none.
     pub(super) fn known_mode(&self, now: Time, call: &Asked, lane: Lane) -> Option<Became> {
         let route = call.route.name;
-        if !MODES.contains(&route) {
+        if !self.exchange.capabilities().modes.contains(&route) {
             return None;
         }
         let surface = call.route.surface;
@@ -71,7 +70,7 @@ impl Requests {
         } else {
             self.plenty(now, surface, lane)
         };
-        let is_short = self.gateway.weight_left(self.ms(now), surface, lane) < plenty;
+        let is_short = self.gateway().weight_left(self.ms(now), surface, lane) < plenty;
         match self.modes.last(now, route, is_short || lane == Lane::Close) {
             Some(text) => Some(Became::Done(text)),
             None if is_short => Some(Became::Postponed),

@@ -9,10 +9,10 @@ use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Request, Time, planted};
-use windvane_venue::speak::{Asked, Heard, Note, SpeakError, Speaker};
+use windvane_venue::speak::{Asked, Heard, Note, SpeakError};
 
 use super::calls::{Wanted, fresh_ns};
-use super::{Done, MODES, Purpose, Requests, venue_surface};
+use super::{Done, Purpose, Requests, venue_surface};
 use crate::session::log_note;
 
 /// What takes risk away, or finds out about it, waits so long for its share of the budget before
@@ -87,15 +87,15 @@ impl Requests {
         now: Time,
         (request, purpose): (Request, EnginePurpose),
         since: Option<Time>,
-        (speaker, awaits_modes): (&Speaker, bool),
+        awaits_modes: bool,
     ) {
         let lane = lane(&request, purpose);
         if matches!(request, Request::Read(_)) {
             self.modes.are_needed = awaits_modes;
         }
-        let asked = match self.ask(now, (&request, lane), speaker) {
+        let asked = match self.ask(now, (&request, lane)) {
             Ok(asked) => asked,
-            Err(error) => return self.refuse(&request, &error, speaker),
+            Err(error) => return self.refuse(&request, &error),
         };
         let follows = match &request {
             Request::Cancel {
@@ -120,48 +120,43 @@ impl Requests {
         };
         self.carried.insert(number, carried);
         if !follows {
-            self.go_on(now, number, speaker);
+            self.go_on(now, number);
         }
     }
 
-    fn refuse(&mut self, request: &Request, error: &SpeakError, speaker: &Speaker) {
+    fn refuse(&mut self, request: &Request, error: &SpeakError) {
         if let SpeakError::Undocumented(route) = error {
             tracing::info!(route, "not asked: it is not in documents 1 to 3");
         } else {
             tracing::error!(%error, ?request, "a request was not sent: it cannot be made");
         }
-        let replies = speaker.refuse(request, error);
+        let replies = self.exchange.refuse(request, error);
         self.done.push_back(Done::Replies(replies));
     }
 
     /// The calls of a request. Where little weight is left, or a close waits for them, open orders are
     /// listed for the configured symbols alone.
-    fn ask(
-        &self,
-        now: Time,
-        (request, lane): (&Request, Lane),
-        speaker: &Speaker,
-    ) -> Result<Vec<Asked>, SpeakError> {
+    fn ask(&self, now: Time, (request, lane): (&Request, Lane)) -> Result<Vec<Asked>, SpeakError> {
         if let Request::Read(Subject::OpenOrders { surface }) = request {
             let of = venue_surface(*surface);
-            let left = self.gateway.weight_left(self.ms(now), of, lane);
+            let left = self.gateway().weight_left(self.ms(now), of, lane);
             let is_short = left < self.plenty(now, of, lane);
-            let few = speaker.names.symbols(*surface).count() < SYMBOLS_MAX;
+            let few = self.exchange.names().symbols(*surface).count() < SYMBOLS_MAX;
             if few && (is_short || lane == Lane::Close) {
-                return speaker.open_orders_by_symbol(*surface);
+                return self.exchange.open_orders_by_symbol(*surface);
             }
         }
-        speaker.ask(request)
+        self.exchange.encode(request)
     }
 
     /// Makes the next call of a request, or brings back what became of all of them.
-    fn go_on(&mut self, now: Time, number: u64, speaker: &Speaker) {
+    fn go_on(&mut self, now: Time, number: u64) {
         loop {
             let Some(carried) = self.carried.get(&number) else {
                 return;
             };
             let Some(call) = carried.asked.get(carried.became.len()) else {
-                return self.bring_back(now, number, speaker);
+                return self.bring_back(now, number);
             };
             let is_reading = matches!(carried.request, Request::Read(_));
             // What is changed is sent, what is read may be known.
@@ -173,7 +168,7 @@ impl Requests {
                 continue;
             }
             let wanted = self.wanted(number, carried, call);
-            return self.call(now, wanted, speaker);
+            return self.call(now, wanted);
         }
     }
 
@@ -184,8 +179,7 @@ impl Requests {
         let is_order = matches!(request, Request::Place(_));
         let is_countdown = matches!(request, Request::Countdown { .. });
         Wanted {
-            route: call.route,
-            parameters: call.parameters.clone(),
+            asked: call.clone(),
             lane: carried.lane,
             patience_ns: if places { 0 } else { PATIENCE_NS },
             within: self.within(is_countdown, places),
@@ -197,13 +191,7 @@ impl Requests {
     }
 
     /// What became of a call of a request.
-    pub(super) fn part_became(
-        &mut self,
-        now: Time,
-        number: u64,
-        became: Result<String, NotDone>,
-        speaker: &Speaker,
-    ) {
+    pub(super) fn part_became(&mut self, now: Time, number: u64, became: Result<String, NotDone>) {
         let Some(carried) = self.carried.get_mut(&number) else {
             return;
         };
@@ -214,7 +202,8 @@ impl Requests {
         match became {
             Ok(text) => {
                 if matches!(carried.request, Request::Read(_)) {
-                    self.modes.keep(now, route.name, &text);
+                    let modes = self.exchange.capabilities().modes;
+                    self.modes.keep(now, (route.name, &text), modes);
                 }
                 carried.became.push(Became::Done(text));
             }
@@ -232,24 +221,20 @@ impl Requests {
                 };
                 carried.became.push(Became::Not(not_done));
                 if let Some(why) = wait {
-                    self.tell_wait(now, route.surface, &why, speaker);
+                    self.tell_wait(now, route.surface, &why);
                 }
             }
         }
-        self.go_on(now, number, speaker);
+        self.go_on(now, number);
     }
 
     /// The shell did not let an order leave, for it waited so long.
-    pub(super) fn not_sent_in_time(
-        &mut self,
-        (number, waited): (u64, Duration),
-        speaker: &Speaker,
-    ) {
+    pub(super) fn not_sent_in_time(&mut self, (number, waited): (u64, Duration)) {
         let Some(carried) = self.carried.remove(&number) else {
             return;
         };
         let late = SpeakError::Late(waited);
-        self.refuse(&carried.request, &late, speaker);
+        self.refuse(&carried.request, &late);
         let Request::Place(order) = &carried.request else {
             return;
         };
@@ -260,12 +245,12 @@ impl Requests {
         let waiting: Vec<_> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
             if let Some(cancel) = self.carried.remove(&number) {
-                self.refuse(&cancel.request, &late, speaker);
+                self.refuse(&cancel.request, &late);
             }
         }
     }
 
-    fn bring_back(&mut self, now: Time, number: u64, speaker: &Speaker) {
+    fn bring_back(&mut self, now: Time, number: u64) {
         let Some(carried) = self.carried.remove(&number) else {
             return;
         };
@@ -275,8 +260,9 @@ impl Requests {
             became,
             ..
         } = carried;
+        let modes = self.exchange.capabilities().modes;
         let is_pending = |(call, became): (&Asked, &Became)| {
-            MODES.contains(&call.route.name) && became.is_pending()
+            modes.contains(&call.route.name) && became.is_pending()
         };
         if matches!(request, Request::Read(_)) && asked.iter().zip(&became).any(is_pending) {
             self.done.push_back(Done::Live(LiveInput::ModesPending));
@@ -287,40 +273,40 @@ impl Requests {
             .zip(&words)
             .map(|(became, words)| heard(became, words))
             .collect();
-        let said = speaker.reply(&request, &heard);
+        let said = self.exchange.reply(&request, &heard);
         for note in &said.notes {
             if self.elsewhere.is_news(note) {
                 log_note(note, "in an answer");
             }
         }
         self.done.push_back(Done::Replies(said.said));
-        self.placed(now, &request, speaker);
+        self.placed(now, &request);
     }
 
     /// The answer to an order came: cancels that waited for it go.
-    fn placed(&mut self, now: Time, request: &Request, speaker: &Speaker) {
+    fn placed(&mut self, now: Time, request: &Request) {
         let Request::Place(order) = request else {
             return;
         };
         let id = order.client_order_id;
         self.placing.remove(&id);
-        self.let_go(now, |carried| carried.follows(&id), speaker);
+        self.let_go(now, |carried| carried.follows(&id));
     }
 
     /// Cancels that waited long enough go.
-    pub(super) fn follow_overdue(&mut self, now: Time, speaker: &Speaker) {
+    pub(super) fn follow_overdue(&mut self, now: Time) {
         let due = |carried: &Carried| carried.follow_by.is_some_and(|by| by <= now);
-        self.let_go(now, due, speaker);
+        self.let_go(now, due);
     }
 
-    fn let_go(&mut self, now: Time, which: impl Fn(&Carried) -> bool, speaker: &Speaker) {
+    fn let_go(&mut self, now: Time, which: impl Fn(&Carried) -> bool) {
         let all = self.carried.iter();
         let numbers: Vec<_> = all.filter(|(_, one)| which(one)).map(|(n, _)| *n).collect();
         for number in numbers {
             if let Some(carried) = self.carried.get_mut(&number) {
                 carried.follow_by = None;
             }
-            self.go_on(now, number, speaker);
+            self.go_on(now, number);
         }
     }
 }
@@ -392,7 +378,7 @@ mod tests {
 
     use secrecy::SecretString;
     use windvane_client_core::budget::Shares;
-    use windvane_client_core::gateway::{Answer, Identity};
+    use windvane_client_core::gateway::{Answer, Identity, Unsigned};
     use windvane_client_core::nonce::Nonces;
     use windvane_client_core::outcome::Refusal;
     use windvane_client_core::{Api, Asked as AskedRoute, Gateway, Lost};
@@ -409,12 +395,13 @@ mod tests {
     use windvane_venue::{Assets, Brand};
 
     use super::*;
+    use crate::exchange::{Documented, Signing};
     use crate::requests::{CallAnswer, CallId, RequestTerms};
 
     const BTC: InstrumentId = InstrumentId(0);
     const NOW: Time = Time(1_700_000_000_000_000_000);
 
-    fn speaker() -> Speaker {
+    fn names() -> Names {
         let mut assets = Assets::default();
         let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
         let instrument = Instrument {
@@ -434,14 +421,10 @@ mod tests {
             market_take_bound: None,
             liquidation_fee: None,
         };
-        Speaker {
-            names: Names::new(&[instrument], assets.names()),
-            futures_account: FuturesAccount::Routes,
-            documented: false,
-        }
+        Names::new(&[instrument], assets.names())
     }
 
-    fn requests() -> Requests {
+    fn requests(signing: Signing) -> Requests {
         let secret = SecretString::from("secret".to_owned());
         let identity = Identity {
             dialect: Dialect {
@@ -462,7 +445,10 @@ mod tests {
             request: Duration::from_secs(10),
             countdown: Duration::from_secs(10),
         };
-        Requests::new(gateway, terms, NOW, vec![Surface::Futures], 0)
+        let exchange = Box::new(Documented::new(gateway, false, signing));
+        let mut requests = Requests::new(exchange, terms, NOW, vec![Surface::Futures], 0);
+        requests.know(names(), FuturesAccount::Routes);
+        requests
     }
 
     fn id() -> ClientOrderId {
@@ -486,16 +472,16 @@ mod tests {
     }
 
     /// An order that left, and a cancel that waits for it.
-    fn with_order() -> (Requests, Speaker, CallId) {
-        let (mut requests, speaker) = (requests(), speaker());
+    fn with_order() -> (Requests, CallId) {
+        let mut requests = requests(Signing::Here);
         for request in [place(), cancel()] {
             let purpose = EnginePurpose::Ordinary;
-            requests.carry(NOW, (request, purpose), None, (&speaker, false));
+            requests.carry(NOW, (request, purpose), None, false);
         }
         let [order] = sent(&mut requests)[..] else {
             panic!("the order alone leaves")
         };
-        (requests, speaker, order)
+        (requests, order)
     }
 
     fn sent(requests: &mut Requests) -> Vec<CallId> {
@@ -509,31 +495,31 @@ mod tests {
 
     #[test]
     fn a_cancel_follows_the_answer_to_its_order() {
-        let (mut requests, speaker, order) = with_order();
+        let (mut requests, order) = with_order();
         let answer = CallAnswer::Came(Answer {
             status: 400,
             headers: &[],
             text: r#"{"code":-2019,"msg":"Margin is insufficient."}"#,
         });
-        requests.answered(NOW, (order, answer), &speaker);
+        requests.answered(NOW, (order, answer));
         assert_eq!(sent(&mut requests).len(), 1);
     }
 
     #[test]
     fn a_cancel_follows_its_order_after_a_second_without_an_answer() {
-        let (mut requests, speaker, _) = with_order();
-        requests.timeout(NOW.plus_ms(FOLLOW_MS - 1), &speaker);
+        let (mut requests, _) = with_order();
+        requests.timeout(NOW.plus_ms(FOLLOW_MS - 1));
         assert!(sent(&mut requests).is_empty());
-        requests.timeout(NOW.plus_ms(FOLLOW_MS), &speaker);
+        requests.timeout(NOW.plus_ms(FOLLOW_MS));
         assert_eq!(sent(&mut requests).len(), 1);
     }
 
     #[test]
     fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
-        let (mut requests, speaker, order) = with_order();
+        let (mut requests, order) = with_order();
         // The process was stopped: the answer's time is over, and the cancel has waited its second.
         let later = NOW.plus_ms(60_000);
-        requests.timeout(later, &speaker);
+        requests.timeout(later);
         let given_up = requests.poll();
         assert!(
             matches!(given_up, Some(Done::Abandon(id)) if id == order),
@@ -544,7 +530,7 @@ mod tests {
             "what became of the order comes first"
         );
         let late = CallAnswer::Late(Duration::from_secs(59));
-        requests.answered(later, (order, late), &speaker);
+        requests.answered(later, (order, late));
         let mut replies = Vec::new();
         while let Some(done) = requests.poll() {
             match done {
@@ -563,11 +549,82 @@ mod tests {
         assert!(requests.is_idle());
     }
 
+    /// A call of the request, which waits for its signature.
+    fn signing(requests: &mut Requests, request: Request) -> (CallId, Unsigned) {
+        requests.carry(NOW, (request, EnginePurpose::Ordinary), None, false);
+        let signs = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+            Done::Sign(id, unsigned) => Some((id, unsigned)),
+            Done::Send(call) => panic!("{} leaves without its signature", call.route.name),
+            _ => None,
+        });
+        signs.unwrap()
+    }
+
+    #[test]
+    fn a_call_leaves_once_a_signer_elsewhere_signed_it() {
+        let mut requests = requests(Signing::Elsewhere);
+        let (id, unsigned) = signing(&mut requests, cancel());
+        assert!(!requests.is_idle());
+        let prepared = requests.gateway().sign(&unsigned);
+        requests.signed(NOW.plus_ms(400), id, prepared.clone());
+        assert_eq!(sent(&mut requests), [id]);
+        // A second answer of the signer is of nothing.
+        requests.signed(NOW.plus_ms(500), id, prepared);
+        assert!(sent(&mut requests).is_empty());
+    }
+
+    #[test]
+    fn an_order_that_is_signed_too_late_does_not_leave_and_is_refused() {
+        for is_signed in [true, false] {
+            let mut requests = requests(Signing::Elsewhere);
+            let (id, unsigned) = signing(&mut requests, place());
+            let later = NOW.plus_ns(fresh_ns() + 1);
+            assert!(requests.next().unwrap() < later, "it is given up in time");
+            if is_signed {
+                let prepared = requests.gateway().sign(&unsigned);
+                requests.signed(later, id, prepared);
+            } else {
+                requests.timeout(later);
+            }
+            let mut refused = false;
+            while let Some(done) = requests.poll() {
+                match done {
+                    Done::Send(_) => panic!("an order leaves late"),
+                    Done::Replies(replies) => {
+                        let not_sent = |reply: &Reply| {
+                            matches!(reply, Reply::Placed { outcome: Outcome::Refused(refusal), .. }
+                                if refusal.is_not_sent())
+                        };
+                        refused |= replies.iter().any(not_sent);
+                    }
+                    _ => {}
+                }
+            }
+            assert!(refused, "the engine is told");
+            assert!(requests.is_idle());
+        }
+    }
+
+    #[test]
+    fn a_heartbeat_without_a_signature_is_given_up_and_the_engine_is_told() {
+        let mut requests = requests(Signing::Elsewhere);
+        let countdown = Request::Countdown {
+            instrument: BTC,
+            countdown_ms: 30_000,
+        };
+        signing(&mut requests, countdown);
+        requests.timeout(requests.next().unwrap());
+        let told =
+            std::iter::from_fn(|| requests.poll()).any(|done| matches!(done, Done::Replies(_)));
+        assert!(told);
+        assert!(requests.is_idle());
+    }
+
     #[test]
     fn an_order_whose_answer_is_lost_is_of_unknown_outcome() {
-        let (mut requests, speaker, order) = with_order();
+        let (mut requests, order) = with_order();
         let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
-        requests.answered(NOW, (order, lost), &speaker);
+        requests.answered(NOW, (order, lost));
         let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
             Done::Replies(replies) => Some(replies),
             _ => None,

@@ -2,19 +2,17 @@
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
-use windvane_venue::route::Route;
-use windvane_venue::speak::Speaker;
-use windvane_venue::wire::Parameters;
+
+use crate::exchange::Question;
 
 use super::waits::Stops;
 use super::{Purpose, Requests};
 
 impl Requests {
     /// Asks a question of a start. The process before may have used most of the minute, so it may use
-    /// all that is left of it.
-    pub(crate) fn ask_for_start(&mut self, now: Time, route: &'static Route, speaker: &Speaker) {
-        let call = self.plain_call(route, Parameters::new(), Lane::Start, Purpose::Start);
-        self.call(now, call, speaker);
+    /// all that is left of it. Answers whether the exchange has a call for it.
+    pub(crate) fn ask_for_start(&mut self, now: Time, question: Question<'_>) -> bool {
+        self.question(now, question, (Lane::Start, Purpose::Start))
     }
 
     /// The start is over. Nobody told the engine of stops yet: the session does.
@@ -42,6 +40,7 @@ mod tests {
     use windvane_venue::{Brand, route};
 
     use super::*;
+    use crate::exchange::{Documented, Signing};
     use crate::requests::{Done, RequestTerms};
 
     #[test]
@@ -65,7 +64,8 @@ mod tests {
         let (now, surfaces) = (Time(0), vec![Surface::Futures]);
         let ban = (Limit::Ban, Some(60_000));
         gateway.heed_refusal(0, route::Surface::Futures, ban, &Cost::default());
-        let mut requests = Requests::new(gateway, terms, now, surfaces, 0);
+        let exchange = Box::new(Documented::new(gateway, false, Signing::Here));
+        let mut requests = Requests::new(exchange, terms, now, surfaces, 0);
         let told = |requests: &mut Requests| {
             requests.tell_stops(now);
             let done = requests.poll();

@@ -9,8 +9,8 @@ use windvane_engine::live::{LiveInput, StopReason, WaitKind};
 use windvane_engine::{Surface, Time};
 use windvane_venue::error::Limit;
 use windvane_venue::route;
-use windvane_venue::speak::Speaker;
-use windvane_venue::wire::Parameters;
+
+use crate::exchange::Question;
 
 use super::{Done, Purpose, Requests, engine_surface, venue_surface};
 
@@ -89,7 +89,7 @@ impl Requests {
         let ms = self.ms(now);
         for place in 0..self.surfaces.len() {
             let surface = self.surfaces[place];
-            let stop = self.gateway.stop_of(ms, venue_surface(surface));
+            let stop = self.gateway().stop_of(ms, venue_surface(surface));
             let stop = stop.map(|(why, left_ms)| (stop_reason(why), left_ms));
             let input = self.stops.change(surface, stop, now);
             self.done.extend(input.map(Done::Live));
@@ -97,24 +97,18 @@ impl Requests {
     }
 
     /// The venue refused a call for a limit: the engine learns how long nothing may be sent.
-    pub(super) fn tell_wait(
-        &mut self,
-        now: Time,
-        surface: route::Surface,
-        why: &WaitReason,
-        speaker: &Speaker,
-    ) {
+    pub(super) fn tell_wait(&mut self, now: Time, surface: route::Surface, why: &WaitReason) {
         if let WaitReason::Budget(denied) = why
             && denied.why == Denial::Weight
         {
-            return self.probe(now, surface, speaker);
+            return self.probe(now, surface);
         }
         // The order limit is told only after the venue itself refused an order: the engine counts
         // these refusals.
         let is_by_venue = matches!(why, WaitReason::Venue(_));
         let ms = self.ms(now);
-        let all = self.gateway.stopped_ms(ms, surface);
-        let orders = self.gateway.orders_stopped_ms(ms, surface);
+        let all = self.gateway().stopped_ms(ms, surface);
+        let orders = self.gateway().orders_stopped_ms(ms, surface);
         let all = all.map(|left| (WaitKind::All, left));
         let orders = orders.filter(|_| is_by_venue);
         let orders = orders.map(|left| (WaitKind::Orders, left));
@@ -132,18 +126,12 @@ impl Requests {
     /// Our count keeps a request back. The venue's interval may have begun anew meanwhile: the header
     /// of the cheapest answer shows it. Many requests may be kept back in a second, and each probe
     /// weighs something too.
-    fn probe(&mut self, now: Time, surface: route::Surface, speaker: &Speaker) {
+    fn probe(&mut self, now: Time, surface: route::Surface) {
         if !self.probes.is_due(surface, now) {
             return;
         }
-        let name = match surface {
-            route::Surface::Spot => "spot.time",
-            _ => "futures.time",
-        };
-        if let Some(route) = route::named(name) {
-            let call = self.plain_call(route, Parameters::new(), Lane::Start, Purpose::Probe);
-            self.call(now, call, speaker);
-        }
+        let question = Question::Clock(engine_surface(surface));
+        self.question(now, question, (Lane::Start, Purpose::Probe));
     }
 }
 

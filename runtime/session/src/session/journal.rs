@@ -44,7 +44,7 @@ impl<G: Guests> Session<G> {
     /// What the simulated account has to say, the engine's timers, and what the journal is due.
     pub(super) fn timeout(&mut self, now: Time) {
         if let Some(requests) = &mut self.requests {
-            requests.timeout(now, &self.speaker);
+            requests.timeout(now);
         }
         self.streams_timeout(now);
         if !self.clock.is_played() {

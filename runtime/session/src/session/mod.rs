@@ -11,6 +11,7 @@ mod outside;
 use std::collections::VecDeque;
 
 use windvane_client_core::budget::Lane;
+use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
@@ -22,8 +23,7 @@ use windvane_engine::{
     ClientOrderId, Engine, InstrumentId, MarketEvent, Notice, Reply, Request, StrategyId, Surface,
     Time,
 };
-use windvane_venue::sign::Prepared;
-use windvane_venue::speak::Speaker;
+use windvane_venue::sign::{PrepareError, Prepared};
 
 use crate::account::Account;
 use crate::clock::Clock;
@@ -31,7 +31,6 @@ use crate::driver::Driver;
 use crate::guests::Guests;
 use crate::head::Module;
 use crate::latches::{LatchState, OPERATOR};
-use crate::market::Market;
 use crate::public_streams::PublicStreams;
 use crate::requests::{Call, CallAnswer, CallEnded, CallId, Requests};
 use crate::stop::Stop;
@@ -47,8 +46,6 @@ pub struct Parts<G> {
     pub driver: Driver<G>,
     /// The account.
     pub account: Account,
-    /// The venue's language.
-    pub speaker: Speaker,
     /// Requests to a venue, of its account or of its public data; none beside recordings.
     pub requests: Option<Requests>,
     /// The engine's clock.
@@ -81,6 +78,8 @@ pub enum Input<'a> {
         /// The event.
         event: MarketEvent<'a>,
     },
+    /// A call was signed elsewhere, or could not be.
+    Signed(CallId, Result<Prepared, PrepareError>),
     /// What came back of a call.
     Answer(CallId, CallAnswer<'a>),
     /// Something happened to a connection of a stream, which has this number.
@@ -119,6 +118,9 @@ pub enum Output {
     Append(Block),
     /// Begin a new segment with this head.
     Roll(Vec<u8>, Chain),
+    /// Have a call signed; what comes back is [`Input::Signed`]. Only where a signer elsewhere signs
+    /// ([`Signing::Elsewhere`](crate::Signing::Elsewhere)).
+    Sign(CallId, Unsigned),
     /// Write a call to the venue once; what comes back is [`Input::Answer`].
     Send(Call),
     /// Give this call up. [`Input::Answer`] says what became of it: that it did not leave
@@ -193,7 +195,6 @@ pub enum Reason {
 pub struct Session<G> {
     driver: Driver<G>,
     account: Account,
-    speaker: Speaker,
     requests: Option<Requests>,
     streams: Option<UserStreams>,
     public: Option<PublicStreams>,
@@ -202,7 +203,6 @@ pub struct Session<G> {
     surfaces: Vec<Surface>,
     latches: LatchState,
     flattens: bool,
-    market: Market,
     writer: Writer,
     stop: Option<Stop>,
     /// What leaves, before anything else is done.
@@ -222,7 +222,6 @@ impl<G: Guests> Session<G> {
         let Parts {
             driver,
             account,
-            speaker,
             requests,
             clock,
             modules,
@@ -235,11 +234,9 @@ impl<G: Guests> Session<G> {
         } = parts;
         let is_of_venue = account.is_of_venue() && requests.is_some();
         let mut session = Self {
-            market: Market::new(speaker.names.clone()),
             writer: Writer::new(now, clock.is_played(), blocks_under_way),
             driver,
             account,
-            speaker,
             requests,
             public,
             streams: is_of_venue.then(|| UserStreams::new(now, &surfaces, &streams)),
@@ -281,9 +278,14 @@ impl<G: Guests> Session<G> {
                 self.engine_input(now, EngineInput::Market { instrument, event });
             }
             Input::Socket(surface, link, event) => self.socket(now, (surface, link), event),
+            Input::Signed(id, prepared) => {
+                if let Some(requests) = &mut self.requests {
+                    requests.signed(now, id, prepared);
+                }
+            }
             Input::Answer(id, answer) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.answered(now, (id, answer), &self.speaker);
+                    requests.answered(now, (id, answer));
                 }
             }
             Input::Live(input) => {
@@ -387,11 +389,6 @@ impl<G: Guests> Session<G> {
         self.driver.engine()
     }
 
-    /// The venue's language.
-    pub const fn speaker(&self) -> &Speaker {
-        &self.speaker
-    }
-
     /// Requests to the venue.
     pub const fn requests(&self) -> Option<&Requests> {
         self.requests.as_ref()
@@ -414,7 +411,7 @@ impl<G: Guests> Session<G> {
 
     /// The bytes of the last order, stamped with no time: see [`Output::Send`] for those that leave.
     pub fn rehearse_order(&self) -> Option<(windvane_venue::route::Surface, Prepared)> {
-        self.requests.as_ref()?.rehearse(&self.speaker)
+        self.requests.as_ref()?.rehearse()
     }
 
     /// How far the journal is behind.

@@ -8,16 +8,14 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
-use windvane_venue::market_stream::MarketStreamFrame;
 use windvane_venue::speak::Note;
-use windvane_venue::user_stream;
 
 use super::{Output, Session};
 use crate::account::Account;
 use crate::driver::Action;
+use crate::exchange::{EmitMarket, Received};
 use crate::guests::Guests;
-use crate::market::Market;
-use crate::public_streams::{PublicStreams, Received, Want as WantPublic, is_public};
+use crate::public_streams::{PublicStreams, Want as WantPublic, is_public};
 use crate::requests::{Done, Requests};
 use crate::user_streams::{SocketEvent, UserStreams, Want};
 
@@ -84,8 +82,7 @@ impl<G: Guests> Session<G> {
             return paper.request(engine.now(), request);
         }
         if let Some(requests) = &mut self.requests {
-            let with = (&self.speaker, awaits_modes);
-            requests.carry(now, (request, purpose), since, with);
+            requests.carry(now, (request, purpose), since, awaits_modes);
         }
     }
 
@@ -113,13 +110,24 @@ impl<G: Guests> Session<G> {
         let Some(requests) = &self.requests else {
             return;
         };
-        let budget = requests.budget(now);
+        let event = match event {
+            SocketEvent::NotOpened {
+                why,
+                status,
+                pause_ms,
+            } => SocketEvent::NotOpened {
+                why,
+                status,
+                pause_ms: requests.heed_handshake(now, surface, (status, pause_ms)),
+            },
+            event => event,
+        };
         if is_public(link) {
             if let Some(public) = &mut self.public {
-                public.socket(now, (surface, link), event, budget);
+                public.socket(now, (surface, link), event, requests);
             }
         } else if let Some(streams) = &mut self.streams {
-            streams.socket(now, (surface, link), event, budget);
+            streams.socket(now, (surface, link), event, requests);
         }
         // A handshake may have been refused for a limit.
         if let (SocketEvent::NotOpened { .. }, Some(requests)) = (event, &mut self.requests) {
@@ -132,14 +140,13 @@ impl<G: Guests> Session<G> {
         let Some(requests) = &self.requests else {
             return;
         };
-        let (gateway, now_ms) = requests.budget(now);
         if let Some(streams) = &mut self.streams
             && streams.next().is_some_and(|due| due <= now)
         {
-            streams.timeout(now, gateway, now_ms);
+            streams.timeout(now, requests);
         }
         if let Some(public) = &mut self.public {
-            public.timeout(now, (gateway, now_ms));
+            public.timeout(now, requests);
         }
     }
 
@@ -149,10 +156,9 @@ impl<G: Guests> Session<G> {
                 let output = Output::Socket(surface, link, action);
                 self.outputs.push_back(output);
             }
-            WantPublic::Ask(surface, question, route, parameters) => {
+            WantPublic::Ask(surface, question, call) => {
                 if let Some(requests) = &mut self.requests {
-                    let (of, what) = ((surface, question), (route, parameters));
-                    requests.ask_for_public(now, of, what, &self.speaker);
+                    requests.ask_for_public(now, (surface, question), call);
                 }
             }
             WantPublic::Frame(surface, connection, frame) => {
@@ -160,7 +166,9 @@ impl<G: Guests> Session<G> {
             }
             WantPublic::Polled(surface, frame) => {
                 self.since = Some(frame.at);
-                self.read_market(now, |market, emit| market.read(surface, &frame.text, emit));
+                self.read_market(now, |public, emit| {
+                    public.polled(surface, &frame.text, emit)
+                });
                 self.since = None;
             }
             WantPublic::Interrupted(surface, symbols) => self.interrupted(now, surface, &symbols),
@@ -179,25 +187,14 @@ impl<G: Guests> Session<G> {
         (surface, connection): (Surface, ConnectionId),
         frame: &Received,
     ) {
-        let (Some(public), Some(requests)) = (&mut self.public, &self.requests) else {
+        let Some(requests) = &self.requests else {
             return;
         };
-        let (budget, time) = (requests.budget(now), self.clock.at(now));
-        let (driver, account) = (&mut self.driver, &mut self.account);
-        let mut emit = |instrument: InstrumentId, event: MarketEvent<'_>| {
-            account.market(time, instrument, &event);
-            driver.handle(time, EngineInput::Market { instrument, event });
-        };
-        let text = frame.text.as_str();
-        let hear = |decoded: Option<&MarketStreamFrame<'_>>| {
-            public.hear(now, (surface, connection), (text, decoded), budget)
-        };
-        let fetch = self.market.frame(surface, text, hear, &mut emit);
+        let (stop_ms, text) = (requests.stopped_ms(now, surface), frame.text.as_str());
         self.since = Some(frame.at);
-        self.act(now);
-        if let Some(id) = fetch {
-            self.fetch_depth(now, id);
-        }
+        self.read_market(now, |public, emit| {
+            public.frame(now, (surface, connection), text, (stop_ms, emit))
+        });
         self.since = None;
     }
 
@@ -205,12 +202,12 @@ impl<G: Guests> Session<G> {
         match want {
             Want::CreateKey(surface) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.create_key(now, surface, &self.speaker);
+                    requests.create_key(now, surface);
                 }
             }
             Want::RenewKey(surface, key) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.renew_key(now, (surface, &key), &self.speaker);
+                    requests.renew_key(now, (surface, &key));
                 }
             }
             Want::Socket(surface, link, action) => {
@@ -241,13 +238,14 @@ impl<G: Guests> Session<G> {
     /// Connects a user stream anew.
     pub(super) fn reconnect(&mut self, now: Time, surface: Surface) {
         if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
-            streams.restart(now, surface, requests.budget(now));
+            streams.restart(now, surface, requests);
         }
     }
 
     pub(super) fn hear_requests(&mut self, now: Time) {
         while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
             match done {
+                Done::Sign(id, unsigned) => self.leaving.push_back(Output::Sign(id, unsigned)),
                 Done::Send(call) => self.leaving.push_back(Output::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(Output::Abandon(id)),
                 Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
@@ -258,19 +256,18 @@ impl<G: Guests> Session<G> {
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
-                        streams.key(now, surface, key, requests.budget(now));
+                        streams.key(now, surface, key, requests);
                     }
                 }
                 Done::Renewed(surface, renewed) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
-                        streams.renewed(now, surface, renewed, requests.budget(now));
+                        streams.renewed(now, surface, renewed, requests);
                     }
                 }
                 Done::Polled(surface, question, result) => {
                     if let (Some(public), Some(requests)) = (&mut self.public, &self.requests) {
                         let answer = (result, requests.venue_ms(now, surface));
-                        let budget = requests.budget(now);
-                        public.answered(now, (surface, question), answer, budget);
+                        public.answered(now, (surface, question), answer, requests);
                     }
                 }
                 Done::Replies(replies) => {
@@ -302,18 +299,18 @@ impl<G: Guests> Session<G> {
     pub(super) fn read_market(
         &mut self,
         now: Time,
-        work: impl FnOnce(
-            &mut Market,
-            &mut dyn FnMut(InstrumentId, MarketEvent<'_>),
-        ) -> Option<InstrumentId>,
+        work: impl FnOnce(&mut PublicStreams, &mut EmitMarket<'_>) -> Option<InstrumentId>,
     ) {
+        let Some(public) = &mut self.public else {
+            return;
+        };
         let time = self.clock.at(now);
         let (driver, account) = (&mut self.driver, &mut self.account);
         let mut emit = |instrument: InstrumentId, event: MarketEvent<'_>| {
             account.market(time, instrument, &event);
             driver.handle(time, EngineInput::Market { instrument, event });
         };
-        let fetch = work(&mut self.market, &mut emit);
+        let fetch = work(public, &mut emit);
         self.act(now);
         if let Some(id) = fetch {
             self.fetch_depth(now, id);
@@ -327,34 +324,32 @@ impl<G: Guests> Session<G> {
         };
         let of = (id, instrument.surface, instrument.symbol.as_str());
         if let Some(requests) = &mut self.requests {
-            requests.fetch_depth(now, of, &self.speaker);
+            requests.fetch_depth(now, of);
         }
     }
 
     pub(super) fn depth(&mut self, now: Time, id: InstrumentId, text: Option<&str>) {
-        let Some(instrument) = self.driver.engine().instrument(id).cloned() else {
+        let Some(instrument) = self.driver.engine().instrument(id) else {
             return;
         };
-        self.read_market(now, |market, emit| {
-            market.snapshot(id, &instrument, text, emit)
+        let surface = instrument.surface;
+        self.read_market(now, |public, emit| {
+            public.snapshot((surface, id), text, emit)
         });
     }
 
     pub(super) fn interrupted(&mut self, now: Time, surface: Surface, symbols: &[String]) {
-        self.read_market(now, |market, emit| {
-            market.interrupted(surface, symbols, emit);
+        self.read_market(now, |public, emit| {
+            public.interrupted(surface, symbols, emit);
             None
         });
     }
 
     pub(super) fn user(&mut self, now: Time, surface: Surface, text: &str) {
-        let said = user_stream::decode(surface, text)
-            .map_err(|error| error.to_string())
-            .and_then(|event| {
-                let said = self.speaker.user_event(&event);
-                said.map_err(|error| error.to_string())
-            });
-        match said {
+        let Some(requests) = &self.requests else {
+            return;
+        };
+        match requests.exchange().user_event(surface, text) {
             Ok(said) => {
                 for note in &said.notes {
                     log_note(note, "in a user event");

@@ -5,29 +5,28 @@
 //! calls it at [`Start::poll_timeout`], until [`Start::take_result`] has something. A question without
 //! a usable answer is asked again, after pauses that grow, or after the wait that a limit names.
 
+mod error;
 mod names;
-mod rules;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
 use windvane_client_core::budget::BAN_MAX;
+use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::{Instrument, Surface, Time, planted};
-use windvane_venue::route::{self, Route};
-use windvane_venue::speak::{FuturesAccount, Names, Speaker};
-use windvane_venue::{Assets, exchange_info};
+use windvane_venue::Assets;
+use windvane_venue::sign::{PrepareError, Prepared};
+use windvane_venue::speak::FuturesAccount;
 
+use crate::exchange::Question;
 use crate::quiet::Quiet;
 use crate::requests::{
     Call, CallAnswer, CallEnded, CallId, Done, Reading, Requests, venue_surface,
 };
 
+pub use error::StartError;
 pub use names::{InstrumentName, surfaces};
-pub use rules::StartError;
-
-use rules::instruments;
 
 /// While the venue is away it is asked again, with pauses that grow from the first to the second.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
@@ -73,6 +72,8 @@ pub struct Known {
 pub enum StartInput<'a> {
     /// [`Start::poll_timeout`] has come.
     Timeout,
+    /// A call was signed elsewhere, or could not be.
+    Signed(CallId, Result<Prepared, PrepareError>),
     /// What came back of a call.
     Answer(CallId, CallAnswer<'a>),
 }
@@ -80,6 +81,8 @@ pub enum StartInput<'a> {
 /// What is to be done.
 #[derive(Debug)]
 pub enum StartOutput {
+    /// Have a call signed; what comes back is [`StartInput::Signed`].
+    Sign(CallId, Unsigned),
     /// Write a call to the venue once; what comes back is [`StartInput::Answer`].
     Send(Call),
     /// Give this call up. The shell answers whether it left: [`CallAnswer::Late`] or
@@ -113,8 +116,6 @@ pub struct Start {
     terms: StartTerms,
     /// None once the start is over.
     requests: Option<Requests>,
-    /// No call of a start has an engine's names in it.
-    speaker: Speaker,
     /// What is still to be done; the first is under way.
     steps: VecDeque<Step>,
     texts: Vec<(Surface, String)>,
@@ -133,17 +134,9 @@ pub struct Start {
 impl Start {
     /// A start that begins `now`. Its calls are made by `requests`.
     pub fn new(now: Time, terms: StartTerms, requests: Requests) -> Self {
-        let address = requests.gateway().identity().credentials.user;
-        let info = address.map(|address| FuturesAccount::Info {
-            address: address.to_string(),
-        });
+        let info = requests.exchange().other_futures_account();
         let mut start = Self {
             requests: Some(requests),
-            speaker: Speaker {
-                names: Names::new(&[], &[]),
-                futures_account: FuturesAccount::Routes,
-                documented: terms.futures_account == Some(FindAccount::Documented),
-            },
             steps: steps(now, &terms, info.is_some()),
             texts: Vec::new(),
             found: None,
@@ -156,6 +149,9 @@ impl Start {
             result: None,
             terms,
         };
+        if let Some(error) = start.unknown_surface() {
+            start.fail(error);
+        }
         start.go_on(now);
         start.hear_requests(now);
         start
@@ -168,9 +164,10 @@ impl Start {
             return;
         };
         match input {
-            StartInput::Answer(id, answer) => requests.answered(now, (id, answer), &self.speaker),
+            StartInput::Answer(id, answer) => requests.answered(now, (id, answer)),
+            StartInput::Signed(id, prepared) => requests.signed(now, id, prepared),
             StartInput::Timeout => {
-                requests.timeout(now, &self.speaker);
+                requests.timeout(now);
                 if self.again.take_if(|again| *again <= now).is_some() {
                     self.go_on(now);
                 }
@@ -199,6 +196,9 @@ impl Start {
     fn hear_requests(&mut self, now: Time) {
         while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
             match done {
+                Done::Sign(id, unsigned) => {
+                    self.outputs.push_back(StartOutput::Sign(id, unsigned));
+                }
                 Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
                 Done::Start(became) => self.came(now, became),
@@ -218,7 +218,7 @@ impl Start {
     /// Takes the steps that need no answer, and asks the question of the next one.
     fn go_on(&mut self, now: Time) {
         loop {
-            let route = match self.steps.front_mut() {
+            let question = match self.steps.front_mut() {
                 None => return self.succeed(),
                 Some(Step::Limits) => {
                     self.outputs.push_back(StartOutput::LimitsKnown);
@@ -226,7 +226,11 @@ impl Start {
                     continue;
                 }
                 Some(Step::Instruments) => {
-                    match instruments(&self.terms.instruments, &self.texts) {
+                    let Some(requests) = &self.requests else {
+                        return;
+                    };
+                    let names = &self.terms.instruments;
+                    match requests.exchange().instruments(names, &self.texts) {
                         Ok(found) => self.found = Some(found),
                         Err(error) => return self.unusable(now, error),
                     }
@@ -242,19 +246,29 @@ impl Start {
                     self.step_done();
                     continue;
                 }
-                Some(Step::Account(FindAccount::AskVenue)) => route::named("futures.account"),
-                Some(Step::Listing(surface)) => route::named(&format!("{surface}.exchange_info")),
+                Some(Step::Account(FindAccount::AskVenue)) => Question::FuturesAccount,
+                Some(Step::Listing(surface)) => Question::Listing(*surface),
                 Some(Step::Clock(reading)) => reading.ask(now),
             };
-            return self.ask(now, route);
+            return self.ask(now, question);
         }
     }
 
-    fn ask(&mut self, now: Time, route: Option<&'static Route>) {
-        match (&mut self.requests, route) {
-            (Some(requests), Some(route)) => requests.ask_for_start(now, route, &self.speaker),
-            // Every surface has these routes (spec 1, 2 and 4).
-            _ => self.again_after(now, None),
+    /// An instrument of a surface that the exchange does not have.
+    fn unknown_surface(&self) -> Option<StartError> {
+        let surfaces = self.requests.as_ref()?.exchange().capabilities().surfaces;
+        let mut names = self.terms.instruments.iter();
+        let name = names.find(|name| !surfaces.contains(&name.surface))?;
+        Some(StartError::NoSurface(name.surface, name.clone()))
+    }
+
+    fn ask(&mut self, now: Time, question: Question<'_>) {
+        let Some(requests) = &mut self.requests else {
+            return;
+        };
+        if !requests.ask_for_start(now, question) {
+            // Every exchange has to have the questions of a start.
+            self.again_after(now, None);
         }
     }
 
@@ -270,8 +284,8 @@ impl Start {
 
     fn listing_came(&mut self, now: Time, surface: Surface, became: Result<String, NotDone>) {
         match became {
-            Ok(text) => match exchange_info::entries(&text) {
-                Ok(_) => {
+            Ok(text) => match self.check_listing(&text) {
+                Ok(()) => {
                     self.texts.push((surface, text));
                     self.step_done();
                     self.go_on(now);
@@ -299,6 +313,11 @@ impl Start {
         }
     }
 
+    fn check_listing(&self, text: &str) -> Result<(), String> {
+        let requests = self.requests.as_ref();
+        requests.map_or(Ok(()), |requests| requests.exchange().check_listing(text))
+    }
+
     /// What the venue says of its instruments cannot be used.
     fn unusable(&mut self, now: Time, error: StartError) {
         if !self.terms.answers_may_be_spoilt {
@@ -321,12 +340,13 @@ impl Start {
         let surface = reading.surface;
         let wait = became.as_ref().err().and_then(named_wait);
         let became = became.map_err(|not_done| not_done.to_string());
-        match became.and_then(|text| reading.take(now, &text)) {
+        let Some(requests) = &self.requests else {
+            return;
+        };
+        match became.and_then(|text| reading.take(now, &text, requests.exchange())) {
             Ok(Some(offset)) => {
-                if let Some(requests) = &self.requests {
-                    let gateway = requests.gateway();
-                    gateway.set_offset(venue_surface(surface), offset);
-                }
+                let gateway = requests.gateway();
+                gateway.set_offset(venue_surface(surface), offset);
                 self.step_done();
                 self.go_on(now);
             }
@@ -363,7 +383,7 @@ impl Start {
                 self.step_done();
                 return self.go_on(now);
             }
-            Ok(text) if is_record(&text) => {
+            Ok(text) if self.is_account(&text) => {
                 self.step_done();
                 return self.go_on(now);
             }
@@ -372,6 +392,11 @@ impl Start {
         };
         tracing::warn!("the account route was not answered; it is asked again");
         self.again_after(now, wait);
+    }
+
+    fn is_account(&self, text: &str) -> bool {
+        let requests = self.requests.as_ref();
+        requests.is_some_and(|requests| requests.exchange().is_account(text))
     }
 
     fn step_done(&mut self) {
@@ -434,10 +459,4 @@ fn named_wait(not_done: &NotDone) -> Option<Duration> {
         }) => Some((*after).clamp(RETRY.0, BAN_MAX)),
         _ => None,
     }
-}
-
-/// Whether an answer is a record, and not that of a venue in trouble: empty, cut off, or a page.
-fn is_record(text: &str) -> bool {
-    let is_whole = windvane_venue::wire::read::<IgnoredAny>(text).is_ok();
-    is_whole && text.trim_start().starts_with('{')
 }

@@ -16,6 +16,7 @@ use windvane_session::{
     Account, Begin, Clock, Driver, Known, LatchState, Module, Parts, RequestTerms, Requests,
     Session, Start, StartInput, StartOutput, StartTerms,
 };
+use windvane_venue::speak::Names;
 
 use super::overheard::Overheard;
 use super::shown::Shown;
@@ -69,6 +70,7 @@ impl Process {
     pub(super) fn perform_start(&mut self) {
         while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
             match output {
+                StartOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
                 StartOutput::Send(call) => self.send(call),
                 StartOutput::Abandon(id) => self.abandon(id),
                 StartOutput::LimitsKnown => {
@@ -96,7 +98,9 @@ impl Process {
         let (instruments, assets) = (known.instruments, &known.assets);
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let speaker = start::speaker(config, known.futures_account, &instruments, assets);
+        let spoken = Names::new(&instruments, assets.names());
+        let mut requests = known.requests;
+        requests.know(spoken.clone(), known.futures_account);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (place, strategy) in config.strategies.iter().enumerate() {
             let mut guest = setup.guest(place).map_err(|error| error.to_string())?;
@@ -149,14 +153,14 @@ impl Process {
             seed: setup.seed,
             ..StreamSettings::default()
         };
-        let (gateway, begun) = (known.requests.gateway(), self.shell_time());
-        let public = start::public_streams(config, &setup.surfaces, (&streams, gateway), begun);
+        let (gateway, begun) = (requests.gateway(), self.shell_time());
+        let with = ((&streams, gateway), (&spoken, begun));
+        let public = start::public_streams(config, &setup.surfaces, with.0, with.1);
         let public = public.map_err(|error| error.to_string())?;
         let parts = Parts {
             driver,
             account,
-            speaker,
-            requests: Some(known.requests),
+            requests: Some(requests),
             clock,
             modules,
             surfaces: setup.surfaces.clone(),
@@ -180,5 +184,6 @@ pub fn requests(setup: &Setup, gateway: Gateway, life: u32, origin: Time) -> Req
         countdown: setup.config.heartbeat.answer_within(),
     };
     let first = u64::from(life) << 32;
-    Requests::new(gateway, terms, origin, setup.surfaces.clone(), first)
+    let exchange = setup.signer.exchange(&setup.config, gateway);
+    Requests::new(exchange, terms, origin, setup.surfaces.clone(), first)
 }

@@ -10,6 +10,7 @@ mod overheard;
 mod reload;
 mod run;
 mod shown;
+mod signer;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use windvane_session::{
     CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
 };
 use windvane_venue::route::Route;
-use windvane_venue::sign::Prepared;
+use windvane_venue::sign::{PrepareError, Prepared};
 
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
@@ -39,6 +40,9 @@ use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 use boot::{Boot, requests};
 use overheard::Overheard;
 use shown::Shown;
+use signer::Signer;
+
+pub use signer::SignerTerms;
 
 const MS: i64 = 1_000_000;
 /// A request without an answer is given up (the client's own default).
@@ -63,6 +67,8 @@ pub struct Setup {
     pub modules: Modules,
     /// Keys and dialect.
     pub identity: Identity,
+    /// Where calls are signed.
+    pub signer: SignerTerms,
     /// The seed.
     pub seed: u64,
 }
@@ -195,6 +201,7 @@ pub struct Process {
     setup: Arc<Setup>,
     /// The way out: it knows the shares of the lanes, and the bans that were told.
     gateway: Gateway,
+    signer: Signer,
     started_ns: i64,
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
@@ -225,6 +232,7 @@ impl Process {
         let mut process = Self {
             life,
             gateway,
+            signer: Signer::new(setup.signer),
             started_ns: now_ns,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
@@ -283,8 +291,20 @@ impl Process {
 
     /// Everything whose time has come.
     fn keep_time(&mut self) {
+        while let Some((id, unsigned)) = self.signer.signed(self.now_ns) {
+            self.signed(id, self.gateway.sign(&unsigned));
+        }
         self.keep_start_time();
         self.keep_session_time();
+    }
+
+    /// The signer signed a call of the start or of the session.
+    fn signed(&mut self, id: RequestId, prepared: Result<Prepared, PrepareError>) {
+        if self.boot.is_some() {
+            self.start_input(StartInput::Signed(id, prepared));
+        } else {
+            self.input(Input::Signed(id, prepared));
+        }
     }
 
     /// Whether it wants anything.
@@ -304,7 +324,7 @@ impl Process {
 
     /// When it wants to be told the time.
     pub fn wake_ns(&mut self) -> i64 {
-        let mut wake = i64::MAX;
+        let mut wake = self.signer.due_ns().unwrap_or(i64::MAX);
         let session = self.run.as_ref().map(|(session, _)| session);
         let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
         let start = self.boot.as_ref().and_then(Boot::due);

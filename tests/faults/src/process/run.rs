@@ -56,6 +56,7 @@ impl Process {
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
+            Output::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
             Output::Latches(latches) => self.outs.push_back(Out::Latches(latches)),

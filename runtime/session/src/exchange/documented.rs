@@ -1,0 +1,252 @@
+//! The exchange of documents 1 to 3, with what spec 4 adds.
+
+use std::fmt::Write as _;
+
+use serde::de::IgnoredAny;
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::{Cost, Departed};
+use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
+use windvane_client_core::outcome::NotDone;
+use windvane_client_core::streams::key_expiry_ms;
+use windvane_engine::{Instrument, Reply, Request, Surface, UserEvent};
+use windvane_venue::error::code;
+use windvane_venue::sign::{PrepareError, Prepared, Stamp};
+use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
+use windvane_venue::wire::{Parameters, Whole, read};
+use windvane_venue::{Assets, exchange_info, route, user_stream};
+
+use super::{Capabilities, Exchange, Question, Signing, listings};
+use crate::requests::DEPTH_LEVELS;
+use crate::start::{InstrumentName, StartError};
+
+/// See the module's page.
+#[derive(Clone, Debug)]
+pub struct Documented {
+    gateway: Gateway,
+    speaker: Speaker,
+    signing: Signing,
+}
+
+impl Documented {
+    /// What this exchange can do.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        surfaces: Surface::ALL,
+        // Spec 2, countdownCancelAll: document 1 has none for spot.
+        countdown: &[Surface::Futures],
+        modes: &["futures.position_mode", "futures.multi_assets_mode"],
+    };
+
+    /// The exchange behind a gateway. With `only_documents` nothing outside of documents 1 to 3 is asked
+    /// (`market_data = "documented"`).
+    pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
+        let speaker = Speaker {
+            names: Names::new(&[], &[]),
+            futures_account: FuturesAccount::Routes,
+            documented: only_documents,
+        };
+        Self {
+            gateway,
+            speaker,
+            signing,
+        }
+    }
+}
+
+impl Exchange for Documented {
+    fn capabilities(&self) -> Capabilities {
+        Self::CAPABILITIES
+    }
+
+    fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    fn names(&self) -> &Names {
+        &self.speaker.names
+    }
+
+    fn know(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.speaker.names = names;
+        self.speaker.futures_account = futures_account;
+    }
+
+    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
+        self.speaker.ask(request)
+    }
+
+    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError> {
+        self.speaker.open_orders_by_symbol(surface)
+    }
+
+    fn ask(&self, question: Question<'_>) -> Option<Asked> {
+        let name = match question {
+            Question::Listing(surface) => format!("{surface}.exchange_info"),
+            Question::Clock(surface) => format!("{surface}.time"),
+            Question::FuturesAccount => "futures.account".to_owned(),
+            Question::Depth(surface, _) => format!("{surface}.depth"),
+            Question::CreateKey(surface) => format!("{surface}.create_listen_key"),
+            Question::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
+        };
+        let route = route::named(&name)?;
+        let mut parameters = Parameters::new();
+        match question {
+            Question::Depth(_, symbol) => {
+                parameters.push("symbol", symbol);
+                parameters.push("limit", DEPTH_LEVELS);
+            }
+            // On futures the API key alone names it (spec 2, user data streams).
+            Question::RenewKey(_, key)
+                if route.params.iter().any(|param| param.name == "listenKey") =>
+            {
+                parameters.push("listenKey", key);
+            }
+            _ => {}
+        }
+        Some(Asked { route, parameters })
+    }
+
+    fn cost(&self, call: &Asked) -> Cost {
+        Cost::of(call.route, &call.parameters)
+    }
+
+    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned {
+        let route = (call.route, None);
+        self.gateway
+            .unsigned(local_us, route, &call.parameters, None)
+    }
+
+    fn sign(&self, unsigned: &Unsigned) -> Option<Result<Prepared, PrepareError>> {
+        let is_here = self.signing == Signing::Here || !unsigned.needs_key();
+        is_here.then(|| self.gateway.sign(unsigned))
+    }
+
+    fn rehearse(&self, call: &Asked) -> Option<Prepared> {
+        let stamp = Stamp {
+            timestamp_ms: 0,
+            nonce_us: 0,
+            inner_nonce_us: 0,
+        };
+        let route = (call.route, None);
+        let unsigned = self
+            .gateway
+            .unsigned(0, route, &call.parameters, Some(stamp));
+        self.sign(&unsigned)?.ok()
+    }
+
+    fn judge(
+        &self,
+        now: Now,
+        call: &Unsigned,
+        sent: (&Cost, Departed),
+        answer: Result<Answer<'_>, Failure>,
+    ) -> Result<(), NotDone> {
+        self.gateway.judge(now, call.asked, sent, answer)
+    }
+
+    fn is_of_clock(&self, not_done: &NotDone) -> bool {
+        refusal_code(not_done) == Some(code::INVALID_TIMESTAMP.code)
+    }
+
+    fn is_of_dead_key(&self, not_done: &NotDone) -> bool {
+        refusal_code(not_done) == Some(code::INVALID_LISTEN_KEY.code)
+    }
+
+    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
+        self.speaker.reply(request, heard)
+    }
+
+    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
+        self.speaker.refuse(request, error)
+    }
+
+    fn clock_ms(&self, text: &str) -> Option<i64> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer {
+            server_time: Whole,
+        }
+        let answer: Answer = read(text).ok()?;
+        Some(answer.server_time.0)
+    }
+
+    fn listen_key(&self, text: &str) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Answer {
+            listen_key: String,
+        }
+        let answer: Answer = read(text).ok()?;
+        (!answer.listen_key.is_empty()).then_some(answer.listen_key)
+    }
+
+    fn user_stream(&self, key: &str) -> String {
+        format!("/ws/{}", path_segment(key))
+    }
+
+    fn key_expiry_ms(&self, text: &str) -> Option<i64> {
+        key_expiry_ms(text)
+    }
+
+    fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String> {
+        let event = user_stream::decode(surface, text).map_err(|error| error.to_string())?;
+        let said = self.speaker.user_event(&event);
+        said.map_err(|error| error.to_string())
+    }
+
+    fn check_listing(&self, text: &str) -> Result<(), String> {
+        let entries = exchange_info::entries(text);
+        entries.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn instruments(
+        &self,
+        names: &[InstrumentName],
+        texts: &[(Surface, String)],
+    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+        listings::instruments(names, texts)
+    }
+
+    fn is_account(&self, text: &str) -> bool {
+        // An exchange in trouble answers with nothing, a part, or a page.
+        read::<IgnoredAny>(text).is_ok() && text.trim_start().starts_with('{')
+    }
+
+    fn other_futures_account(&self) -> Option<FuturesAccount> {
+        let address = self.gateway.identity().credentials.user?;
+        Some(FuturesAccount::Info {
+            address: address.to_string(),
+        })
+    }
+}
+
+fn refusal_code(not_done: &NotDone) -> Option<i64> {
+    match not_done {
+        NotDone::Refused(refusal) => refusal.code(),
+        NotDone::Unknown(_) | NotDone::Wait(_) => None,
+    }
+}
+
+/// A listen key as a part of a path: a key is whatever the venue gives.
+fn path_segment(key: &str) -> String {
+    let mut segment = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(segment, "%{byte:02X}");
+        }
+    }
+    segment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_segment_of_the_path() {
+        assert_eq!(path_segment("aZ0-_.~"), "aZ0-_.~");
+        assert_eq!(path_segment("a/b?c"), "a%2Fb%3Fc");
+    }
+}

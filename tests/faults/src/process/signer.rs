@@ -1,0 +1,90 @@
+//! A signer process beside the run. It signs what it is given, later; a part of what it is given is never
+//! answered.
+//!
+//! What may never enter here: what a request is about. It signs whatever it gets.
+
+use std::collections::VecDeque;
+
+use windvane::config::{Config, MarketData};
+use windvane_client_core::gateway::{Gateway, Unsigned};
+use windvane_session::{Documented, Exchange, Signing};
+
+use crate::witness::RequestId;
+
+use super::MS;
+
+/// Where the calls of a life are signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignerTerms {
+    /// So long after it was asked a signer elsewhere answers, nanoseconds; `None`: the run signs itself.
+    pub delay_ns: Option<i64>,
+    /// One call in so many is never answered; 0 for none.
+    pub silent_every: u64,
+}
+
+impl SignerTerms {
+    /// The terms of a seed: one life in four has a signer elsewhere. They are not drawn, so that they change
+    /// no other draw.
+    pub fn of(seed: u64) -> Self {
+        const DELAYS_NS: [i64; 4] = [MS / 5, MS, 20 * MS, 300 * MS];
+        let is_elsewhere = seed % 4 == 1;
+        let nth = usize::try_from(seed / 4 % 4).unwrap_or(0);
+        Self {
+            delay_ns: is_elsewhere.then(|| DELAYS_NS[nth]),
+            silent_every: if seed / 16 % 2 == 1 { 61 } else { 0 },
+        }
+    }
+
+    /// The exchange of a process whose calls leave through this gateway.
+    pub fn exchange(self, config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
+        let only_documents = config.venue.market_data == MarketData::Documented;
+        let signing = match self.delay_ns {
+            Some(_) => Signing::Elsewhere,
+            None => Signing::Here,
+        };
+        Box::new(Documented::new(gateway, only_documents, signing))
+    }
+}
+
+/// The signer of one process.
+#[derive(Debug)]
+pub struct Signer {
+    terms: SignerTerms,
+    taken: u64,
+    waiting: VecDeque<(i64, RequestId, Unsigned)>,
+}
+
+impl Signer {
+    /// A signer that was given nothing yet.
+    pub const fn new(terms: SignerTerms) -> Self {
+        Self {
+            terms,
+            taken: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a call to be signed.
+    pub fn take(&mut self, now_ns: i64, id: RequestId, unsigned: Unsigned) {
+        self.taken += 1;
+        let every = self.terms.silent_every;
+        if every > 0 && self.taken.is_multiple_of(every) {
+            return;
+        }
+        let due_ns = now_ns + self.terms.delay_ns.unwrap_or(0);
+        self.waiting.push_back((due_ns, id, unsigned));
+    }
+
+    /// When the next signature is ready.
+    pub fn due_ns(&self) -> Option<i64> {
+        let (due_ns, ..) = self.waiting.front()?;
+        Some(*due_ns)
+    }
+
+    /// A call that is signed by now.
+    pub fn signed(&mut self, now_ns: i64) -> Option<(RequestId, Unsigned)> {
+        self.waiting
+            .pop_front_if(|(due_ns, ..)| *due_ns <= now_ns)
+            .map(|(_, id, unsigned)| (id, unsigned))
+    }
+}
