@@ -84,3 +84,44 @@ fn no_source_of_the_session_names_a_clock_or_the_world() {
     }
     assert!(files > 15, "only {files} sources were found");
 }
+
+/// What only the seam to an exchange (`src/exchange`) may name.
+const OF_AN_EXCHANGE: &[&str] = &[
+    "route::named",
+    "Speaker",
+    "exchange_info::entries",
+    "user_stream::decode",
+    "market_stream::decode",
+    "windvane_venue::decode",
+    "MarketReader",
+    "FeedMachine",
+    ".prepare(",
+    "serverTime",
+    "listenKey",
+];
+
+#[test]
+fn an_exchange_is_asked_in_one_place() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![sources.clone()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path == sources.join("exchange") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let source = std::fs::read_to_string(&path).unwrap();
+            let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in OF_AN_EXCHANGE {
+                assert!(!code.contains(word), "{} names {word}", path.display());
+            }
+        }
+    }
+    assert!(files > 15, "only {files} sources were found");
+}
