@@ -2,7 +2,9 @@
 //! simulated venue.
 
 use serde_json::json;
-use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+use windvane_engine::config::{
+    EngineConfig, OnFault, StrategyConfig, StrategyTerms, Streams, Subscription,
+};
 use windvane_engine::decimal::rescale;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::risk::RiskLimits;
@@ -78,6 +80,17 @@ pub fn engine_config(
         live: None,
         keep_journal: false,
     }
+}
+
+/// Limits and reactions of each strategy, as a reload takes them.
+pub fn strategy_terms(config: &Config) -> Vec<StrategyTerms> {
+    let strategies = config.strategies.iter();
+    strategies
+        .map(|strategy| StrategyTerms {
+            limits: risk_limits(&strategy.limits.risk()),
+            on_fault: on_fault(strategy.on_fault),
+        })
+        .collect()
 }
 
 /// Everything beside the engine's own configuration that decides how a run goes.

@@ -67,6 +67,30 @@ pub trait Guests {
     }
 }
 
+/// Strategies whose instances a reload replaces.
+pub trait ReloadGuests: Guests {
+    /// A compiled module with its instance.
+    type Instance;
+
+    /// The instance in a strategy's place.
+    fn instance(&self, strategy: StrategyId) -> &Self::Instance;
+
+    /// Puts another instance in a strategy's place; answers the one before.
+    fn replace(&mut self, strategy: StrategyId, instance: Self::Instance) -> Self::Instance;
+
+    /// The instance in a strategy's place is the one that ran before, and runs on.
+    fn runs_on(&mut self, strategy: StrategyId);
+
+    /// The hash of an instance's module.
+    fn module(instance: &Self::Instance) -> [u8; 32];
+
+    /// What an instance is made of beside its module.
+    fn made_of(instance: &Self::Instance) -> Made;
+
+    /// An instance sees the instruments that another one sees.
+    fn take_instruments(instance: &mut Self::Instance, of: &Self::Instance);
+}
+
 /// How `start` of a strategy went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InitResult {

@@ -52,6 +52,17 @@ pub struct Made {
     pub capabilities: Vec<String>,
 }
 
+/// What the instances are made of from a reload on, for its record.
+pub(crate) fn circumstances(instances: &[SavedStrategy]) -> String {
+    // Writing to memory cannot fail.
+    serde_json::to_string(instances).unwrap_or_default()
+}
+
+/// What the instances are made of from a reload on, by its record.
+pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
+    serde_json::from_str(circumstances).ok()
+}
+
 /// A strategy's name and the hash of its module.
 pub type Module = (String, [u8; 32]);
 

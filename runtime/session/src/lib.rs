@@ -41,8 +41,8 @@ pub use exchange::{
     Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Question, Received,
     Signing,
 };
-pub use guests::{Guests, InitResult, NoGuests};
-pub use head::{Head, Made, Module, SavedStrategy};
+pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
+pub use head::{Head, Made, Module, SavedStrategy, instances};
 pub use latches::{LatchState, OPERATOR};
 pub use outbox::Outbox;
 pub use paper::Paper;
@@ -53,7 +53,10 @@ pub use requests::{
     RequestTerms, Requests, lane, stop_reason, venue_surface,
 };
 pub use saving::{Cost, is_saved_at_once};
-pub use session::{Ended, Input, JournalEvent, Output, Parts, Reason, Session, log_note};
+pub use session::{
+    Ended, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded, Session,
+    log_note,
+};
 pub use start::{
     FindAccount, InstrumentName, Known, Start, StartError, StartInput, StartOutput, StartTerms,
     surfaces,

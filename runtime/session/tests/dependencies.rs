@@ -12,6 +12,7 @@ const ALLOWED: &[&str] = &[
     "windvane-client-core",
     "postcard",
     "serde",
+    "serde_json",
     "thiserror",
     "tracing",
 ];

@@ -449,6 +449,13 @@ pub enum Seen {
     },
     /// The runtime gives the watchdog process of spot orders a sign of health.
     Beat,
+    /// What a process goes by from here on: at its start, and after a reload.
+    Configured {
+        /// `cancel`, `keep` or `flatten`.
+        on_stop: String,
+        /// Each strategy's limit of its open orders.
+        max_open_orders: Vec<(String, Option<u32>)>,
+    },
     /// A reload begins.
     Reloading {
         /// The strategies that get new instances.

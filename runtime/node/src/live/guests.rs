@@ -6,7 +6,7 @@ use windvane_admin::metrics::{Histogram, table};
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 use windvane_host::{Fault, FaultKind as HostFault};
-use windvane_session::{Guests, InitResult, Made};
+use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
 use crate::strategies::{Guest, RecentLines, engine_fault};
 
@@ -52,17 +52,6 @@ impl LiveGuests {
     /// A strategy as it was loaded.
     pub fn guest(&self, strategy: StrategyId) -> &Guest {
         &self.0[usize::from(strategy.0)].guest
-    }
-
-    /// Puts another module in the place of a strategy's; answers the one before.
-    pub fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
-        std::mem::replace(&mut self.place(strategy).guest, guest)
-    }
-
-    /// The module in a strategy's place is the one that ran before, and runs on.
-    pub fn runs_on(&mut self, strategy: StrategyId) {
-        let place = self.place(strategy);
-        (place.begun, place.trouble) = (true, None);
     }
 
     /// What a strategy saved last.
@@ -181,5 +170,34 @@ impl Guests for LiveGuests {
 
     fn made(&self) -> Vec<Made> {
         self.0.iter().map(|place| place.guest.made()).collect()
+    }
+}
+
+impl ReloadGuests for LiveGuests {
+    type Instance = Guest;
+
+    fn instance(&self, strategy: StrategyId) -> &Guest {
+        self.guest(strategy)
+    }
+
+    fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
+        std::mem::replace(&mut self.place(strategy).guest, guest)
+    }
+
+    fn runs_on(&mut self, strategy: StrategyId) {
+        let place = self.place(strategy);
+        (place.begun, place.trouble) = (true, None);
+    }
+
+    fn module(guest: &Guest) -> [u8; 32] {
+        guest.sha256
+    }
+
+    fn made_of(guest: &Guest) -> Made {
+        guest.made()
+    }
+
+    fn take_instruments(guest: &mut Guest, of: &Guest) {
+        guest.instruments.clone_from(&of.instruments);
     }
 }

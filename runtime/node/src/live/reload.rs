@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
 use windvane_engine::StrategyId;
-use windvane_engine::config::{Reconfiguration, StrategyTerms};
-use windvane_session::SavedStrategy;
+use windvane_session::Reload as SessionReload;
 
 use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
@@ -90,17 +89,6 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
     Ok(Fresh { config, guests })
 }
 
-/// A strategy that gets a new instance.
-struct Change {
-    strategy: StrategyId,
-    /// What it goes on with.
-    state: Option<Vec<u8>>,
-    /// It is in quarantine and stays there.
-    idle: bool,
-    /// The module before.
-    old: Guest,
-}
-
 impl Pulse {
     /// Begins to read beside this thread; the answer comes back through the mailbox.
     pub(super) fn begin_reload(&mut self, steer: Steer, state: &mut State) {
@@ -165,120 +153,61 @@ impl Pulse {
     async fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
         let Fresh { config, guests } = fresh;
         let old = Arc::clone(&self.outside.config);
-        let mut changes = Vec::new();
-        let mut changed = Vec::new();
-        for (place, guest) in guests.into_iter().enumerate() {
-            let (before, after) = (&old.strategies[place], &config.strategies[place]);
-            let strategy = StrategyId(place as u16);
-            let running = self.session.driver().guests().guest(strategy);
-            let new_module = guest.sha256 != running.sha256;
-            changes.extend(told(before, after, new_module.then_some(&guest.sha256)));
-            if new_module || needs_instance(before, after) {
-                match self.try_module(strategy, guest) {
-                    Ok(change) => changed.push(change),
-                    Err(reason) => {
-                        self.put_back(changed);
-                        self.perform(state).await;
-                        return Err(Refused {
-                            error: format!("strategy {}: {reason}", after.id.as_str()),
-                            what_to_do: "mend it and reload again; the one before runs on, and \
-                                         nothing was changed"
-                                .to_owned(),
-                        });
-                    }
-                }
-            }
-        }
-        if config.risk != old.risk {
-            changes.push("risk".to_owned());
-        }
-        if config.run.on_stop != old.run.on_stop {
-            changes.push("run.on_stop".to_owned());
-        }
+        let changes = self.changes(&config, &guests);
+        let reload = SessionReload {
+            instances: guests,
+            limits: assembly::risk_limits(&config.risk),
+            strategies: assembly::strategy_terms(&config),
+            on_stop: start::on_stop(&config),
+            on_liquidation: assembly::on_liquidation(&config.risk),
+        };
+        let reloaded = self.session.reload(self.clock.now(), reload);
+        self.perform(state).await;
+        let reloaded = reloaded.map_err(|error| Refused {
+            error: error.to_string(),
+            what_to_do: "mend it and reload again; the one before runs on, and nothing was changed"
+                .to_owned(),
+        })?;
         if config.journal != old.journal {
-            changes.push("journal".to_owned());
             self.outside.keep = config.journal.keep();
         }
-        let next = reconfiguration(&config, self);
-        let now = self.clock.now();
-        let reaction = assembly::on_liquidation(&config.risk);
-        self.session.reconfigure(now, &next, reaction);
-        let pending = self.begin_changed(changed);
         self.outside.config = Arc::new(config);
-        self.perform(state).await;
+        let failed = reloaded.failed.iter().map(|(strategy, reason)| {
+            let (name, _) = &self.session.modules()[usize::from(strategy.0)];
+            format!("{name} is in quarantine: {reason}")
+        });
+        let failed: Vec<_> = failed.collect();
         let applied = self.applied(None);
         Ok(Applied {
             changes,
-            pending: joined(pending.into_iter().chain([applied.pending])),
+            pending: joined(failed.into_iter().chain([applied.pending])),
             ..applied
         })
     }
 
-    /// Puts a module in its place and tries whether it begins with the state of the one before.
-    fn try_module(&mut self, strategy: StrategyId, mut guest: Guest) -> Result<Change, String> {
-        let idle = self.session.engine().fault(strategy).is_some();
-        let state = self.session.state(self.clock.now(), strategy);
-        let guests = self.session.guests_mut();
-        guest
-            .instruments
-            .clone_from(&guests.guest(strategy).instruments);
-        let old = guests.replace(strategy, guest);
-        let tried = if idle {
-            Ok(())
-        } else {
-            self.session.rehearse(strategy, state.as_deref())
-        };
-        let change = Change {
-            strategy,
-            state,
-            idle,
-            old,
-        };
-        match tried {
-            Ok(()) => Ok(change),
-            Err(reason) => {
-                self.put_back(vec![change]);
-                Err(reason)
-            }
+    /// What differs from the configuration that runs, in words.
+    fn changes(&self, config: &Config, guests: &[Guest]) -> Vec<String> {
+        let old = &self.outside.config;
+        let mut changes = Vec::new();
+        for (place, guest) in guests.iter().enumerate() {
+            let running = self.session.driver().guests();
+            let running = running.guest(StrategyId(place as u16));
+            let module = (guest.sha256 != running.sha256).then_some(&guest.sha256);
+            changes.extend(told(
+                &old.strategies[place],
+                &config.strategies[place],
+                module,
+            ));
         }
+        let others = [
+            (config.risk != old.risk, "risk"),
+            (config.run.on_stop != old.run.on_stop, "run.on_stop"),
+            (config.journal != old.journal, "journal"),
+        ];
+        let others = others.iter().filter(|(differs, _)| *differs);
+        changes.extend(others.map(|(_, name)| (*name).to_owned()));
+        changes
     }
-
-    fn put_back(&mut self, changed: Vec<Change>) {
-        for change in changed {
-            let guests = self.session.guests_mut();
-            guests.replace(change.strategy, change.old);
-            if !change.idle {
-                guests.runs_on(change.strategy);
-            }
-        }
-    }
-
-    /// Begins what was tried; answers what went wrong all the same.
-    fn begin_changed(&mut self, changed: Vec<Change>) -> Vec<String> {
-        let mut pending = Vec::new();
-        for change in changed {
-            let place = usize::from(change.strategy.0);
-            let sha256 = self.session.driver().guests().guest(change.strategy).sha256;
-            self.session.replace_module(change.strategy, sha256);
-            if change.idle {
-                continue;
-            }
-            let now = self.clock.now();
-            let (strategy, saved) = (change.strategy, change.state.as_deref());
-            if let Err(reason) = self.session.renew(now, strategy, saved, false) {
-                let name = &self.session.modules()[place].0;
-                pending.push(format!("{name} is in quarantine: {reason}"));
-            }
-        }
-        pending
-    }
-}
-
-/// What an instance is made of beside its module.
-fn needs_instance(before: &Strategy, after: &Strategy) -> bool {
-    before.params != after.params
-        || before.limits.fuel_per_event != after.limits.fuel_per_event
-        || before.limits.memory_mb != after.limits.memory_mb
 }
 
 /// What changes for a strategy, in words.
@@ -298,35 +227,4 @@ fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<S
         changes.push(format!("{id}: on_fault"));
     }
     changes
-}
-
-/// What instances are made of from a reload on, by what it recorded.
-pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
-    serde_json::from_str(circumstances).ok()
-}
-
-fn reconfiguration(config: &Config, pulse: &Pulse) -> Reconfiguration {
-    let strategies = config.strategies.iter();
-    let guests = pulse.session.driver().guests();
-    let instances: Vec<_> = (0..config.strategies.len())
-        .map(|place| guests.guest(StrategyId(place as u16)))
-        .map(|guest| SavedStrategy {
-            name: guest.name.clone(),
-            sha256: guest.sha256,
-            state: None,
-            made: guest.made(),
-        })
-        .collect();
-    Reconfiguration {
-        limits: assembly::risk_limits(&config.risk),
-        strategies: strategies
-            .map(|strategy| StrategyTerms {
-                limits: assembly::risk_limits(&strategy.limits.risk()),
-                on_fault: assembly::on_fault(strategy.on_fault),
-            })
-            .collect(),
-        on_stop: start::on_stop(config),
-        // Writing to memory cannot fail.
-        circumstances: serde_json::to_string(&instances).unwrap_or_default(),
-    }
 }

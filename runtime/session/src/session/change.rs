@@ -19,7 +19,7 @@ impl<G: Guests> Session<G> {
     }
 
     /// What a strategy knows now; what it saved before, where it cannot say it any more.
-    pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
+    pub(super) fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         let state = self.driver.state(self.clock.at(now), strategy);
         self.act(now);
         self.settle(now);
@@ -30,7 +30,11 @@ impl<G: Guests> Session<G> {
     ///
     /// # Errors
     /// Why it does not.
-    pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
+    pub(super) fn rehearse(
+        &mut self,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Result<(), String> {
         self.driver.rehearse(strategy, state)
     }
 
@@ -56,7 +60,7 @@ impl<G: Guests> Session<G> {
     }
 
     /// A strategy runs on another module from now on; the next segment says so.
-    pub fn replace_module(&mut self, strategy: StrategyId, sha256: [u8; 32]) {
+    pub(super) fn replace_module(&mut self, strategy: StrategyId, sha256: [u8; 32]) {
         if let Some(module) = self.modules.get_mut(usize::from(strategy.0)) {
             module.1 = sha256;
         }
@@ -64,7 +68,12 @@ impl<G: Guests> Session<G> {
 
     /// Takes new limits and reactions. The next segment begins as soon as it can, with the modules
     /// of then and what they know.
-    pub fn reconfigure(&mut self, now: Time, next: &Reconfiguration, reaction: OnLiquidation) {
+    pub(super) fn reconfigure(
+        &mut self,
+        now: Time,
+        next: &Reconfiguration,
+        reaction: OnLiquidation,
+    ) {
         self.engine_input(now, EngineInput::Reconfigure(next));
         if self.engine().on_liquidation() != reaction {
             self.engine_input(now, EngineInput::OnLiquidation(reaction));

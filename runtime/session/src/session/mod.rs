@@ -7,6 +7,7 @@
 mod change;
 mod journal;
 mod outside;
+mod reload;
 
 use std::collections::VecDeque;
 
@@ -38,6 +39,7 @@ use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
 use crate::writer::{Lag, Writer};
 
 pub use outside::log_note;
+pub use reload::{NotReloaded, Reload, Reloaded};
 
 /// What a session is made of.
 #[derive(Debug)]

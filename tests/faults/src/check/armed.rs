@@ -149,6 +149,7 @@ impl Check for Armed {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::Stopping { .. } => self.is_stopping = true,
+            Seen::Configured { on_stop, .. } => self.keeps = on_stop == "keep",
             Seen::Process(ProcessSeen::Started { .. }) => {
                 self.is_stopping = false;
                 self.confirmed.clear();

@@ -55,6 +55,7 @@ impl Closings {
     pub fn see(&mut self, entry: &Entry) {
         self.orders.see(entry);
         match &entry.seen {
+            Seen::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
             Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
             Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
                 self.faulty.insert(strategy.clone());

@@ -17,11 +17,15 @@ use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
 /// Prices move between the intent and the sending, and the runtime counts at the mark: parts of a
 /// hundred of the limit that are let go.
 const SLACK: i64 = 5;
+/// An order that was accepted before a reload has left after so long, or does not leave any more: nanoseconds.
+const ON_ITS_WAY_NS: i64 = 5_000_000_000;
 
 /// The rule.
 #[derive(Debug)]
 pub struct Exposure {
     limits: BTreeMap<String, LimitTerms>,
+    /// Limits before a reload, and until when orders that were accepted under them may leave.
+    before: BTreeMap<String, (i64, LimitTerms)>,
     account: LimitTerms,
     orders: Orders,
     /// What strategies intended: what the runtime closes by itself is never held back.
@@ -85,6 +89,7 @@ impl Exposure {
         let limits = terms.strategies.iter();
         Self {
             limits: limits.map(|s| (s.id.clone(), s.limits.clone())).collect(),
+            before: BTreeMap::new(),
             account: terms.limits.clone(),
             orders: Orders::new(terms),
             intended: BTreeSet::new(),
@@ -94,11 +99,34 @@ impl Exposure {
         }
     }
 
-    fn sent(&self, new: &Placed) -> Result<(), String> {
-        let strategy = wire::strategy(&new.id);
-        if let Some(limits) = self.limits.get(strategy) {
-            let strategy = Some(strategy);
-            self.judge(new, Party { strategy, limits })?;
+    /// A reload may change how many orders a strategy may have open. One that was accepted before may
+    /// still be on its way.
+    fn configured(&mut self, now_ns: i64, max_open_orders: &[(String, Option<u32>)]) {
+        for (strategy, max) in max_open_orders {
+            let Some(limits) = self.limits.get_mut(strategy) else {
+                continue;
+            };
+            if limits.max_open_orders != *max {
+                let before = limits.clone();
+                limits.max_open_orders = *max;
+                let until_ns = now_ns + ON_ITS_WAY_NS;
+                self.before.insert(strategy.clone(), (until_ns, before));
+            }
+        }
+    }
+
+    fn sent(&self, now_ns: i64, new: &Placed) -> Result<(), String> {
+        let name = wire::strategy(&new.id);
+        if let Some(limits) = self.limits.get(name) {
+            let strategy = Some(name);
+            let judged = self.judge(new, Party { strategy, limits });
+            let before = self.before.get(name);
+            match before.filter(|(until_ns, _)| now_ns <= *until_ns) {
+                Some((_, limits)) if judged.is_err() => {
+                    self.judge(new, Party { strategy, limits })?;
+                }
+                _ => judged?,
+            }
         }
         if self.mixed {
             return Ok(());
@@ -196,6 +224,9 @@ impl Check for Exposure {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
+            Seen::Configured {
+                max_open_orders, ..
+            } => self.configured(entry.at_ns, max_open_orders),
             Seen::Top {
                 instrument, bid, ..
             } => {
@@ -218,7 +249,7 @@ impl Check for Exposure {
                     let opens =
                         |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);
                     for placed in orders.iter().filter(opens) {
-                        self.sent(placed)?;
+                        self.sent(entry.at_ns, placed)?;
                     }
                 }
             }

@@ -136,6 +136,7 @@ impl Check for Stops {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
+            Seen::Configured { on_stop, .. } => self.on_stop.clone_from(on_stop),
             Seen::Process(ProcessSeen::Started { .. }) => {
                 self.stopping = false;
                 self.is_refused = false;

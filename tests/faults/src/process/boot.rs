@@ -147,6 +147,7 @@ impl Process {
         let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
         begun.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         self.tell_running(given.epoch, given.verdict);
+        self.tell_configured();
         let records = driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);
         let streams = StreamSettings {

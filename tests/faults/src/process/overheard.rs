@@ -10,7 +10,7 @@ use windvane::strategies::Guest;
 use windvane_engine::input::FaultKind;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
-use windvane_session::{Guests, InitResult};
+use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
 /// What was overheard of a strategy. A state is told by its hash.
 #[derive(Clone, Copy, Debug)]
@@ -50,21 +50,6 @@ impl Overheard {
     /// What was heard since the last time.
     pub fn take(&mut self) -> Vec<Heard> {
         std::mem::take(&mut self.heard)
-    }
-
-    /// The module of a strategy.
-    pub fn guest(&self, strategy: StrategyId) -> &Guest {
-        self.guests.guest(strategy)
-    }
-
-    /// Puts another module in its place; answers the one before.
-    pub fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
-        self.guests.replace(strategy, guest)
-    }
-
-    /// The instance before runs on.
-    pub fn runs_on(&mut self, strategy: StrategyId) {
-        self.guests.runs_on(strategy);
     }
 
     fn listen(&mut self, strategy: StrategyId) {
@@ -151,5 +136,33 @@ impl Guests for Overheard {
 
     fn show_output(&mut self, strategy: StrategyId, now: Time) {
         self.guests.show_output(strategy, now);
+    }
+}
+
+impl ReloadGuests for Overheard {
+    type Instance = Guest;
+
+    fn instance(&self, strategy: StrategyId) -> &Guest {
+        self.guests.instance(strategy)
+    }
+
+    fn replace(&mut self, strategy: StrategyId, guest: Guest) -> Guest {
+        self.guests.replace(strategy, guest)
+    }
+
+    fn runs_on(&mut self, strategy: StrategyId) {
+        self.guests.runs_on(strategy);
+    }
+
+    fn module(guest: &Guest) -> [u8; 32] {
+        LiveGuests::module(guest)
+    }
+
+    fn made_of(guest: &Guest) -> Made {
+        LiveGuests::made_of(guest)
+    }
+
+    fn take_instruments(guest: &mut Guest, of: &Guest) {
+        LiveGuests::take_instruments(guest, of);
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use windvane::config::Leave;
+
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
@@ -60,16 +62,26 @@ impl World {
         self.queue.put(self.now_ns + away_ms * MS, Event::Start);
     }
 
-    /// Half of the reloads find other parameters or other builds of modules.
+    /// Most reloads find other parameters, limits, builds of modules, or another `on_stop`.
     pub(super) fn change_setup(&mut self) {
-        let changes = self.reloads.chance(500_000);
+        let changes = self.reloads.chance(800_000);
         let mut next = (*self.setup).clone();
+        let on_stop = [Leave::Cancel, Leave::Keep, Leave::Flatten];
+        let on_stop = self.reloads.pick(&on_stop).copied();
+        if let Some(on_stop) = on_stop.filter(|_| changes && self.reloads.chance(300_000)) {
+            next.config.run.on_stop = on_stop;
+        }
         for (place, strategy) in next.config.strategies.iter_mut().enumerate() {
             let ticks = self.reloads.between(1, 8);
             let has_build = self.reloads.chance(300_000);
             let has_params = self.reloads.chance(500_000);
+            let has_limit = self.reloads.chance(300_000);
+            let most = u32::try_from(self.reloads.between(2, 20)).ok();
             if !changes {
                 continue;
+            }
+            if has_limit {
+                strategy.limits.max_open_orders = most;
             }
             if has_build {
                 next.builds[place] = next.builds[place].wrapping_add(1);

@@ -10,7 +10,6 @@ use windvane_session::{Cost, EffectHandler, EngineLoop, Head, SavedStrategy};
 
 use super::super::beside::begin_guest;
 use super::super::export::Words;
-use super::super::reload;
 use super::super::replay::Difference;
 use super::super::reread::{self, Next, Reading};
 use super::super::trial::Trial;
@@ -168,7 +167,7 @@ impl Scene<'_, '_> {
                     feed(core.engine_mut(), &next);
                 }
                 RecordedInput::Reconfigure(after) => {
-                    self.reloaded = reload::instances(&after.circumstances);
+                    self.reloaded = windvane_session::instances(&after.circumstances);
                     feed(core.engine_mut(), &next);
                 }
                 RecordedInput::Saved {

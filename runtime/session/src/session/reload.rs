@@ -1,0 +1,188 @@
+//! A reload: strategies of which something changed get a new instance, and limits and reactions change.
+//!
+//! All or nothing: each new instance is tried with the state of the running one first. One that does not
+//! begin leaves everything as it was.
+
+use windvane_engine::config::{Reconfiguration, StrategyTerms};
+use windvane_engine::forced::OnLiquidation;
+use windvane_engine::live::OnStop;
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::{StrategyId, Time};
+
+use super::Session;
+use crate::guests::ReloadGuests;
+use crate::head::{SavedStrategy, circumstances};
+
+/// What was read anew.
+#[derive(Debug)]
+pub struct Reload<I> {
+    /// An instance of each strategy, in their order, none of which has begun.
+    pub instances: Vec<I>,
+    /// Limits of the account.
+    pub limits: RiskLimits,
+    /// Limits and reactions of each strategy.
+    pub strategies: Vec<StrategyTerms>,
+    /// What happens to orders and positions at the stop.
+    pub on_stop: OnStop,
+    /// What happens after a forced close.
+    pub on_liquidation: OnLiquidation,
+}
+
+/// What came of a reload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Strategies that began anew.
+    pub begun: Vec<StrategyId>,
+    /// Strategies that passed the trial and did not begin all the same: why. They are in quarantine.
+    pub failed: Vec<(StrategyId, String)>,
+}
+
+/// A reload that changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("strategy {strategy}: {reason}")]
+pub struct NotReloaded {
+    /// The first strategy that does not begin with its new instance.
+    pub strategy: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A strategy that gets a new instance.
+struct Change<I> {
+    strategy: StrategyId,
+    /// What it goes on with.
+    state: Option<Vec<u8>>,
+    /// It is in quarantine and stays there.
+    idle: bool,
+    /// The instance before.
+    old: I,
+}
+
+impl<G: ReloadGuests> Session<G> {
+    /// The strategies of which something changed: their module, or what their instance is made of.
+    pub fn changed(&self, instances: &[G::Instance]) -> Vec<StrategyId> {
+        let guests = self.driver().guests();
+        let ids = (0..instances.len()).map(|place| StrategyId(place as u16));
+        let is_changed = |(id, instance): &(StrategyId, &G::Instance)| {
+            let running = guests.instance(*id);
+            let mut made = G::made_of(instance);
+            // Ids of assets may differ from those that were read; the engine's count.
+            made.instruments = G::made_of(running).instruments;
+            G::module(instance) != G::module(running) || made != G::made_of(running)
+        };
+        let changed = ids.zip(instances).filter(is_changed);
+        changed.map(|(id, _)| id).collect()
+    }
+
+    /// Takes what was read anew. After it, [`Session::poll_output`] has to be drained.
+    ///
+    /// # Errors
+    /// A strategy does not begin with its new instance: nothing was changed.
+    pub fn reload(
+        &mut self,
+        now: Time,
+        reload: Reload<G::Instance>,
+    ) -> Result<Reloaded, NotReloaded> {
+        let changed = self.changed(&reload.instances);
+        let mut changes = Vec::new();
+        for (place, instance) in reload.instances.into_iter().enumerate() {
+            let strategy = StrategyId(place as u16);
+            if !changed.contains(&strategy) {
+                continue;
+            }
+            match self.try_instance(now, strategy, instance) {
+                Ok(change) => changes.push(change),
+                Err(reason) => {
+                    self.put_back(changes);
+                    let name = self.driver().engine().strategy_name(strategy);
+                    return Err(NotReloaded {
+                        strategy: name.unwrap_or_default().to_owned(),
+                        reason,
+                    });
+                }
+            }
+        }
+        let next = Reconfiguration {
+            limits: reload.limits,
+            strategies: reload.strategies,
+            on_stop: reload.on_stop,
+            circumstances: circumstances(&self.saved_strategies()),
+        };
+        self.reconfigure(now, &next, reload.on_liquidation);
+        Ok(self.begin_changed(now, changes))
+    }
+
+    /// Puts an instance in its place and tries whether it begins with the state of the one before.
+    fn try_instance(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        mut instance: G::Instance,
+    ) -> Result<Change<G::Instance>, String> {
+        let idle = self.engine().fault(strategy).is_some();
+        let state = self.state(now, strategy);
+        let guests = self.guests_mut();
+        G::take_instruments(&mut instance, guests.instance(strategy));
+        let old = guests.replace(strategy, instance);
+        let tried = if idle {
+            Ok(())
+        } else {
+            self.rehearse(strategy, state.as_deref())
+        };
+        let change = Change {
+            strategy,
+            state,
+            idle,
+            old,
+        };
+        if let Err(reason) = tried {
+            self.put_back(vec![change]);
+            return Err(reason);
+        }
+        Ok(change)
+    }
+
+    fn put_back(&mut self, changes: Vec<Change<G::Instance>>) {
+        let guests = self.guests_mut();
+        for change in changes {
+            guests.replace(change.strategy, change.old);
+            if !change.idle {
+                guests.runs_on(change.strategy);
+            }
+        }
+    }
+
+    /// What the instances in their places are made of.
+    fn saved_strategies(&self) -> Vec<SavedStrategy> {
+        let guests = self.driver().guests();
+        let modules = self.modules().iter().enumerate();
+        let saved = modules.map(|(place, (name, _))| {
+            let instance = guests.instance(StrategyId(place as u16));
+            SavedStrategy {
+                name: name.clone(),
+                sha256: G::module(instance),
+                state: None,
+                made: G::made_of(instance),
+            }
+        });
+        saved.collect()
+    }
+
+    /// Begins what was tried.
+    fn begin_changed(&mut self, now: Time, changes: Vec<Change<G::Instance>>) -> Reloaded {
+        let mut reloaded = Reloaded::default();
+        for change in changes {
+            let strategy = change.strategy;
+            let sha256 = G::module(self.driver().guests().instance(strategy));
+            self.replace_module(strategy, sha256);
+            if change.idle {
+                continue;
+            }
+            match self.renew(now, strategy, change.state.as_deref(), false) {
+                Ok(_) => reloaded.begun.push(strategy),
+                Err(reason) => reloaded.failed.push((strategy, reason)),
+            }
+        }
+        reloaded
+    }
+}
