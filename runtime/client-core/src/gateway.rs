@@ -18,11 +18,14 @@ use windvane_venue::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, 
 use windvane_venue::wire::{Parameters, Whole};
 
 use crate::asked::Asked;
-use crate::budget::{Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Shares, Used};
+use crate::budget::{
+    BAN_MAX, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Shares, Used,
+};
 use crate::clock::Offset;
 use crate::nonce::Nonces;
 use crate::outcome::{Doubt, Lost, NotDone, Refusal, RequestError, Wait, WaitReason};
 use crate::settings::{Api, default_version};
+use crate::streams::millis;
 
 /// After a question without an answer, and after a connection that failed.
 const BREATH: Duration = Duration::from_secs(1);
@@ -404,11 +407,12 @@ impl Gateway {
     }
 
     /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it told
-    /// an earlier process.
+    /// an earlier process. A clock that was set back makes a start wait for [`BAN_MAX`] at most.
     pub fn heed_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
         if planted!(BanForgotten) {
             return;
         }
+        let length_ms = length_ms.min(millis(BAN_MAX));
         for surface in Surface::ALL {
             if self.identity.hosts[surface as usize].as_deref() == Some(host) {
                 self.with_budgets(|budgets| budgets.of(surface).banned(now_ms, length_ms));
@@ -603,6 +607,19 @@ mod tests {
         assert_eq!(gateway.stopped_ms(NOW.ms, Surface::Chain), None);
         assert_eq!(gateway.bans(NOW.ms), [("one".to_owned(), 30_000)]);
         assert_eq!(gateway.bans(NOW.ms + 30_000), []);
+    }
+
+    #[test]
+    fn a_ban_of_an_earlier_process_lasts_three_days_at_most() {
+        let gateway = gateway();
+        let year_ms = 365 * 24 * 3_600_000;
+        gateway.heed_ban(NOW.ms, "one", year_ms);
+        let three_days_ms = 3 * 24 * 3_600_000;
+        assert_eq!(
+            gateway.stopped_ms(NOW.ms, Surface::Spot),
+            Some(three_days_ms)
+        );
+        assert_eq!(gateway.bans(NOW.ms), [("one".to_owned(), three_days_ms)]);
     }
 
     #[test]

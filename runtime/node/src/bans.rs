@@ -1,13 +1,12 @@
 //! Bans that outlive a process: what the venue told one, the next heeds before its first request.
-//! They stand in the data folder, by host, with their end by the wall clock.
-//!
-//! A clock that was set back makes a start wait for [`BAN_MAX`] at most.
+//! They stand in the data folder, by host, with their end by the wall clock. What counts as a ban, and
+//! for how long, the gateway decides (`client-core/src/gateway.rs`).
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windvane_client::{BAN_MAX, Client};
+use windvane_client::Client;
 use windvane_engine::{Surface, Time};
 use windvane_journal::{Ban, Directory};
 
@@ -19,7 +18,7 @@ pub fn heed(client: &Client, data_dir: &Path) {
     let now_ms = wall_ms();
     for ban in Ban::read(data_dir) {
         let left_ms = u64::try_from(ban.until_ms - now_ms).unwrap_or(0);
-        let left = Duration::from_millis(left_ms).min(BAN_MAX);
+        let left = Duration::from_millis(left_ms);
         if !left.is_zero() {
             client.heed_ban(&ban.host, left);
         }

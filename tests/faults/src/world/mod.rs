@@ -385,10 +385,8 @@ impl World {
     /// What the file of bans says, by the wall clock.
     fn bans_left(&mut self) -> Vec<(String, u64)> {
         let wall_ms = self.wall_ns() / MS;
-        let longest_ms = i64::try_from(BAN_MAX.as_millis()).unwrap_or(i64::MAX / MS);
         let bans = self.disk.bans.iter();
-        let left =
-            bans.map(|(host, until_ms)| (host.clone(), (until_ms - wall_ms).min(longest_ms)));
+        let left = bans.map(|(host, until_ms)| (host.clone(), until_ms - wall_ms));
         let left: Vec<_> = left.filter(|(_, left_ms)| *left_ms > 0).collect();
         if let Some(left_ms) = left.iter().map(|(_, left_ms)| *left_ms).max() {
             self.log.count(tally::BAN_HEEDED);
