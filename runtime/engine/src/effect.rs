@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
+use crate::engine::BrokenInvariant;
 use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
 use crate::event::Event;
 use crate::forced::ForcedCloseReport;
@@ -147,6 +148,13 @@ pub enum Notice {
         time: Time,
         /// The loss limit that was breached; `None` when the operator asked.
         limit: Option<LossLimit>,
+    },
+    /// The engine's own books contradict each other: the account is halted.
+    InvariantBroken {
+        /// When.
+        time: Time,
+        /// The rule that is broken.
+        broken: BrokenInvariant,
     },
     /// The venue's word differed from ours and was taken (promise 3).
     Adjusted {

@@ -137,24 +137,34 @@ impl Ledgers {
         &self,
         instruments: &[Instrument],
     ) -> Option<(InstrumentId, PositionSide)> {
-        self.account.iter().find_map(|(instrument, side, account)| {
-            let parts = || {
-                let own = self.strategies.iter().chain([&self.external]);
-                own.map(move |ledger| ledger.at(instrument, side))
-            };
-            // Profit may sit in another place than the account's, where strategies net: realized
-            // less cost is the money that flowed, whoever realized it.
-            let money = |p: &Position| p.realized_pnl - p.cost;
-            // The dust of two may be a step together.
-            let grains = Grains::of(&instruments[usize::from(instrument.0)]);
-            let held = |p: &Position| p.held(grains);
-            let agree = parts().map(|h| held(&h.position)).sum::<i128>() == held(&account.position)
-                && parts().map(|h| money(&h.position)).sum::<Amount>() == money(&account.position)
-                && parts().map(|h| h.position.fees).sum::<Amount>() == account.position.fees
-                && parts().map(|h| h.position.funding).sum::<Amount>() == account.position.funding
-                && parts().map(|h| h.open_buy).sum::<i64>() == account.open_buy
-                && parts().map(|h| h.open_sell).sum::<i64>() == account.open_sell;
-            (!agree).then_some((instrument, side))
-        })
+        let holdings = self.account.iter().map(|(id, side, _)| (id, side));
+        let mut differ = holdings.filter(|(id, side)| !self.agree_at(instruments, *id, *side));
+        differ.next()
+    }
+
+    /// Whether the sub-ledgers sum to the account's quantity, money and open orders in one holding.
+    pub fn agree_at(
+        &self,
+        instruments: &[Instrument],
+        id: InstrumentId,
+        side: PositionSide,
+    ) -> bool {
+        let account = self.account.at(id, side);
+        let parts = || {
+            let own = self.strategies.iter().chain([&self.external]);
+            own.map(move |ledger| ledger.at(id, side))
+        };
+        // Profit may sit in another place than the account's, where strategies net: realized
+        // less cost is the money that flowed, whoever realized it.
+        let money = |p: &Position| p.realized_pnl - p.cost;
+        // The dust of two may be a step together.
+        let grains = Grains::of(&instruments[usize::from(id.0)]);
+        let held = |p: &Position| p.held(grains);
+        parts().map(|h| held(&h.position)).sum::<i128>() == held(&account.position)
+            && parts().map(|h| money(&h.position)).sum::<Amount>() == money(&account.position)
+            && parts().map(|h| h.position.fees).sum::<Amount>() == account.position.fees
+            && parts().map(|h| h.position.funding).sum::<Amount>() == account.position.funding
+            && parts().map(|h| h.open_buy).sum::<i64>() == account.open_buy
+            && parts().map(|h| h.open_sell).sum::<i64>() == account.open_sell
     }
 }

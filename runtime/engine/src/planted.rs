@@ -180,6 +180,8 @@ mod choice {
             "a fill that is told after the end of its order is dropped"
         FeeTwice "fee-twice"
             "the fee of a fill is booked twice"
+        BooksContradict "books-contradict"
+            "a strategy's ledger counts a fee that the account's does not"
         PositionSideMixed "position-side-mixed"
             "a sale of somebody else that account trades tell counts as a purchase"
         OwnTradeAsExternal "own-trade-as-external"

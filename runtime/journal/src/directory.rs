@@ -11,12 +11,21 @@ use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
 use crate::latch;
 use crate::private;
+use crate::reports;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
 
 /// What a run keeps in a directory that may be the user's.
-const OURS: [&str; 8] = [
-    "lock", "epoch", "mark", "latch", "bans", "ledger", "journal", "modules",
+const OURS: [&str; 9] = [
+    "lock",
+    "epoch",
+    "mark",
+    "latch",
+    "bans",
+    "ledger",
+    "journal",
+    "modules",
+    "bug-reports",
 ];
 
 /// A data directory that is ours until this is dropped.
@@ -139,6 +148,14 @@ impl Directory {
     pub fn set_bans(&self, bans: &[Ban]) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         Ban::write(bans, &self.path)
+    }
+
+    /// Writes down a snapshot of the engine for a report of a mistake, and answers its file.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn keep_report(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        reports::keep(&self.path, name, bytes)
     }
 
     /// What is latched. A latch that cannot be read is a halt.

@@ -30,6 +30,7 @@ mod packing;
 pub mod private;
 mod reading;
 mod recovery;
+mod reports;
 mod retention;
 mod segment;
 mod small_file;

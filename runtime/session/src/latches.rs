@@ -192,6 +192,9 @@ impl LatchState {
                 let decrease = format!("{} {asset}", (-*amount).to_decimal());
                 self.note_unexplained(*time, decrease);
             }
+            Notice::InvariantBroken { broken, .. } => {
+                self.set_cause(format!("a mistake of this program: {broken}"));
+            }
             Notice::Halted { time, limit } => match limit {
                 Some(limit) => self.set_breached(*time, limit.key()),
                 None => self.set_cause(OPERATOR.to_owned()),

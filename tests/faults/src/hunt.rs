@@ -57,6 +57,7 @@ const RELOADS: &str = "a reload begins each changed strategy once";
 const LATCHES: &str = "nothing opens while halted or paused";
 const SIGNS: &str = "signs of health while healthy, and only then";
 const STEPS: &str = "a start takes every step before it signs";
+const OWN_BOOKS: &str = "the runtime's own books never contradict each other";
 const EXITS: &str = "an order that closes opens nothing";
 
 /// The rules that are about what a bug breaks.
@@ -79,6 +80,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::RecoveredNotDeduplicated
         | Planted::CumulativeFill => &[FILLS_ONCE],
         Planted::FeeTwice => &[FEES_ONCE],
+        Planted::BooksContradict => &[OWN_BOOKS],
         Planted::StatedFillWaits => &[STATED],
         Planted::LateFeesIgnored | Planted::LateFeeTwice => &[FEES_ONCE, BOOKS],
         // A fill is not booked, or as another's, and the account is adjusted to it.

@@ -449,6 +449,13 @@ pub enum Seen {
     },
     /// The runtime gives the watchdog process of spot orders a sign of health.
     Beat,
+    /// The runtime found that its own books contradict each other, and left a report.
+    InvariantBroken {
+        /// What it found.
+        words: String,
+        /// Length of the report, bytes.
+        report: usize,
+    },
     /// What a process goes by from here on: at its start, and after a reload.
     Configured {
         /// `cancel`, `keep` or `flatten`.

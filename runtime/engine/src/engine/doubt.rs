@@ -56,6 +56,8 @@ pub enum Doubt {
     Modes,
     /// Strategies hold more of the base asset of this spot instrument than the account has.
     MissingCoins(InstrumentId),
+    /// The engine's own books contradict each other: a mistake of this program.
+    BrokenInvariant,
 }
 
 impl fmt::Display for Doubt {
@@ -141,6 +143,11 @@ impl Doubt {
                 f,
                 "the mark price of {name}, which is held, was not told for a minute: the loss limits may not \
                  see a loss, and no position is opened until a mark price comes"
+            ),
+            Self::BrokenInvariant => f.write_str(
+                "the program found a mistake in its own books: amounts that it shows may be wrong. Own orders are \
+                 cancelled and none is sent. Compare positions and orders with the venue, and send the newest file of \
+                 the folder bug-reports with a report. windvane resume checks the books again",
             ),
             Self::MissingCoins(_) => write!(
                 f,

@@ -292,17 +292,17 @@ impl Engine {
             }
         }
         self.add_balance(surface, fill.fee_asset, -fill.fee);
+        if planted!(BooksContradict) {
+            let position = &mut self.ledgers.owner(owner).at_mut(id, side).position;
+            position.fees += fill.fee;
+        }
         if planted!(FeeTwice) {
             self.add_balance(surface, fill.fee_asset, -fill.fee);
         }
         if let Some(kept) = kept {
             self.put_back(&kept);
         }
-        debug_assert_eq!(
-            self.ledgers.first_difference(&self.instruments),
-            None,
-            "the sub-ledgers sum to the account's ledger after every fill"
-        );
+        self.check_holding(id, side);
         self.watch_losses_after_fill();
         Realized { account, own }
     }

@@ -165,10 +165,12 @@ impl Engine {
         self.give_up_missing_coins();
         self.set_doubt(Doubt::MarginCall, false);
         self.set_doubt(Doubt::Ownership, false);
+        self.set_doubt(Doubt::BrokenInvariant, false);
         let tries = self.try_blocks_again();
         self.accept_instance();
         let before = self.state;
         self.latch_at(Latch::None);
+        self.check_books();
         if tries && self.state == before {
             // No move of the state tells strategies that one order may try.
             self.tell_trial();

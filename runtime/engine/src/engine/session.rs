@@ -487,6 +487,7 @@ impl Engine {
         self.ask_for_asset_prices();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
+        self.check_books();
         self.update_state();
         self.watch_all_losses();
     }

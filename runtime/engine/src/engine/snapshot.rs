@@ -73,6 +73,11 @@ impl Engine {
             "polled to the end"
         );
         self.recorder.seal();
+        self.report()
+    }
+
+    /// The same at any moment, with nothing of the engine changed: for a report of a mistake.
+    pub fn report(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
         // Writing to memory cannot fail, and every length in our types is known.
@@ -109,7 +114,7 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
-        for doubt in [Doubt::MarginCall, Doubt::Ownership] {
+        for doubt in [Doubt::MarginCall, Doubt::Ownership, Doubt::BrokenInvariant] {
             if self.doubts().contains(&doubt) {
                 heir.set_doubt(doubt, true);
             }

@@ -273,6 +273,15 @@ impl Tally {
                 let kind = kind.as_str();
                 tracing::warn!(time_ns = time.0, strategy = %name, kind, "quarantined");
             }
+            Notice::InvariantBroken { time, broken } => {
+                self.halted = Some((*time, None));
+                tracing::error!(
+                    time_ns = time.0,
+                    %broken,
+                    "the program found a mistake in its own books: these results are wrong. Send a report with the \
+                     recording and the configuration"
+                );
+            }
             Notice::Halted { time, limit } => {
                 self.halted = Some((*time, *limit));
                 tracing::warn!(time_ns = time.0, ?limit, "halted");

@@ -9,8 +9,9 @@ use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
+use windvane_engine::engine::BrokenInvariant;
 use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::{Engine, Notice, Surface};
+use windvane_engine::{Engine, Notice, Surface, Time};
 use windvane_journal::{Directory, Keep};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
@@ -104,6 +105,19 @@ pub const fn mode(mode: Mode) -> view::Mode {
 }
 
 impl Outside {
+    /// Keeps a snapshot of the engine for a report of a mistake.
+    pub fn keep_report(&self, now: Time, broken: BrokenInvariant, snapshot: Vec<u8>) {
+        let directory = Arc::clone(&self.directory);
+        let name = format!("{:013}.snapshot", now.millis());
+        self.handle
+            .spawn_blocking(move || match directory.keep_report(&name, &snapshot) {
+                Ok(path) => {
+                    tracing::error!(%broken, path = %path.display(), "send this file with a report");
+                }
+                Err(error) => tracing::error!(%error, "the file for a report was not written"),
+            });
+    }
+
     /// Gives the watchdog process a sign of health.
     pub fn beat(&self, number: u64) {
         if let Some(keeper) = &self.keeper {

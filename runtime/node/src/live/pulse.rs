@@ -251,6 +251,10 @@ impl Pulse {
                 }
             }
             Output::Beat(number) => self.outside.beat(number),
+            Output::BugReport { broken, snapshot } => {
+                let now = self.session.engine().now();
+                self.outside.keep_report(now, broken, snapshot);
+            }
             Output::Notice(notice) => self.notice(&notice),
             Output::Ended(ended) => state.ended = Some(ended),
         }

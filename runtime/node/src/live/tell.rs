@@ -204,6 +204,14 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::error!(strategy, fault, "a strategy is quarantined");
             table::QUARANTINES.of([strategy, fault]).increment(1);
         }
+        Notice::InvariantBroken { broken, .. } => {
+            tracing::error!(
+                %broken,
+                "the program found a mistake in its own books: own orders are cancelled and none is sent. Compare \
+                 positions and orders with the venue, and send the newest file of the folder bug-reports with a \
+                 report; then windvane resume, which checks the books again"
+            );
+        }
         Notice::Halted { limit, .. } => {
             let limit = limit.map(windvane_engine::risk::LossLimit::key);
             tracing::error!(limit, "halted: own orders are cancelled, none is sent");

@@ -16,6 +16,7 @@ use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::Input as EngineInput;
+use windvane_engine::engine::BrokenInvariant;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::live::LiveInput;
@@ -156,6 +157,14 @@ pub enum Output {
     Beat(u64),
     /// Write the file of the latches; it need not be durable before what follows.
     Latches(Latches),
+    /// Keep this snapshot of the engine for a report: its own books contradict each other. The run is
+    /// halted already.
+    BugReport {
+        /// The rule that is broken.
+        broken: BrokenInvariant,
+        /// See [`Engine::report`].
+        snapshot: Vec<u8>,
+    },
     /// Tell people.
     Notice(Box<Notice>),
     /// The run is over: nothing follows.

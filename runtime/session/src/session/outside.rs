@@ -50,6 +50,12 @@ impl<G: Guests> Session<G> {
                     {
                         stop.note_dust(self.driver.engine(), *strategy, *instrument);
                     }
+                    if let Notice::InvariantBroken { broken, .. } = &*notice {
+                        self.outputs.push_back(Output::BugReport {
+                            broken: *broken,
+                            snapshot: self.driver.engine().report(),
+                        });
+                    }
                     self.note_latch(&notice);
                     self.outputs.push_back(Output::Notice(notice));
                 }

@@ -20,6 +20,7 @@ mod halted;
 mod headers;
 mod ids;
 mod intents;
+mod invariants;
 mod lagging;
 mod latches;
 mod late;
@@ -76,6 +77,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(stated::Stated::default()),
         Box::new(state::State::new(terms)),
         Box::new(ledgers::Ledgers::new(terms)),
+        Box::new(invariants::Invariants),
         Box::new(losses::Losses::new(terms)),
         Box::new(forced::Forced::new(terms)),
         Box::new(exposure::Exposure::new(terms)),

@@ -56,6 +56,12 @@ impl Process {
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
+            Output::BugReport { broken, snapshot } => {
+                self.outs.push_back(Out::Seen(Seen::InvariantBroken {
+                    words: broken.to_string(),
+                    report: snapshot.len(),
+                }));
+            }
             Output::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),

@@ -17,7 +17,6 @@ mod watchdog;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use windvane_client_core::budget::BAN_MAX;
 use windvane_engine::codec::RecordBody;
 use windvane_engine::latches::{Latch, Latches};
 use windvane_engine::record::Block;

@@ -1,0 +1,250 @@
+//! Rules that the engine's own books keep, checked in every build. A broken one is a mistake of this
+//! program: no amount that it knows can be relied on. So the run halts, and says what it found.
+//!
+//! A fill checks the holding that it changed. A live run checks everything once a second, and where a
+//! person resumes. The checks are a part of the engine, so that a replay finds the same at the same
+//! record.
+
+use std::fmt;
+
+use crate::effect::Notice;
+use crate::holding::Ledgers;
+use crate::ids::{InstrumentId, StrategyId};
+use crate::instrument::Instrument;
+use crate::order::PositionSide;
+
+use super::Engine;
+use super::doubt::Doubt;
+
+/// A rule of the books that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrokenInvariant {
+    /// The strategies' ledgers do not sum to the account's: in quantity, money, fees, funding or open
+    /// orders.
+    Ledgers(InstrumentId, PositionSide),
+    /// Nothing is held, and yet it has a cost.
+    FlatCost(InstrumentId, PositionSide),
+    /// The open quantity of an instrument is not that of the account's live orders.
+    OpenQuantity(InstrumentId, PositionSide),
+    /// The number of open orders of a strategy is not that of its live orders.
+    OpenOrders(StrategyId),
+}
+
+impl fmt::Display for BrokenInvariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ledgers(id, side) => write!(
+                f,
+                "the strategies' ledgers do not sum to the account's ledger (instrument {}, position side {})",
+                id.0,
+                side.as_str()
+            ),
+            Self::FlatCost(id, side) => write!(
+                f,
+                "nothing is held and yet it has a cost (instrument {}, position side {})",
+                id.0,
+                side.as_str()
+            ),
+            Self::OpenQuantity(id, side) => write!(
+                f,
+                "the open quantity is not that of the live orders (instrument {}, position side {})",
+                id.0,
+                side.as_str()
+            ),
+            Self::OpenOrders(strategy) => write!(
+                f,
+                "the number of open orders is not that of the live orders (strategy {})",
+                strategy.0
+            ),
+        }
+    }
+}
+
+impl Engine {
+    /// Checks the holding that a fill changed.
+    pub(super) fn check_holding(&mut self, id: InstrumentId, side: PositionSide) {
+        let broken = broken_holding(&self.ledgers, &self.instruments, id, side);
+        self.take_broken(broken);
+    }
+
+    /// Checks all books.
+    pub(super) fn check_books(&mut self) {
+        let broken = self.first_broken();
+        self.take_broken(broken);
+    }
+
+    /// The first rule of the books that is broken now.
+    pub fn first_broken(&self) -> Option<BrokenInvariant> {
+        let holdings = self.ledgers.account.iter();
+        let of_ledgers = holdings
+            .map(|(id, side, _)| (id, side))
+            .find_map(|(id, side)| broken_holding(&self.ledgers, &self.instruments, id, side));
+        of_ledgers
+            .or_else(|| self.broken_open_quantity())
+            .or_else(|| self.broken_open_orders())
+    }
+
+    fn broken_open_quantity(&self) -> Option<BrokenInvariant> {
+        self.ledgers.account.iter().find_map(|(id, side, holding)| {
+            let (mut buy, mut sell) = (0_i64, 0_i64);
+            for order in self.orders.iter() {
+                if (order.terms.instrument, order.terms.position_side) == (id, side) {
+                    match order.terms.side {
+                        crate::order::Side::Buy => buy += order.reserved_qty,
+                        crate::order::Side::Sell => sell += order.reserved_qty,
+                    }
+                }
+            }
+            let agree = (buy, sell) == (holding.open_buy, holding.open_sell);
+            (!agree).then_some(BrokenInvariant::OpenQuantity(id, side))
+        })
+    }
+
+    fn broken_open_orders(&self) -> Option<BrokenInvariant> {
+        let mut strategies = self.strategies.iter().enumerate();
+        strategies.find_map(|(index, state)| {
+            let strategy = StrategyId(index as u16);
+            let live = self.orders.iter().filter(|one| one.strategy == strategy);
+            let agree = live.count() == state.open_orders as usize;
+            (!agree).then_some(BrokenInvariant::OpenOrders(strategy))
+        })
+    }
+
+    /// Halts the run for a broken rule, once: until a person resumes, what follows from it is not
+    /// told again.
+    fn take_broken(&mut self, broken: Option<BrokenInvariant>) {
+        let Some(broken) = broken else { return };
+        let is_known = match &self.live {
+            Some(_) => self.doubts().contains(&Doubt::BrokenInvariant),
+            None => self.halted(),
+        };
+        if is_known {
+            return;
+        }
+        self.set_doubt(Doubt::BrokenInvariant, true);
+        self.notices.push_back(Notice::InvariantBroken {
+            time: self.now,
+            broken,
+        });
+        self.halt();
+    }
+}
+
+fn broken_holding(
+    ledgers: &Ledgers,
+    instruments: &[Instrument],
+    id: InstrumentId,
+    side: PositionSide,
+) -> Option<BrokenInvariant> {
+    if !ledgers.agree_at(instruments, id, side) {
+        return Some(BrokenInvariant::Ledgers(id, side));
+    }
+    let account = &ledgers.account.at(id, side).position;
+    let has_cost = account.is_flat() && account.cost != crate::decimal::Amount::ZERO;
+    has_cost.then_some(BrokenInvariant::FlatCost(id, side))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use crate::decimal::Amount;
+    use crate::effect::Effect;
+    use crate::engine::Latch;
+    use crate::input::{Command, Input};
+    use crate::protocol::Request;
+
+    use super::*;
+
+    const BTC: InstrumentId = InstrumentId(0);
+
+    /// A run with positions of two strategies and orders that rest.
+    fn lived() -> Engine {
+        let snapshot = include_bytes!("../../tests/snapshots/version-17.bin");
+        Engine::restore(snapshot).unwrap()
+    }
+
+    fn broken(engine: &mut Engine) -> Vec<BrokenInvariant> {
+        let notices = std::iter::from_fn(|| engine.poll_notice());
+        let broken = notices.filter_map(|notice| match notice {
+            Notice::InvariantBroken { broken, .. } => Some(broken),
+            _ => None,
+        });
+        broken.collect()
+    }
+
+    fn cancels(engine: &mut Engine) -> usize {
+        let effects = std::iter::from_fn(|| engine.poll_effect());
+        let is_cancel = |effect: &Effect| match effect {
+            Effect::Send { request, .. } => {
+                matches!(
+                    **request,
+                    Request::Cancel { .. } | Request::CancelBatch { .. }
+                )
+            }
+            _ => false,
+        };
+        effects.filter(is_cancel).count()
+    }
+
+    #[test]
+    fn books_that_agree_change_nothing() {
+        let mut engine = lived();
+        assert_eq!(engine.first_broken(), None);
+        engine.check_books();
+        assert_eq!(broken(&mut engine), []);
+        assert_eq!(engine.latch(), Latch::None);
+    }
+
+    #[test]
+    fn each_rule_of_the_books_is_checked() {
+        let at = |engine: &mut Engine, change: fn(&mut crate::holding::Holding)| {
+            let own = engine.ledgers.strategies[0].at_mut(BTC, PositionSide::Both);
+            change(own);
+            engine.first_broken()
+        };
+        let sums = Some(BrokenInvariant::Ledgers(BTC, PositionSide::Both));
+        assert_eq!(at(&mut lived(), |own| own.position.fees += Amount(1)), sums);
+        assert_eq!(at(&mut lived(), |own| own.position.qty += 1), sums);
+        assert_eq!(at(&mut lived(), |own| own.open_buy += 1), sums);
+        let mut engine = lived();
+        engine.strategies[0].open_orders += 1;
+        let count = Some(BrokenInvariant::OpenOrders(StrategyId(0)));
+        assert_eq!(engine.first_broken(), count);
+        let mut engine = lived();
+        for ledger in [&mut engine.ledgers.account, &mut engine.ledgers.external] {
+            ledger.at_mut(BTC, PositionSide::Both).open_buy += 1;
+        }
+        let open = Some(BrokenInvariant::OpenQuantity(BTC, PositionSide::Both));
+        assert_eq!(engine.first_broken(), open);
+    }
+
+    #[test]
+    fn a_broken_rule_halts_cancels_and_is_told_once() {
+        let mut engine = lived();
+        let own = engine.ledgers.strategies[0].at_mut(BTC, PositionSide::Both);
+        own.position.fees += Amount(1);
+        engine.check_books();
+        assert_eq!(engine.latch(), Latch::Halted);
+        assert!(engine.doubts().contains(&Doubt::BrokenInvariant));
+        assert!(cancels(&mut engine) > 0, "own orders are cancelled");
+        let expected = [BrokenInvariant::Ledgers(BTC, PositionSide::Both)];
+        assert_eq!(broken(&mut engine), expected);
+        engine.check_books();
+        assert_eq!(broken(&mut engine), [], "it is told once");
+        // Whoever resumes has the books checked again.
+        let now = engine.now().plus_ms(1);
+        engine.handle(now, Input::Command(Command::Resume));
+        assert_eq!(engine.latch(), Latch::Halted);
+        assert_eq!(broken(&mut engine), expected);
+    }
+
+    #[test]
+    fn a_report_is_a_snapshot_that_changes_nothing() {
+        let mut engine = lived();
+        let report = engine.report();
+        assert_eq!(
+            Engine::restore(&report).unwrap().snapshot(),
+            engine.snapshot()
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! Snapshots of the engine for reports of mistakes: `bug-reports` in the data folder. Only the newest
+//! few stay.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::private;
+
+/// The folder, in the data folder.
+pub const BUG_REPORTS: &str = "bug-reports";
+/// So many stay.
+const KEPT: usize = 16;
+
+/// Writes a report down, and answers its file. Names sort by age.
+///
+/// # Errors
+/// The disk refuses.
+pub fn keep(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let folder = data_dir.join(BUG_REPORTS);
+    private::folder(&folder)?;
+    let path = folder.join(name);
+    let mut file = private::create(&path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    let entries = fs::read_dir(&folder)?.filter_map(Result::ok);
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    let old = files.len().saturating_sub(KEPT);
+    for file in &files[..old] {
+        fs::remove_file(file)?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_reports_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        for nth in 0..KEPT + 3 {
+            let path = keep(folder.path(), &format!("{nth:03}.snapshot"), &[1, 2]).unwrap();
+            assert_eq!(fs::read(path).unwrap(), [1, 2]);
+        }
+        let left = fs::read_dir(folder.path().join(BUG_REPORTS)).unwrap();
+        let mut names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names.len(), KEPT);
+        assert_eq!(names[0], "003.snapshot");
+    }
+}

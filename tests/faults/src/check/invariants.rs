@@ -1,0 +1,27 @@
+//! The runtime checks its own books in every build. It never finds a contradiction.
+
+use super::Check;
+use crate::witness::{Entry, Rest, Seen};
+
+/// The rule.
+#[derive(Debug)]
+pub struct Invariants;
+
+impl Check for Invariants {
+    fn rule(&self) -> &'static str {
+        "the runtime's own books never contradict each other"
+    }
+
+    fn see(&mut self, entry: &Entry) -> Result<(), String> {
+        match &entry.seen {
+            Seen::InvariantBroken { words, report } => {
+                Err(format!("{words} (its report has {report} bytes)"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+        Ok(())
+    }
+}
