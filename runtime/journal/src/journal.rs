@@ -111,7 +111,7 @@ impl Journal {
             marks,
             watch,
             listener,
-            sync_hook: options.sync_hook.clone(),
+            hooks: options.hooks.clone(),
             packing: None,
         };
         owner.begin(head, base)?;

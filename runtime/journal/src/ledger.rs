@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::directory::Directory;
-use crate::{private, small_file};
+use crate::{private, segment, small_file};
 
 const NAME: &str = "ledger";
 const MAGIC: &[u8] = b"windvane ledger 1\n";
@@ -98,8 +98,7 @@ impl Directory {
             ledger.last = Some(segment);
             at = behind;
         }
-        // Only the last entry can have been cut: nothing was entered behind it.
-        if is_damage(&bytes, at) {
+        if is_damage(self.path(), &bytes, at) {
             return Err(LedgerError::Damaged {
                 path: ledger.path,
                 at,
@@ -183,7 +182,7 @@ pub fn ledger(data_dir: &Path) -> Result<Vec<LedgerEntry>, LedgerError> {
         entries.push(LedgerEntry { segment, lines });
         at = behind;
     }
-    if is_damage(&bytes, at) {
+    if is_damage(data_dir, &bytes, at) {
         return Err(LedgerError::Damaged { path, at });
     }
     Ok(entries)
@@ -214,8 +213,14 @@ fn begin(path: &Path, bytes: &[u8]) -> Result<usize, LedgerError> {
     })
 }
 
-/// Whether bytes that are no whole entry are damage: nothing follows an entry that a kill cut.
-fn is_damage(bytes: &[u8], at: usize) -> bool {
+/// Whether bytes that are no whole entry are damage. Nothing follows an entry that a kill cut, and its
+/// segment is still there: it is pruned once its entry is durable.
+fn is_damage(data_dir: &Path, bytes: &[u8], at: usize) -> bool {
+    let segment = word(bytes, at).and_then(|number| u32::try_from(number).ok());
+    let is_there = |number| segment::folder(&data_dir.join("journal"), number).is_dir();
+    if segment.is_some_and(|number| !is_there(number)) {
+        return true;
+    }
     let is_longer = word(bytes, at + 4).is_some_and(|len| bytes.len() - at > HEADER + CHECK + len);
     is_longer || (at + 1..bytes.len()).any(|at| split(bytes, at).is_some())
 }
@@ -263,12 +268,17 @@ mod tests {
 
     use super::*;
 
+    const SEGMENTS: [u32; 3] = [3, 4, 9];
+
     fn filled(folder: &Path) -> Vec<LedgerEntry> {
         let directory = Directory::lock(folder).unwrap();
+        for number in SEGMENTS {
+            fs::create_dir_all(segment::folder(&folder.join("journal"), number)).unwrap();
+        }
         let mut ledger = directory.ledger().unwrap();
         assert_eq!(ledger.last(), None);
         let mut expected = Vec::new();
-        for segment in [3_u32, 4, 9] {
+        for segment in SEGMENTS {
             let lines = format!("{{\"order\":{segment}}}\n").repeat(segment as usize);
             ledger.enter(segment, lines.as_bytes()).unwrap();
             ledger.enter(segment, b"again").unwrap();
@@ -318,6 +328,22 @@ mod tests {
                 Ok(read) => assert!(expected.starts_with(&read) && read.len() < 3, "{at}"),
             }
         }
+    }
+
+    #[test]
+    fn a_damaged_last_entry_is_told_once_its_segment_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        filled(folder.path());
+        let path = folder.path().join(NAME);
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let open = || Directory::lock(folder.path()).unwrap().ledger();
+        assert_eq!(open().unwrap().last(), Some(4), "it is entered again");
+        fs::remove_dir(segment::folder(&folder.path().join("journal"), 9)).unwrap();
+        assert!(matches!(open(), Err(LedgerError::Damaged { .. })));
+        let read = super::ledger(folder.path());
+        assert!(matches!(read, Err(LedgerError::Damaged { .. })), "{read:?}");
     }
 
     #[test]

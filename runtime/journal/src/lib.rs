@@ -47,7 +47,7 @@ pub use failure::Failure;
 pub use journal::{AppendError, BeginError, Journal, RollError};
 pub use ledger::{Ledger, LedgerEntry, LedgerError, ledger};
 pub use mark::Mark;
-pub use owner::{Event, Listener, Options, SyncHook};
+pub use owner::{Event, Hooks, Listener, Options, SyncHook};
 pub use packed::Blocks;
 pub use reading::StoredSegment;
 pub use recovery::{OpenError, Ready, Recovered, Repair, Verdict, open};

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use windvane_engine::record::{Hash, digest_of};
 
+use crate::owner::SyncHook;
 use crate::{groups, private};
 
 /// The file of the segment that is written.
@@ -39,18 +40,20 @@ pub fn push_frame(frames: &mut Vec<u8>, number: u64, part: &[u8]) {
 /// The file that is written.
 pub struct MarketFile {
     file: File,
+    hook: Option<SyncHook>,
     /// Since when something is written that is not synced.
     unsynced: Option<Instant>,
 }
 
 impl MarketFile {
-    pub fn create(folder: &Path) -> io::Result<Self> {
+    pub fn create(folder: &Path, hook: Option<SyncHook>) -> io::Result<Self> {
         let file = private::options()
             .append(true)
             .create_new(true)
             .open(folder.join(NAME))?;
         Ok(Self {
             file,
+            hook,
             unsynced: None,
         })
     }
@@ -73,7 +76,10 @@ impl MarketFile {
     /// Makes everything durable.
     pub fn sync(&mut self) -> io::Result<()> {
         match self.unsynced.take() {
-            Some(_) => self.file.sync_data(),
+            Some(_) => {
+                self.hook.as_ref().map_or(Ok(()), |hook| hook())?;
+                self.file.sync_data()
+            }
             None => Ok(()),
         }
     }
@@ -208,7 +214,7 @@ mod tests {
             push_frame(&mut frames, number, &part(number));
             ends.push(frames.len());
         }
-        let mut file = MarketFile::create(folder.path()).unwrap();
+        let mut file = MarketFile::create(folder.path(), None).unwrap();
         file.append(&frames).unwrap();
         assert!(file.sync_in().is_some());
         file.sync().unwrap();

@@ -19,8 +19,17 @@ use crate::watch::{MarkKeeper, Watch, lock};
 
 /// Blocks in one sync at most.
 const GROUP_BLOCKS: usize = 512;
-/// Called in the place of the sync of a group, before it: where tests let a disk fail or hang.
+/// Called before a sync; an error is that of the sync.
 pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// Where tests let a disk fail or hang.
+#[derive(Clone, Default)]
+pub struct Hooks {
+    /// Called before the sync that orders wait for, and before that of the database.
+    pub sync: Option<SyncHook>,
+    /// Called before the sync of market parts.
+    pub market: Option<SyncHook>,
+}
 
 /// Who is told what happens; called on the journal's threads and must not block.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
@@ -35,7 +44,7 @@ pub struct Options {
     /// How often the mark is written, off the path of orders.
     pub mark_every: Duration,
     /// The seam for tests.
-    pub sync_hook: Option<SyncHook>,
+    pub hooks: Hooks,
     /// Ended segments are packed, on a thread of its own.
     pub packs: bool,
 }
@@ -46,7 +55,7 @@ impl Default for Options {
             queue_blocks: 4096,
             stall_after: Duration::from_millis(250),
             mark_every: Duration::from_secs(1),
-            sync_hook: None,
+            hooks: Hooks::default(),
             packs: true,
         }
     }
@@ -120,7 +129,7 @@ pub struct Owner {
     pub marks: Arc<MarkKeeper>,
     pub watch: Arc<Watch>,
     pub listener: Listener,
-    pub sync_hook: Option<SyncHook>,
+    pub hooks: Hooks,
     pub packing: Option<PackThread>,
 }
 
@@ -236,7 +245,7 @@ impl Owner {
     pub fn begin(&mut self, head: &[u8], base: Chain) -> Result<(), Failure> {
         // A number is used once, whatever becomes of it.
         self.number += 1;
-        let (number, hook) = (self.number, self.sync_hook.clone());
+        let (number, hook) = (self.number, self.hooks.clone());
         let segment = guarded(|| Segment::create(&self.journal, number, head, base, hook))?;
         self.durable(base);
         self.marks.write()?;

@@ -15,7 +15,7 @@ use windvane_engine::record::{Block, Chain, Format};
 
 use crate::failure::Failure;
 use crate::market;
-use crate::owner::SyncHook;
+use crate::owner::Hooks;
 use crate::packed;
 use crate::private;
 use crate::small_file::sync_folder;
@@ -123,7 +123,7 @@ pub struct Segment {
     /// Frames of market parts, until the store takes them.
     market: Vec<u8>,
     store: StoreThread,
-    sync_hook: Option<SyncHook>,
+    hooks: Hooks,
     chain: Chain,
 }
 
@@ -146,11 +146,11 @@ impl Segment {
         number: u32,
         head: &[u8],
         base: Chain,
-        sync_hook: Option<SyncHook>,
+        hooks: Hooks,
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
         private::new_folder(&folder)?;
-        let made = Self::create_in(&folder, number, head, base, sync_hook).and_then(|segment| {
+        let made = Self::create_in(&folder, number, head, base, hooks).and_then(|segment| {
             sync_folder(&folder)?;
             sync_folder(journal)?;
             Ok(segment)
@@ -168,10 +168,10 @@ impl Segment {
         number: u32,
         head: &[u8],
         base: Chain,
-        sync_hook: Option<SyncHook>,
+        hooks: Hooks,
     ) -> Result<Self, Failure> {
         let tail = Tail::create(folder)?;
-        let mut store = Store::create(folder, sync_hook.clone())?;
+        let mut store = Store::create(folder, hooks.clone())?;
         let meta = Meta {
             version: FORMAT_VERSION,
             number,
@@ -185,7 +185,7 @@ impl Segment {
             tail,
             market: Vec::new(),
             store: StoreThread::start(store)?,
-            sync_hook,
+            hooks,
             chain: base,
         })
     }
@@ -274,6 +274,6 @@ impl Segment {
     }
 
     fn before_sync(&self) -> Result<(), Failure> {
-        Ok(self.sync_hook.as_ref().map_or(Ok(()), |hook| hook())?)
+        Ok(self.hooks.sync.as_ref().map_or(Ok(()), |hook| hook())?)
     }
 }

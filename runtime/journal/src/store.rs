@@ -19,7 +19,7 @@ use windvane_engine::record::Chain;
 
 use crate::failure::{Failure, guarded};
 use crate::market::MarketFile;
-use crate::owner::SyncHook;
+use crate::owner::Hooks;
 use crate::packed::Packer;
 use crate::private;
 use crate::segment::{Meta, chain_bytes, key, sled_config};
@@ -34,22 +34,22 @@ pub struct Store {
     file: File,
     market: MarketFile,
     packer: Packer,
-    sync_hook: Option<SyncHook>,
+    hooks: Hooks,
     /// Why market parts could not be synced.
     market_failure: Option<Failure>,
 }
 
 impl Store {
     /// An empty one in the folder of a segment.
-    pub fn create(folder: &Path, sync_hook: Option<SyncHook>) -> Result<Self, Failure> {
+    pub fn create(folder: &Path, hooks: Hooks) -> Result<Self, Failure> {
         let db = sled_config(folder).open()?;
         private::close_files(folder)?;
         Ok(Self {
             file: File::open(folder.join("db"))?,
-            market: MarketFile::create(folder)?,
+            market: MarketFile::create(folder, hooks.market.clone())?,
             db,
             packer: Packer::new()?,
-            sync_hook,
+            hooks,
             market_failure: None,
         })
     }
@@ -67,7 +67,7 @@ impl Store {
     /// Makes everything durable.
     pub fn sync(&self) -> Result<(), Failure> {
         self.db.flush()?;
-        if let Some(hook) = &self.sync_hook {
+        if let Some(hook) = &self.hooks.sync {
             hook()?;
         }
         Ok(self.file.sync_all()?)

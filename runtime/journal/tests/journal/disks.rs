@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use windvane_engine::latches::{Latch, Latches};
 use windvane_journal::{
-    AppendError, Directory, Event, Failure, LockError, Options, Verdict, open, verify,
+    AppendError, Directory, Event, Failure, Hooks, LockError, Options, Verdict, open, verify,
 };
 
 use super::support::{Rig, child, child_folder, locked};
@@ -19,10 +19,13 @@ fn failing() -> (Options, Arc<AtomicI32>) {
     let code = Arc::new(AtomicI32::new(0));
     let hook = Arc::clone(&code);
     let options = Options {
-        sync_hook: Some(Arc::new(move || match hook.load(Ordering::SeqCst) {
-            0 => Ok(()),
-            code => Err(io::Error::from_raw_os_error(code)),
-        })),
+        hooks: Hooks {
+            sync: Some(Arc::new(move || match hook.load(Ordering::SeqCst) {
+                0 => Ok(()),
+                code => Err(io::Error::from_raw_os_error(code)),
+            })),
+            ..Hooks::default()
+        },
         ..Options::default()
     };
     (options, code)
@@ -85,12 +88,15 @@ fn a_hanging_sync_is_told_while_it_hangs() {
     let hangs = Mutex::new(hangs);
     let options = Options {
         stall_after: Duration::from_millis(20),
-        sync_hook: Some(Arc::new(move || {
-            if let Ok(gate) = hangs.lock().unwrap().try_recv() {
-                let _ = gate.recv();
-            }
-            Ok(())
-        })),
+        hooks: Hooks {
+            sync: Some(Arc::new(move || {
+                if let Ok(gate) = hangs.lock().unwrap().try_recv() {
+                    let _ = gate.recv();
+                }
+                Ok(())
+            })),
+            ..Hooks::default()
+        },
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);

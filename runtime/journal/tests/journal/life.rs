@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use windvane_engine::record::{Block, Chain, Recorder};
 use windvane_journal::{
-    AppendError, Event, Keep, Options, RollError, SegmentState, Verdict, export, open, verify,
+    AppendError, Event, Hooks, Keep, Options, RollError, SegmentState, Verdict, export, open,
+    verify,
 };
 
 use super::support::{Rig, Source, copy, is_back, listener, locked};
@@ -101,15 +102,18 @@ fn a_full_queue_gives_the_block_back() {
     let options = Options {
         queue_blocks: 1,
         // The head passes; then each sync waits until the gate is gone.
-        sync_hook: Some(std::sync::Arc::new({
-            let head = std::sync::atomic::AtomicBool::new(true);
-            move || {
-                if !head.swap(false, std::sync::atomic::Ordering::SeqCst) {
-                    let _ = opened.lock().unwrap().recv();
+        hooks: Hooks {
+            sync: Some(std::sync::Arc::new({
+                let head = std::sync::atomic::AtomicBool::new(true);
+                move || {
+                    if !head.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                        let _ = opened.lock().unwrap().recv();
+                    }
+                    Ok(())
                 }
-                Ok(())
-            }
-        })),
+            })),
+            ..Hooks::default()
+        },
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);

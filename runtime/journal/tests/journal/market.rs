@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use windvane_engine::record::Block;
-use windvane_journal::{Keep, Options, SegmentState, Verdict, open, segment, verify};
+use windvane_journal::{Hooks, Keep, Options, SegmentState, Verdict, open, segment, verify};
 
 use super::support::{PATIENCE, Rig, copy, is_back, locked};
 
@@ -294,4 +296,34 @@ fn old_market_data_is_dropped_before_the_rest() {
         let appended = &rig.appended[from..from + 20];
         assert!(is_back(read.blocks, appended), "segment {number}");
     }
+}
+
+#[test]
+fn an_order_is_durable_while_the_sync_of_market_parts_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (began, begins) = mpsc::channel();
+    let (open_gate, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let options = Options {
+        hooks: Hooks {
+            market: Some(Arc::new(move || {
+                let _ = began.send(());
+                let _ = gate.lock().unwrap().recv();
+                Ok(())
+            })),
+            ..Hooks::default()
+        },
+        ..Options::default()
+    };
+    let (mut rig, _) = Rig::start(folder.path(), &options);
+    while !rig.appended.last().is_some_and(has_market) {
+        rig.append().unwrap();
+    }
+    rig.wait_durable(rig.source.chain());
+    begins.recv_timeout(PATIENCE).unwrap();
+    for _ in 0..20 {
+        rig.append().unwrap();
+        rig.wait_durable(rig.source.chain());
+    }
+    drop(open_gate);
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use windvane_engine::record::Block;
-use windvane_journal::{Event, Failure, Options, SegmentState, Verdict, export, open, verify};
+use windvane_journal::{
+    Event, Failure, Hooks, Options, SegmentState, Verdict, export, open, verify,
+};
 
 use super::support::{PATIENCE, Rig, copy, is_back, locked};
 
@@ -122,13 +124,16 @@ fn a_group_larger_than_the_tail_is_durable_too() {
     let (tell, hung) = mpsc::channel();
     let hangs = Mutex::new(hangs);
     let options = Options {
-        sync_hook: Some(Arc::new(move || {
-            if let Ok(gate) = hangs.lock().unwrap().try_recv() {
-                tell.send(()).unwrap();
-                let _ = gate.recv();
-            }
-            Ok(())
-        })),
+        hooks: Hooks {
+            sync: Some(Arc::new(move || {
+                if let Ok(gate) = hangs.lock().unwrap().try_recv() {
+                    tell.send(()).unwrap();
+                    let _ = gate.recv();
+                }
+                Ok(())
+            })),
+            ..Hooks::default()
+        },
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);
@@ -169,12 +174,15 @@ fn until_a_quiet_sync(
     let (hook_asked, hook_quiet) = (Arc::clone(&asked), Arc::clone(&quiet));
     let options = Options {
         stall_after: Duration::from_millis(20),
-        sync_hook: Some(Arc::new(move || {
-            if hook_asked.load(Ordering::SeqCst) || hook_quiet.swap(true, Ordering::SeqCst) {
-                return Ok(());
-            }
-            then()
-        })),
+        hooks: Hooks {
+            sync: Some(Arc::new(move || {
+                if hook_asked.load(Ordering::SeqCst) || hook_quiet.swap(true, Ordering::SeqCst) {
+                    return Ok(());
+                }
+                then()
+            })),
+            ..Hooks::default()
+        },
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(data, &options);
