@@ -29,6 +29,9 @@ use crate::streams::millis;
 
 /// After a question without an answer, and after a connection that failed.
 const BREATH: Duration = Duration::from_secs(1);
+/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
+/// as the budget stops for one, milliseconds.
+const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -393,6 +396,25 @@ impl Gateway {
             });
         });
         (self.listener)(Change::Limited);
+    }
+
+    /// How long a refused handshake holds back the next one, milliseconds. 429 and 418 are of the address
+    /// (spec 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
+    /// requests may still pass, and cancels and renewals must not wait for a stream.
+    pub fn heed_handshake(
+        &self,
+        now_ms: u64,
+        surface: Surface,
+        (status, pause_ms): (Option<u16>, Option<u64>),
+    ) -> Option<u64> {
+        let limit = match status? {
+            429 => Limit::Weight,
+            418 => Limit::Ban,
+            403 => return Some(pause_ms.unwrap_or(FORBIDDEN_PAUSE_MS)),
+            _ => return None,
+        };
+        self.heed_refusal(now_ms, surface, (limit, pause_ms), &Cost::default());
+        self.stopped_ms(now_ms, surface)
     }
 
     /// Hosts that take nothing from this address now, and for how many milliseconds: after a 418, or

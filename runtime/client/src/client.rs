@@ -9,7 +9,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use windvane_client_core::gateway::{self, Answer, Change, Failure, Gateway, Now};
-use windvane_venue::error::Limit;
 use windvane_venue::route::{self, Route, Surface, Version};
 use windvane_venue::sign::{Prepared, Stamp};
 use windvane_venue::wire::{self, Parameters, Request, Whole};
@@ -483,12 +482,14 @@ impl Client {
         }
     }
 
-    /// A surface refused something for a limit, with the milliseconds that it named.
-    pub(crate) fn heed_refusal(&self, surface: Surface, limit: (Limit, Option<u64>), cost: &Cost) {
+    /// How long a refused handshake holds back the next one, milliseconds: see the gateway.
+    pub(crate) fn heed_handshake(
+        &self,
+        surface: Surface,
+        refused: (Option<u16>, Option<u64>),
+    ) -> Option<u64> {
         let now_ms = self.shared.gate.now_ms();
-        self.shared
-            .gateway
-            .heed_refusal(now_ms, surface, limit, cost);
+        self.shared.gateway.heed_handshake(now_ms, surface, refused)
     }
 }
 

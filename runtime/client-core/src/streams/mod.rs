@@ -6,6 +6,7 @@
 
 mod backoff;
 pub mod feed;
+mod keys;
 mod link;
 mod look;
 pub mod machine;
@@ -17,6 +18,7 @@ mod topics;
 #[cfg(test)]
 mod machine_tests;
 
+pub use keys::{listen_key, path_segment};
 pub use look::{Look, command_answer, key_expiry_ms, look_at_market, look_at_user};
 pub use rules::{key_rules, millis, rules};
 pub use settings::{MarketPath, StreamSettings};

@@ -1,31 +1,27 @@
 //! Sockets, requests and timers around one [`Machine`]: the only place where a stream waits.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windvane_venue::error::{Limit, code};
+use windvane_venue::error::code;
 use windvane_venue::route::{self, Surface};
 use windvane_venue::wire::Parameters;
 
 use windvane_client_core::streams::machine::{
     Action, Emit, Input, LinkId, Machine, Renewal, Rules,
 };
-use windvane_client_core::streams::{Look, millis};
+use windvane_client_core::streams::{Look, listen_key, millis, path_segment};
 
-use crate::budget::{Cost, Lane};
+use crate::budget::Lane;
 use crate::client::Client;
 use crate::outcome::{NotDone, Outcome, Refusal};
 
 use super::received::Received;
 use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
 use super::{GapReason, Obstacle, StreamItem};
-
-/// After a 403 without `Retry-After`, as long as the budget stops for one.
-const FORBIDDEN_PAUSE: Duration = Duration::from_mins(1);
 
 /// What the driver does for one of a stream's connections.
 pub(super) struct Driver {
@@ -286,36 +282,17 @@ impl Run {
 /// Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests
 /// may still pass, and cancels and renewals must not wait for a stream.
 pub(super) fn heed(client: &Client, surface: Surface, refused: Refused) -> Option<u64> {
-    let pause_ms = refused.pause.map(millis);
-    let limit = match refused.status? {
-        429 => Limit::Weight,
-        418 => Limit::Ban,
-        403 => return Some(pause_ms.unwrap_or(millis(FORBIDDEN_PAUSE))),
-        _ => return None,
-    };
-    client.heed_refusal(surface, (limit, pause_ms), &Cost::default());
-    client.stopped_for(surface).map(millis)
+    client.heed_handshake(surface, (refused.status, refused.pause.map(millis)))
 }
 
 /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
 async fn create_key(client: &Client, surface: Surface) -> Result<String, NotDone> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Answer {
-        listen_key: String,
-    }
     let answer = key_request(client, surface, "create_listen_key", None).await;
     let text = answer.into_result()?;
-    let unreadable = |error: String| {
+    listen_key(&text).map_err(|error| {
         let excerpt = text.chars().take(200).collect();
         NotDone::Refused(Refusal::Unreadable { error, excerpt })
-    };
-    let answer: Answer =
-        serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
-    match answer.listen_key.as_str() {
-        "" => Err(unreadable("the listen key is empty".to_owned())),
-        _ => Ok(answer.listen_key),
-    }
+    })
 }
 
 /// What became of the renewal, and why not if it was not done.
@@ -354,18 +331,4 @@ async fn key_request(
     }
     let answer = client.call(route, None, &parameters).await;
     answer.map(|raw| raw.text)
-}
-
-/// A listen key as a part of a path: a key is whatever the venue gives.
-fn path_segment(key: &str) -> String {
-    let mut segment = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
 }

@@ -1,13 +1,11 @@
 //! The exchange of documents 1 to 3, with what spec 4 adds.
 
-use std::fmt::Write as _;
-
 use serde::de::IgnoredAny;
 use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
-use windvane_client_core::streams::key_expiry_ms;
+use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
 use windvane_engine::{Instrument, Reply, Request, Surface, UserEvent};
 use windvane_venue::error::code;
 use windvane_venue::sign::{PrepareError, Prepared, Stamp};
@@ -170,13 +168,7 @@ impl Exchange for Documented {
     }
 
     fn listen_key(&self, text: &str) -> Option<String> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Answer {
-            listen_key: String,
-        }
-        let answer: Answer = read(text).ok()?;
-        (!answer.listen_key.is_empty()).then_some(answer.listen_key)
+        listen_key(text).ok()
     }
 
     fn user_stream(&self, key: &str) -> String {
@@ -223,30 +215,5 @@ fn refusal_code(not_done: &NotDone) -> Option<i64> {
     match not_done {
         NotDone::Refused(refusal) => refusal.code(),
         NotDone::Unknown(_) | NotDone::Wait(_) => None,
-    }
-}
-
-/// A listen key as a part of a path: a key is whatever the venue gives.
-fn path_segment(key: &str) -> String {
-    let mut segment = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_one_segment_of_the_path() {
-        assert_eq!(path_segment("aZ0-_.~"), "aZ0-_.~");
-        assert_eq!(path_segment("a/b?c"), "a%2Fb%3Fc");
     }
 }

@@ -14,13 +14,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use windvane_client_core::Gateway;
-use windvane_client_core::budget::{Cost, Lane};
+use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::QuestionId;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
-use windvane_venue::error::Limit;
 use windvane_venue::route::Route;
 use windvane_venue::sign::Prepared;
 use windvane_venue::speak::{Asked, FuturesAccount, Names};
@@ -42,10 +41,6 @@ use waits::{Probes, Stops};
 
 /// Levels of a depth snapshot (spec 4, section 5: the local book).
 pub const DEPTH_LEVELS: &str = "1000";
-
-/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
-/// as the budget stops for one, milliseconds.
-const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 
 /// What requests need to know of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -221,26 +216,16 @@ impl Requests {
         self.gateway().stopped_ms(self.ms(now), surface)
     }
 
-    /// How long a refused handshake holds back the next one, milliseconds. 429 and 418 are of the address
-    /// (spec 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
-    /// requests may still pass, and cancels and renewals must not wait for a stream.
+    /// How long a refused handshake holds back the next one: see [`Gateway::heed_handshake`].
     pub(crate) fn heed_handshake(
         &self,
         now: Time,
         surface: Surface,
-        (status, pause_ms): (Option<u16>, Option<u64>),
+        refused: (Option<u16>, Option<u64>),
     ) -> Option<u64> {
-        let limit = match status? {
-            429 => Limit::Weight,
-            418 => Limit::Ban,
-            403 => return Some(pause_ms.unwrap_or(FORBIDDEN_PAUSE_MS)),
-            _ => return None,
-        };
-        let (venue, cost) = (venue_surface(surface), Cost::default());
-        let limit = (limit, pause_ms);
+        let surface = venue_surface(surface);
         self.gateway()
-            .heed_refusal(self.ms(now), venue, limit, &cost);
-        self.stopped_ms(now, surface)
+            .heed_handshake(self.ms(now), surface, refused)
     }
 
     /// Whether no request is under way.
