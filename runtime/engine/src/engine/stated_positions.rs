@@ -102,9 +102,6 @@ impl Engine {
         let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(Surface::Futures)) else {
             return false;
         };
-        if !line.past.has_fill_after(made) {
-            return false;
-        }
         let made = Time(made.0.saturating_sub(offset_ns));
         let booked = made.plus_ms(BOOKED_MS);
         let held = self.account_qty(key.0, key.1);
@@ -113,7 +110,9 @@ impl Engine {
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
         };
-        is_smaller(stated, before)
+        // Where own fills moved nothing since then, the present books show what the event states.
+        before != held
+            && is_smaller(stated, before)
             && is_smaller(stated, after)
             && !self.may_have_closed(key, before, booked)
     }

@@ -188,7 +188,7 @@ fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() 
 }
 
 /// The venue closes 36 of 40. A strategy sells 40 after that, and both account events come later.
-fn close_before_own_sale(account: &mut Account, sale_ms: i64) {
+fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
     minute(account, &[], None, &refused_route());
     let made = account.now;
     let wait = |account: &mut Account, ms: i64| {
@@ -200,13 +200,26 @@ fn close_before_own_sale(account: &mut Account, sale_ms: i64) {
     let order = account.submit(OTHER, limit(Side::Sell, 1_000, 40));
     account.confirm_countdowns();
     let id = account.id(OTHER, order);
+    let sold = account.now;
     let mut sale = fill(id, Side::Sell, 3, 40, 40, OrderStatus::Filled);
-    sale.transaction_time = account.now;
-    account.update(sale);
+    sale.transaction_time = sold;
+    if by_answer {
+        let mut filled = order_report(id, OrderStatus::Filled, 40);
+        filled.cum_quote = instrument().notional(1_000, 40);
+        filled.update_time = sold;
+        account.placed(id, Outcome::Done(filled));
+        wait(account, 300);
+    } else {
+        account.update(sale);
+    }
     assert_eq!(held(account), [0, 40, -40]);
     wait(account, 2_000);
+    let late = by_answer.then_some(sale);
     let left = account.own_account().balances[0].total - instrument().notional(100, 36);
-    for (qty, made) in [(4, made), (-36, account.now.plus_ms(-2_000))] {
+    for (qty, made) in [(4, made), (-36, sold)] {
+        if let Some(sale) = late.filter(|_| qty < 0) {
+            account.update(sale);
+        }
         let mut told = account.own_account();
         told.balances[0].total = left;
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
@@ -227,22 +240,26 @@ fn close_before_own_sale(account: &mut Account, sale_ms: i64) {
 
 #[test]
 fn a_close_that_a_later_event_than_an_own_sale_states_is_a_forced_close() {
-    let mut account = holding(40, 0);
-    close_before_own_sale(&mut account, 3_000);
-    assert_eq!(held(&account), [-36, 4, -40]);
-    let reports = reports(&account);
-    let closed: Vec<_> = reports.iter().map(|one| (one.kind, one.qty)).collect();
-    assert_eq!(closed, [(ForcedClose::Unreported, 36)]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    for by_answer in [false, true] {
+        let mut account = holding(40, 0);
+        close_before_own_sale(&mut account, 3_000, by_answer);
+        assert_eq!(held(&account), [-36, 4, -40], "{by_answer}");
+        let reports = reports(&account);
+        let closed: Vec<_> = reports.iter().map(|one| (one.kind, one.qty)).collect();
+        assert_eq!(closed, [(ForcedClose::Unreported, 36)]);
+        assert_eq!(account.engine.latch(), Latch::Halted);
+    }
 }
 
 /// The sale may have been the first: then others sold what was not there any more.
 #[test]
 fn a_sale_by_others_in_the_second_of_an_own_sale_is_no_forced_close() {
-    let mut account = holding(40, 0);
-    close_before_own_sale(&mut account, 500);
-    assert_eq!(held(&account), [-36, 40, -40]);
-    assert_eq!(reports(&account), []);
+    for by_answer in [false, true] {
+        let mut account = holding(40, 0);
+        close_before_own_sale(&mut account, 500, by_answer);
+        assert_eq!(held(&account), [-36, 40, -40], "{by_answer}");
+        assert_eq!(reports(&account), []);
+    }
 }
 
 #[test]
