@@ -370,7 +370,8 @@ mod tests {
             ..terms()
         });
         assert_eq!(judged(rounded, placed(), "0.1"), Ok(()));
-        let made_up = placed().bought_on_spot("sp.a.1", -1, ("2", "200"), ("0.1", "USDT"));
+        let filled = placed().order_event("sp.a.1", "FILLED", "2");
+        let made_up = filled.bought_on_spot("sp.a.1", -1, ("2", "200"), ("0.1", "USDT"));
         assert_eq!(judged(rule(), made_up, "0.1"), Ok(()));
     }
 
