@@ -156,7 +156,7 @@ impl Check for Fills {
         };
         let differs = |key: &&(String, String)| {
             !self.outside.is_unsure(key)
-                && (qty(&venue, *key) - qty(&own, *key)).abs() > unstated(key)
+                && (qty(&venue, key) - qty(&own, key)).abs() > unstated(key)
         };
         match venue.keys().chain(own.keys()).find(differs) {
             Some(key) => Err(format!(
