@@ -65,6 +65,20 @@ impl Position {
         realized
     }
 
+    /// Pays a commission in the base asset that was not booked with its spot fill; `fill` says what the
+    /// commission belongs to.
+    pub(crate) fn pay_in_base(&mut self, fill: &NetFill, grains: Grains) {
+        let held = self.held(grains);
+        let (qty, fee) = (grains.of_qty(fill.qty), grains.of_amount(fill.fee));
+        if fee == 0 || qty == 0 {
+            return;
+        }
+        let value = Amount(div_half_even(fill.quote.0 * fee, qty));
+        self.exchange(held, -fee, value.abs());
+        self.fees += value;
+        self.settle(held - fee, grains);
+    }
+
     /// Everything that is held, in grains.
     pub fn held(&self, grains: Grains) -> i128 {
         grains.of_qty(self.qty) + i128::from(self.dust)

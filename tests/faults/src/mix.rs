@@ -390,7 +390,7 @@ impl Mix {
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
         // Trading goes on while a balance is behind by so much: it cannot be compared within a minute.
-        if own::is_documented(choice) {
+        if own::is_documented(seed, choice) {
             faults.documented = true;
             config = config.replacen("[venue]\n", "[venue]\nmarket_data = \"documented\"\n", 1);
         }
@@ -404,6 +404,8 @@ impl Mix {
         let is_account_late = chosen(&choices, lag) == Some("10s");
         terms.pauses_to_rest =
             terms.is_stream_slow || is_account_late || tells_commissions_late(&choices, &faults);
+        terms.rounds_fees = chosen(&choices, "fee-rounding") == Some("four-decimals");
+        terms.is_documented = faults.documented;
         terms.entries_to_tick = chosen(&choices, "entry-price-rounding") == Some("tick");
         if !has_account {
             // The info endpoint allows 1,200 of weight a minute. Others who use more leave one reading a
@@ -578,6 +580,8 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         is_stream_slow: false,
         pauses_to_rest: false,
         entries_to_tick: false,
+        rounds_fees: false,
+        is_documented: false,
     }
 }
 

@@ -50,6 +50,10 @@ pub struct Terms {
     pub pauses_to_rest: bool,
     /// The venue rounds the entry prices that it states to the tick.
     pub entries_to_tick: bool,
+    /// The venue rounds the commissions that it states to four decimals, and charges all of them.
+    pub rounds_fees: bool,
+    /// The run keeps to documents 1 to 3: it reads no account trades of futures.
+    pub is_documented: bool,
 }
 
 impl Terms {
@@ -301,8 +305,12 @@ pub enum Seen {
         client_order_id: String,
         /// The trade; negative where it was made up from the order's totals.
         trade_id: i64,
+        /// `BUY` or `SELL`.
+        side: String,
         /// Its quantity.
         qty: String,
+        /// Its price times its quantity.
+        quote: String,
         /// Its fee.
         fee: String,
         /// The asset of the fee.
@@ -654,8 +662,10 @@ pub struct PositionView {
     pub instrument: String,
     /// `BOTH`, `LONG` or `SHORT`.
     pub position_side: String,
-    /// Signed quantity.
+    /// Signed quantity, in whole steps.
     pub qty: String,
+    /// What is held beside that: on spot a commission in the base asset leaves less than a step.
+    pub dust: String,
     /// Signed cost.
     pub cost: String,
 }

@@ -133,6 +133,10 @@ impl Engine {
         account: &AccountTruth,
         differences: &[Adjustment],
     ) -> bool {
+        if surface != Surface::Futures {
+            // The question that runs, if one does, is about futures.
+            return false;
+        }
         let now = self.now;
         let Some(from) = self.income_from(surface, account) else {
             self.incomes.question = None;
@@ -225,6 +229,9 @@ impl Engine {
 
     pub(super) fn take_income(&mut self, surface: Surface, entries: &[Income], more: bool) {
         let Some(question) = &mut self.incomes.question else {
+            // Nobody waits for the answer but the round.
+            self.compare_again(surface);
+            self.ask_next(surface);
             return;
         };
         question.found.extend(entries);

@@ -97,6 +97,31 @@ impl Past {
         })
     }
 
+    /// A position as it was then, by our clock; `held` is the present one. `None` where that is too long ago.
+    pub(super) fn qty_at(
+        &self,
+        now: Time,
+        at: Time,
+        key: (InstrumentId, PositionSide),
+        held: i64,
+    ) -> Option<i64> {
+        if now > at.plus_ms(LAG_MS) || self.is_cut_after(at) {
+            return None;
+        }
+        let Some(moment) = self.moments.iter().find(|moment| moment.until > at) else {
+            return Some(held);
+        };
+        let mut positions = moment.positions.iter();
+        let known = positions.find(|(id, side, _)| (*id, *side) == key);
+        Some(known.map_or(0, |(_, _, qty)| *qty))
+    }
+
+    /// Whether moments after this one may have been dropped because there were too many.
+    fn is_cut_after(&self, at: Time) -> bool {
+        let first = self.moments.front();
+        self.moments.len() >= MOMENTS && first.is_some_and(|first| first.until > at)
+    }
+
     /// Whether a balance was so within the last moments.
     pub(super) fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
         self.had_one(now, asset, |known| known == total)

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::decimal::{Amount, div_half_even};
 use crate::effect::Notice;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
-use crate::order::{PositionSide, Surface};
+use crate::ledger::{Grains, NetFill};
+use crate::order::{PositionSide, Qty, Side, Surface};
 use crate::planted;
 use crate::protocol::{BalanceUpdate, Fill, OrderUpdate};
 use crate::truth::{AccountTrade, AccountTruth};
@@ -418,27 +419,54 @@ impl Engine {
     fn book_late_fee(&mut self, late: &LateFee, fill: &Fill, estimate: Amount) {
         let (fee, asset) = (fill.fee, fill.fee_asset);
         let in_reading = late.in_reading;
-        let quote = self.quote_of(late);
+        let rules = &self.instruments[usize::from(late.instrument.0)];
+        let (surface, quote) = (rules.surface, rules.quote);
         let is_quote = asset == quote;
-        let cost = if is_quote {
-            fee
+        let is_base = surface == Surface::Spot && asset == rules.base;
+        if is_base {
+            self.charge(late, -estimate);
+            self.pay_in_base(late, fill);
         } else {
-            self.cost_of_fee(SURFACE, fill)
-        };
-        self.note_rate(cost, fill.quote_qty);
-        self.charge(late, cost - estimate);
-        if !is_quote {
-            *self.other_fees.entry(asset).or_default() += fee;
-        }
-        if !in_reading {
+            let cost = if is_quote {
+                fee
+            } else {
+                self.cost_of_fee(surface, fill)
+            };
+            self.note_rate(cost, fill.quote_qty);
+            self.charge(late, cost - estimate);
             if !is_quote {
+                *self.other_fees.entry(asset).or_default() += fee;
+            }
+            if !is_quote && !in_reading {
                 self.fee_costs.total += cost;
             }
-            self.remember_account(SURFACE);
-            self.move_fee(late.booked, quote, estimate);
-            self.move_fee(late.booked, asset, -fee);
+        }
+        if !in_reading {
+            self.remember_account(surface);
+            self.move_fee(surface, late.booked, quote, estimate);
+            self.move_fee(surface, late.booked, asset, -fee);
         }
         self.tell_late_fee(late, fee, asset, estimate);
+    }
+
+    /// A commission in the base asset of spot lowers what its owner holds.
+    fn pay_in_base(&mut self, late: &LateFee, fill: &Fill) {
+        let (id, side) = (late.instrument, late.side);
+        let grains = Grains::of(&self.instruments[usize::from(id.0)]);
+        let paid = NetFill {
+            // A commission is paid whatever the side of its fill.
+            side: Side::Sell,
+            qty: fill.qty.0,
+            quote: fill.quote_qty,
+            fee: fill.fee,
+        };
+        let owner = &mut self.ledgers.owner(late.owner).at_mut(id, side).position;
+        owner.pay_in_base(&paid, grains);
+        let account = &mut self.ledgers.account.at_mut(id, side).position;
+        account.pay_in_base(&paid, grains);
+        if let Some(strategy) = late.owner {
+            self.tell_position(strategy, id, side);
+        }
     }
 
     fn tell_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
@@ -471,9 +499,9 @@ impl Engine {
     }
 
     /// Changes a balance as if it had been so since then.
-    fn move_fee(&mut self, since: Time, asset: AssetId, amount: Amount) {
-        self.balances.entry((SURFACE, asset)).or_default().total += amount;
-        if let Some(line) = self.line_mut(SURFACE) {
+    fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
+        self.balances.entry((surface, asset)).or_default().total += amount;
+        if let Some(line) = self.line_mut(surface) {
             line.past.move_since(since, asset, amount);
         }
     }
@@ -507,11 +535,13 @@ impl Engine {
             in_reading: estimate.in_reading,
         };
         let fill = Fill {
+            qty: Qty(qty),
             fee: fill.fee.part(qty, fill.qty.0),
             quote_qty: value,
             ..*fill
         };
-        if fill.fee != Amount::ZERO {
+        // Events of spot always state the commission: nothing is free there.
+        if fill.fee != Amount::ZERO || self.surface_of(late.instrument) != SURFACE {
             if fill.fee != estimate.fee || fill.fee_asset != self.quote_of(&late) {
                 self.book_late_fee(&late, &fill, estimate.fee);
             }
@@ -567,8 +597,11 @@ impl Engine {
         } else {
             taken
         };
-        if let Some(contained) = contained.filter(|_| surface == SURFACE) {
-            self.estimates_are_in_reading(contained);
+        let Some(contained) = contained else {
+            return;
+        };
+        self.estimates_are_in_reading(surface, contained);
+        if surface == SURFACE {
             for late in &mut self.late_fees.waiting {
                 late.note_reading(contained);
             }

@@ -280,20 +280,29 @@ impl Engine {
     }
 
     /// A reading of the account was taken that contains these fills.
-    pub(super) fn estimates_are_in_reading(&mut self, contained: Contained) {
-        for (late, _) in self.stated_fills.unstated.values_mut() {
-            late.note_reading(contained);
+    pub(super) fn estimates_are_in_reading(&mut self, surface: Surface, contained: Contained) {
+        if surface == Surface::Futures {
+            for (late, _) in self.stated_fills.unstated.values_mut() {
+                late.note_reading(contained);
+            }
         }
-        for booked in self.stated_fills.made_up.values_mut() {
-            booked.in_reading |= contained.has(booked.made);
+        let (orders, instruments) = (&self.orders, &self.instruments);
+        for (seq, booked) in &mut self.stated_fills.made_up {
+            let order = orders.known(*seq);
+            let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
+            let is_of_surface = of == Some(surface);
+            booked.in_reading |= is_of_surface && contained.has(booked.made);
         }
     }
 
     /// A reading that was asked for then agrees with the books: the estimates in it need no correction any more.
     pub(super) fn confirm_estimates(&mut self, asked: Time) {
         let is_contained = |booked: Time| asked >= booked.plus_ms(READ_LAG_MS);
-        for booked in self.stated_fills.made_up.values_mut() {
-            booked.in_reading |= is_contained(booked.booked);
+        let (orders, instruments) = (&self.orders, &self.instruments);
+        for (seq, booked) in &mut self.stated_fills.made_up {
+            let order = orders.known(*seq);
+            let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
+            booked.in_reading |= of == Some(Surface::Futures) && is_contained(booked.booked);
         }
         for (late, _) in self.stated_fills.unstated.values_mut() {
             if late.is_listed_by(asked) {
@@ -302,14 +311,14 @@ impl Engine {
         }
     }
 
-    /// The commissions that are booked as estimates, and are in no reading.
+    /// The commissions of futures that are booked as estimates, and are in no reading.
     pub(super) fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
         let made_up = self.stated_fills.made_up.iter();
         let made_up = made_up.filter(|(_, one)| !one.in_reading);
         let made_up = made_up.filter_map(|(seq, one)| {
             let order = self.orders.known(*seq)?;
             let instrument = order.instrument();
-            Some(EstimatedFee {
+            (self.surface_of(instrument) == Surface::Futures).then(|| EstimatedFee {
                 instrument,
                 side: order.terms.position_side,
                 owner: Some(order.strategy),
@@ -325,10 +334,14 @@ impl Engine {
         made_up.chain(unstated)
     }
 
-    /// Whether a fill is booked with an estimate, and neither an event nor an account trade told it.
+    /// Whether a fill on futures is booked with an estimate, and neither an event nor an account trade told it.
     pub(super) fn has_made_up_fill(&self) -> bool {
-        let mut made_up = self.stated_fills.made_up.values();
-        made_up.any(|one| !one.in_reading)
+        let is_futures = |seq: &OrderSeq| {
+            let order = self.orders.known(*seq);
+            order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
+        };
+        let mut made_up = self.stated_fills.made_up.iter();
+        made_up.any(|(seq, one)| !one.in_reading && is_futures(seq))
     }
 
     /// Takes over the estimates of an earlier process. What it had not booked is asked for.

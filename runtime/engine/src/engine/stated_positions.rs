@@ -5,6 +5,10 @@
 //! states the position. Where the books neither have nor had what an event states, and no fill explains it
 //! for [`EXPLAINED_MS`], the run is degraded: strategies open nothing until a fill or a reading explains
 //! the position. Then readings agree, and show what happened.
+//!
+//! An event may arrive after own fills that are newer than it. Then it is compared with what the books had
+//! when the venue made it: the fills may have turned the position around, so that the close looks like an
+//! opening beside the present books.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +24,8 @@ use super::lag::READ_LAG_MS;
 
 /// The fill of an account event comes within this, or the difference is a degraded reason.
 const EXPLAINED_MS: i64 = 3_000;
+/// An own fill is booked so long after the venue made it at most, where nothing is lost.
+const BOOKED_MS: i64 = 1_000;
 
 type Key = (InstrumentId, PositionSide);
 
@@ -60,6 +66,7 @@ impl Engine {
                 stated.left_out |= !listed(key);
             }
         }
+        let mut closed = Vec::new();
         for told in &newest.positions {
             let key @ (id, side) = (told.instrument, told.position_side);
             if usize::from(id.0) >= self.instruments.len() {
@@ -79,8 +86,35 @@ impl Engine {
                 made: known.map_or(update.event_time, |known| known.made),
             };
             self.stated_positions.rows.insert(key, stated);
+            if self.was_closed_before_fills(update.event_time, key, told.qty.0) {
+                closed.push(key);
+            }
         }
+        self.state_closes(&closed);
         self.review_stated_positions();
+    }
+
+    /// Whether an event from before own fills states a position that is smaller than the books had then, or
+    /// on the other side, and no own order that is open may have closed it.
+    fn was_closed_before_fills(&self, made: Time, key: Key, stated: i64) -> bool {
+        let live = self.live.as_ref();
+        let line = live.and_then(|live| live.lines.get(&Surface::Futures));
+        let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(Surface::Futures)) else {
+            return false;
+        };
+        let made = Time(made.0.saturating_sub(offset_ns));
+        let booked = made.plus_ms(BOOKED_MS);
+        let held = self.account_qty(key.0, key.1);
+        let held_at = |at| line.past.qty_at(self.now, at, key, held);
+        // Own fills of that moment may have been booked a little later.
+        let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
+            return false;
+        };
+        // Where own fills moved nothing since then, the present books show what the event states.
+        before != held
+            && is_smaller(stated, before)
+            && is_smaller(stated, after)
+            && !self.may_have_closed(key, before, booked)
     }
 
     fn held_lately(&self, key: Key, qty: i64) -> bool {
@@ -137,9 +171,7 @@ impl Engine {
         let is_smaller = |key: &&Key| {
             let held = self.account_qty(key.0, key.1);
             let stated = self.stated_positions.rows.get(key);
-            stated.is_some_and(|stated| {
-                held.signum() * stated.qty.signum() < 0 || stated.qty.abs() < held.abs()
-            })
+            stated.is_some_and(|stated| is_smaller(stated.qty, held))
         };
         keys.iter().filter(is_smaller).copied().collect()
     }
@@ -198,4 +230,9 @@ impl Engine {
 /// Whether an account event of this kind may come from a fill.
 const fn moves_positions(reason: AccountReason) -> bool {
     !matches!(reason, AccountReason::FundingFee | AccountReason::Other)
+}
+
+/// Whether something closed a position that was `held`, where the venue states so much of it.
+const fn is_smaller(stated: i64, held: i64) -> bool {
+    held.signum() * stated.signum() < 0 || stated.saturating_abs() < held.saturating_abs()
 }

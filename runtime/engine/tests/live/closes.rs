@@ -94,9 +94,7 @@ fn the_stop_closes_over_rest_while_the_user_stream_is_down() {
     }
 }
 
-/// It holds the outcome alone: it passes without the look at `may_close_next` after a settlement, too. What
-/// sends a close twice is a settlement that ends a doubt while the stop closes; seed 73 of the fault simulator
-/// (0.2 hours) had it. A test of the engine that has it is still to be written.
+/// The order in which closes are sent once is held by `what_settlements_of_two_instruments_leave_is_closed_once`.
 #[test]
 fn a_stop_closes_what_settled_positions_leave_once() {
     for manner in both_kinds() {

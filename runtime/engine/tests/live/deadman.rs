@@ -314,6 +314,27 @@ fn keeping_orders_at_the_stop_stops_the_timers() {
     );
 }
 
+/// The strategy took the order back before the stop: nobody wants it to stay.
+#[test]
+fn a_cancel_from_before_the_stop_is_sent_again_where_orders_are_kept() {
+    let mut live = live_config();
+    live.on_stop = OnStop::Keep;
+    let mut account = ready_with(live);
+    let order = account.rest();
+    let id = account.id(MM, order);
+    account.cancel(MM, order);
+    account.canceled(id, Outcome::Unknown);
+    account.live(LiveInput::Stop);
+    account.pass(1_100);
+    account.sent.clear();
+    account.handle(Input::Reply(&Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
+    }));
+    let is_cancel = |request: &&Request| matches!(request, Request::Cancel { client_order_id, .. } if *client_order_id == id);
+    assert_eq!(account.sent.iter().filter(is_cancel).count(), 1);
+}
+
 #[test]
 fn a_lost_stop_of_a_timer_is_tried_again_where_orders_are_kept() {
     let mut live = live_config();

@@ -12,7 +12,7 @@ use super::forced::{
     answer_with_trades, held, holding, listed_order, minute, refused_route, reports, sold,
 };
 use super::support::{
-    Account, BTC, MM, USDT, fill, instrument, limit, report as order_report, update,
+    Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
 };
 use super::untold::{self, usdt};
 use super::world::{position, ready};
@@ -185,6 +185,81 @@ fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() 
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(account.engine.latch(), Latch::Halted);
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
+}
+
+/// The venue closes 36 of 40. A strategy sells 40 after that, and both account events come later.
+fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
+    minute(account, &[], None, &refused_route());
+    let made = account.now;
+    let wait = |account: &mut Account, ms: i64| {
+        account.pass(ms);
+        account.alive();
+        account.clock();
+    };
+    wait(account, sale_ms);
+    let order = account.submit(OTHER, limit(Side::Sell, 1_000, 40));
+    account.confirm_countdowns();
+    let id = account.id(OTHER, order);
+    let sold = account.now;
+    let mut sale = fill(id, Side::Sell, 3, 40, 40, OrderStatus::Filled);
+    sale.transaction_time = sold;
+    if by_answer {
+        let mut filled = order_report(id, OrderStatus::Filled, 40);
+        filled.cum_quote = instrument().notional(1_000, 40);
+        filled.update_time = sold;
+        account.placed(id, Outcome::Done(filled));
+        wait(account, 300);
+    } else {
+        account.update(sale);
+    }
+    assert_eq!(held(account), [0, 40, -40]);
+    wait(account, 2_000);
+    let late = by_answer.then_some(sale);
+    let left = account.own_account().balances[0].total - instrument().notional(100, 36);
+    for (qty, made) in [(4, made), (-36, sold)] {
+        if let Some(sale) = late.filter(|_| qty < 0) {
+            account.update(sale);
+        }
+        let mut told = account.own_account();
+        told.balances[0].total = left;
+        account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+            surface: FUTURES,
+            reason: AccountReason::Order,
+            balances: told.balances,
+            positions: vec![position(qty)],
+            transaction_time: made,
+            event_time: made,
+        })));
+    }
+    for _ in 0..120 {
+        let read = Some((position(-36), left));
+        answer_with_trades(account, &[], read, &refused_route());
+        wait(account, 499);
+    }
+}
+
+#[test]
+fn a_close_that_a_later_event_than_an_own_sale_states_is_a_forced_close() {
+    for by_answer in [false, true] {
+        let mut account = holding(40, 0);
+        close_before_own_sale(&mut account, 3_000, by_answer);
+        assert_eq!(held(&account), [-36, 4, -40], "{by_answer}");
+        let reports = reports(&account);
+        let closed: Vec<_> = reports.iter().map(|one| (one.kind, one.qty)).collect();
+        assert_eq!(closed, [(ForcedClose::Unreported, 36)]);
+        assert_eq!(account.engine.latch(), Latch::Halted);
+    }
+}
+
+/// The sale may have been the first: then others sold what was not there any more.
+#[test]
+fn a_sale_by_others_in_the_second_of_an_own_sale_is_no_forced_close() {
+    for by_answer in [false, true] {
+        let mut account = holding(40, 0);
+        close_before_own_sale(&mut account, 500, by_answer);
+        assert_eq!(held(&account), [-36, 40, -40], "{by_answer}");
+        assert_eq!(reports(&account), []);
+    }
 }
 
 #[test]

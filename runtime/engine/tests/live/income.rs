@@ -6,7 +6,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
 use windvane_engine::{
-    Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, UserEvent,
+    Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
 use super::succession::{killed, next_config};
@@ -491,4 +491,76 @@ fn a_repeated_payment_is_none_although_its_balance_fits() {
     account.handle(Input::User(&paid));
     assert_eq!(account.engine.balance(Surface::Futures, USDT).total, before);
     assert_eq!(funding(&account), -usdt(30));
+}
+
+/// Lets the venue answer for so many seconds. The balances of futures and spot are these. It answers about its
+/// income history after five seconds. Meanwhile spot loses 1, and is read because its stream came back.
+fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
+    let until = account.now.plus_ms(1_000 * seconds);
+    let mut history: Option<(Subject, Time)> = None;
+    while account.now < until {
+        if let Some((subject, asked)) = history
+            && account.now > asked.plus_ms(5_000)
+        {
+            let entries = Vec::new();
+            account.tell(
+                subject,
+                Truth::Income {
+                    entries,
+                    more: false,
+                },
+            );
+            history = None;
+        }
+        while let Some(subject) = account.take_question() {
+            let surface = Surface::Spot;
+            let mut own = account.own_account();
+            if subject == (Subject::Account { surface }) {
+                own.balances[0].total = totals[1];
+                own.positions.clear();
+            } else {
+                own.balances[0].total = totals[0];
+            }
+            match subject {
+                Subject::Income { .. } => {
+                    history = Some((subject, account.now));
+                    totals[1] += -usdt(1);
+                    account.live(LiveInput::StreamDown { surface });
+                    account.live(LiveInput::StreamUp { surface });
+                }
+                Subject::Account { .. } => account.tell(subject, Truth::Account(own)),
+                Subject::Trades { .. } => account.tell(subject, no_trades()),
+                _ => account.tell(subject, nothing(subject)),
+            }
+        }
+        account.pass(250);
+        for surface in [Surface::Futures, Surface::Spot] {
+            account.live(LiveInput::StreamAlive { surface });
+            account.live(LiveInput::Clock {
+                surface,
+                offset_ns: 0,
+                error_ns: 1,
+            });
+        }
+        account.confirm_countdowns();
+        account.top(999, 1001);
+    }
+}
+
+#[test]
+fn a_reading_of_spot_ends_no_question_about_futures() {
+    let mut config = limited(super::support::config());
+    config.live.as_mut().unwrap().surfaces.push(Surface::Spot);
+    let mut account = Account::new(config);
+    account.begin();
+    account.live(LiveInput::StreamUp {
+        surface: Surface::Spot,
+    });
+    let mut totals = [usdt(10_000), usdt(50)];
+    answer_both(&mut account, &mut totals, 40);
+    totals[0] += -usdt(10);
+    answer_both(&mut account, &mut totals, 120);
+    let surfaces = [Surface::Futures, Surface::Spot];
+    let known = surfaces.map(|surface| account.engine.balance(surface, USDT).total);
+    assert_eq!(known, totals);
 }

@@ -4,7 +4,7 @@
 use windvane_engine::event::EventKind;
 use windvane_engine::ids::ClientOrderId;
 use windvane_engine::input::Command;
-use windvane_engine::ledger::Position;
+use windvane_engine::ledger::{Grains, Position};
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderReport, OrderUpdate, Refusal,
@@ -126,6 +126,73 @@ fn a_fill_whose_order_event_is_lost_is_found_by_its_order() {
     }
     assert_eq!(positions(&account).map(|position| position.qty), [10, 10]);
     assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(1_000_000));
+}
+
+/// A buy of 0.010 at 100.0 that was booked from its order's totals, with an estimated commission.
+fn booked_from_totals() -> (Account, ClientOrderId) {
+    let mut account = watched();
+    let order = account.rest_on_spot();
+    let id = account.id(MM, order);
+    let filled = OrderReport {
+        cum_quote: Amount(100_000_000),
+        ..report(id, OrderStatus::Filled, 10)
+    };
+    let queried = Reply::Queried {
+        client_order_id: id,
+        outcome: Outcome::Done(filled),
+    };
+    account.handle(Input::Reply(&queried));
+    let mut waited_ms = 0;
+    while positions(&account)[0].qty == 0 {
+        account.pass(100);
+        waited_ms += 100;
+        assert!(waited_ms < 30_000, "{:?}", account.engine.doubts());
+        while let Some(subject) = account.take_question() {
+            let outcome = match subject {
+                Subject::Trades { .. } => Outcome::Refused(Refusal {
+                    code: 0,
+                    msg: String::new(),
+                }),
+                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth::default())),
+                _ => Outcome::Done(super::world::nothing(subject)),
+            };
+            account.answer(subject, outcome);
+        }
+        for _ in 0..account.take_queries() {
+            account.handle(Input::Reply(&queried));
+        }
+    }
+    (account, id)
+}
+
+#[test]
+fn the_commission_of_a_late_event_replaces_the_estimate_on_spot() {
+    // The commission, what is held in grains, and the fee at the price of the fill.
+    let fees = [
+        (USDT, 3_000_000, 1_000_000, 3_000_000),
+        (BASE, 10_000, 990_000, 1_000_000),
+        (USDT, 0, 1_000_000, 0),
+    ];
+    for (asset, fee, held, paid) in fees {
+        let (mut account, id) = booked_from_totals();
+        let futures = account.engine.balance(Surface::Futures, USDT).total;
+        let mut event = fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled);
+        if let Some(fill) = &mut event.fill {
+            (fill.fee, fill.fee_asset) = (Amount(fee), asset);
+        }
+        account.update(event);
+        let quote_fee = if asset == USDT { fee } else { 0 };
+        let balances = [(SPOT, BASE), (SPOT, USDT), (Surface::Futures, USDT)];
+        let balances =
+            balances.map(|(surface, asset)| account.engine.balance(surface, asset).total);
+        let expected = [Amount(held), Amount(-100_000_000 - quote_fee), futures];
+        assert_eq!(balances, expected, "{asset:?}");
+        let grains = Grains::of(&account.engine.instruments()[0]);
+        for position in positions(&account) {
+            assert_eq!(grains.amount(position.held(grains)), Amount(held));
+            assert_eq!(position.fees, Amount(paid), "{asset:?}");
+        }
+    }
 }
 
 #[test]

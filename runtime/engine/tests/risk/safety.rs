@@ -5,11 +5,12 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::event::EventKind;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::instrument::LotSize;
+use windvane_engine::market::Level;
 use windvane_engine::order_state::OrderState;
 use windvane_engine::rules::Rule;
 use windvane_engine::{
-    Amount, ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply,
-    Request, Side, StrategyId, Time,
+    Amount, ClientOrderId, Input, InstrumentId, MarketEvent, Notice, OrderSeq, OrderStatus,
+    Outcome, PositionSide, Reply, Request, Side, StrategyId, Time,
 };
 
 use super::support::{Account, BTC, MM, OTHER, limit, market, refused, report, update};
@@ -288,6 +289,52 @@ fn opposite_positions_are_settled_when_the_account_is_flattened() {
         _ => None,
     });
     assert_eq!(settled, Some((MM, OTHER, 5)));
+}
+
+/// A settlement continues the close of the other strategy, and that one settles a second instrument and
+/// continues the first close.
+#[test]
+fn what_settlements_of_two_instruments_leave_is_closed_once() {
+    const ETH: InstrumentId = InstrumentId(1);
+    let mut account = with(|config| {
+        let mut eth = config.instruments[0].clone();
+        "ETHUSDT".clone_into(&mut eth.symbol);
+        config.instruments.push(eth);
+        for strategy in &mut config.strategies {
+            let mut subscription = strategy.subscriptions[0].clone();
+            subscription.instrument = ETH;
+            strategy.subscriptions.push(subscription);
+        }
+    });
+    let held: [(_, _, i64); 4] = [
+        (MM, BTC, 5),
+        (OTHER, BTC, -2),
+        (MM, ETH, 7),
+        (OTHER, ETH, -3),
+    ];
+    for (trade, (strategy, instrument, qty)) in (1..).zip(held) {
+        let side = if qty > 0 { Side::Buy } else { Side::Sell };
+        let mut terms = market(side, qty.abs());
+        terms.instrument = instrument;
+        let order = account.submit(strategy, terms);
+        fill_all(&mut account, strategy, order, trade);
+    }
+    for instrument in [BTC, ETH] {
+        let level = |price| Level { price, qty: 1_000 };
+        account.handle(Input::Market {
+            instrument,
+            event: MarketEvent::Top {
+                update_id: 0,
+                bid: level(999),
+                ask: level(1_001),
+            },
+        });
+    }
+    account.sent.clear();
+    account.handle(Input::Command(Command::Flatten));
+    let mut sales = closes(&account);
+    sales.sort_by_key(|(_, qty, _)| *qty);
+    assert_eq!(sales, [(Side::Sell, 3, true), (Side::Sell, 4, true)]);
 }
 
 #[test]

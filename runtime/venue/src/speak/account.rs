@@ -201,7 +201,7 @@ pub(super) fn spot(
 ) -> Result<AccountTruth, HearError> {
     let account: spot_wire::Account = record(body)?;
     let mut truth = AccountTruth {
-        can_trade: Some(account.can_trade.0),
+        can_trade: account.can_trade.map(|flag| flag.0),
         updated: newest([account.update_time])?,
         ..AccountTruth::default()
     };

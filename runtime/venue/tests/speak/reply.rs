@@ -541,6 +541,16 @@ fn the_info_endpoint_lags_and_a_private_account_is_no_evidence() {
 }
 
 #[test]
+fn a_spot_account_without_the_trading_right_is_read() {
+    let mut text: serde_json::Value = serde_json::from_str(body("spot.account")).unwrap();
+    text.as_object_mut().unwrap().remove("canTrade");
+    let text = text.to_string();
+    let (account, _) = account(&speaker(), Surface::Spot, &[Heard::Done(&text)]);
+    assert_eq!(account.can_trade, None);
+    assert!(!account.balances.is_empty());
+}
+
+#[test]
 fn a_spot_balance_is_what_is_free_and_what_is_locked() {
     let answer = body("spot.account").replace(
         "\"balances\":[",

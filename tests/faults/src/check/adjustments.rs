@@ -2,20 +2,21 @@
 //! trades, nothing is left unexplained: no position is adjusted but in the first look after a
 //! journal was lost, which lasts until a process becomes ready, be it the next one. A position that the
 //! venue refused to reduce (-2022, or three times by the status REJECTED) needs no trade to be known as
-//! closed: readings that agree suffice.
+//! closed: readings that agree suffice. A run that keeps to documents 1 to 3 reads no account trades of futures,
+//! and is not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Adjustments {
     /// Questions for account trades.
     asked: BTreeMap<RequestId, String>,
-    /// The venue refused to tell them.
+    /// The venue refused to tell them, or is not asked.
     untold: bool,
     /// Requests for closes: the instrument of each.
     requests: BTreeMap<RequestId, String>,
@@ -35,6 +36,14 @@ const REDUCES_NOTHING: i64 = -2022;
 const REJECTED_CLOSES: usize = 3;
 
 impl Adjustments {
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            untold: terms.is_documented,
+            ..Self::default()
+        }
+    }
+
     fn take_report(&mut self, report: wire::Report) {
         let is_rejected = report.status == "REJECTED" && report.executed.is_zero();
         let Some((instrument, true)) = self.placed.get(&report.id).filter(|_| is_rejected) else {
@@ -145,7 +154,7 @@ impl Check for Adjustments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::log::{Log, verdict};
+    use crate::check::log::{Log, terms, verdict};
 
     #[test]
     fn the_account_is_taken_as_it_is_found() {
@@ -163,6 +172,17 @@ mod tests {
         assert_eq!(verdict(Adjustments::default(), &looks(lost())), Ok(()));
         let found = looks(lost().state("ready"));
         assert!(verdict(Adjustments::default(), &found).is_err());
+    }
+
+    #[test]
+    fn a_run_that_reads_no_account_trades_is_not_judged() {
+        let terms = Terms {
+            is_documented: true,
+            ..terms()
+        };
+        let log = Log::new().start().state("ready");
+        let log = log.adjusted("position", "0", "5");
+        assert_eq!(verdict(Adjustments::new(&terms), &log), Ok(()));
     }
 
     #[test]

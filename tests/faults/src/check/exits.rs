@@ -106,6 +106,7 @@ mod tests {
 
     fn holding(qty: &str) -> Vec<PositionView> {
         vec![PositionView {
+            dust: String::new(),
             instrument: "futures:BTCUSDT".to_owned(),
             position_side: "BOTH".to_owned(),
             qty: qty.to_owned(),

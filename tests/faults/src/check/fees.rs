@@ -1,5 +1,6 @@
 //! Every fee is booked once, as the venue charged it: a fill carries the commission of its trade, and
-//! the runtime's own balance moves by what its fills realized less their fees, to the last digit.
+//! the runtime's own balance moves by what its fills realized less their fees, to the last digit. On spot a
+//! fill exchanges the base asset for the quote asset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,9 @@ use serde_json::Value;
 use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
+
+/// The quote asset of every instrument.
+const QUOTE: &str = "USDT";
 
 /// An instrument and one of its trades.
 type Trade = (String, i64);
@@ -84,7 +88,7 @@ impl Fees {
         instrument: &str,
         trade: i64,
         (fee, asset): (Decimal, &str),
-        realized: Decimal,
+        (base, quote): (Decimal, Decimal),
     ) -> Result<(), String> {
         self.begin();
         let charged = self.charged.get(&(instrument.to_owned(), trade));
@@ -99,12 +103,15 @@ impl Fees {
                  charged {charged:?}"
             ));
         }
-        let surface = instrument.split(':').next().unwrap_or_default();
+        let (surface, symbol) = instrument.split_once(':').unwrap_or_default();
         self.add(format!("{surface}:{asset}"), -fee);
-        // Futures of this venue settle in the asset of their quote.
-        self.add(format!("{surface}:USDT"), realized);
+        // Both surfaces of this venue quote, and settle, in one asset.
+        self.add(format!("{surface}:{QUOTE}"), quote);
+        if let Some(of) = symbol.strip_suffix(QUOTE) {
+            self.add(format!("{surface}:{of}"), base);
+        }
         self.fills
-            .push(format!("trade {trade} with {realized} less {fee}"));
+            .push(format!("trade {trade} with {base} and {quote} less {fee}"));
         Ok(())
     }
 
@@ -121,7 +128,7 @@ impl Fees {
         let (instrument, number) = trade;
         let surface = instrument.split(':').next().unwrap_or_default();
         if let Some(estimate) = replaced {
-            self.add(format!("{surface}:USDT"), estimate);
+            self.add(format!("{surface}:{QUOTE}"), estimate);
             self.add(format!("{surface}:{asset}"), -fee);
         }
         if fee.is_zero() {
@@ -185,13 +192,22 @@ impl Check for Fees {
             Seen::Booked {
                 instrument,
                 trade_id,
+                side,
+                qty,
+                quote,
                 fee,
                 fee_asset,
                 realized,
                 ..
             } => {
                 let fee = (wire::decimal(fee), fee_asset.as_str());
-                self.booked(instrument, *trade_id, fee, wire::decimal(realized))?;
+                let (qty, quote) = (wire::decimal(qty), wire::decimal(quote));
+                let moved = match (instrument.starts_with("spot:"), side.as_str()) {
+                    (false, _) => (Decimal::ZERO, wire::decimal(realized)),
+                    (true, "BUY") => (qty, -quote),
+                    (true, _) => (-qty, quote),
+                };
+                self.booked(instrument, *trade_id, fee, moved)?;
             }
             Seen::LateFee {
                 instrument,
@@ -222,8 +238,7 @@ impl Check for Fees {
                 ..
             } => {
                 self.ended = true;
-                // On spot the fill itself moves balances.
-                if *by_fills && of.starts_with("futures:") {
+                if *by_fills {
                     self.moved(of, wire::decimal(from), wire::decimal(to))?;
                 }
             }
@@ -299,6 +314,22 @@ mod tests {
         assert!(verdict(Fees::default(), &forgotten).is_err());
         let twice = log.late_fee(7, "0.04").balance("100", "99.92");
         assert!(verdict(Fees::default(), &twice).is_err());
+    }
+
+    #[test]
+    fn a_fill_on_spot_exchanges_base_for_quote() {
+        let bought = || {
+            let fill = ("2", "200");
+            Log::new().bought_on_spot("sp.a.1", 7, fill, ("0.01", "BTC"))
+        };
+        let base = |to| bought().balance_of("spot:BTC", "5", to);
+        assert_eq!(verdict(Fees::default(), &base("6.99")), Ok(()));
+        assert!(verdict(Fees::default(), &base("7")).is_err());
+        let quote = |to| bought().balance_of("spot:USDT", "300", to);
+        assert_eq!(verdict(Fees::default(), &quote("100")), Ok(()));
+        assert!(verdict(Fees::default(), &quote("99.99")).is_err());
+        let futures = bought().balance("100", "99.99");
+        assert!(verdict(Fees::default(), &futures).is_err());
     }
 
     #[test]

@@ -19,6 +19,9 @@ use super::orders::Orders;
 use super::wire;
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
 
+/// A venue may round the commissions that it states to so many decimals.
+const FEE_DECIMALS: u32 = 4;
+
 /// The rule.
 #[derive(Debug)]
 pub struct Fills {
@@ -29,6 +32,9 @@ pub struct Fills {
     booked: BTreeMap<String, Decimal>,
     /// What outside orders closed, by strategy and instrument.
     outside: Outside,
+    /// Strategies and instruments of spot with a fill that was made up from an order's totals.
+    made_up: BTreeSet<(String, String)>,
+    rounds_fees: bool,
     lost: bool,
 }
 
@@ -40,6 +46,8 @@ impl Fills {
             trades: BTreeSet::new(),
             booked: BTreeMap::new(),
             outside: Outside::default(),
+            made_up: BTreeSet::new(),
+            rounds_fees: terms.rounds_fees,
             lost: false,
         }
     }
@@ -137,11 +145,18 @@ impl Check for Fills {
         }
         let venue = self.held(&rest.truth);
         let own = held_here(&rest.view);
-        // On spot a commission may lessen what is held.
+        let qty = |held: &BTreeMap<(String, String), Decimal>, key: &(String, String)| {
+            held.get(key).copied().unwrap_or_default()
+        };
+        let unstated = |key: &(String, String)| {
+            let trades = self.own_trades(&rest.truth).into_iter();
+            let own = trades.filter(|(owner, at, _)| (owner, at) == (&key.0, &key.1));
+            let unstated = own.map(|(owner, at, trade)| self.unstated_fee(&owner, &at, trade));
+            unstated.sum::<Decimal>()
+        };
         let differs = |key: &&(String, String)| {
-            key.1.starts_with("futures:")
-                && !self.outside.is_unsure(key)
-                && venue.get(*key) != own.get(*key)
+            !self.outside.is_unsure(key)
+                && (qty(&venue, key) - qty(&own, key)).abs() > unstated(key)
         };
         match venue.keys().chain(own.keys()).find(differs) {
             Some(key) => Err(format!(
@@ -161,6 +176,17 @@ impl Fills {
     pub fn learn(&mut self, entry: &Entry) {
         self.orders.see(entry);
         self.outside.see(entry);
+        if let Seen::Booked {
+            instrument,
+            client_order_id,
+            trade_id: ..=-1,
+            ..
+        } = &entry.seen
+            && instrument.starts_with("spot:")
+        {
+            let owner = wire::strategy(client_order_id).to_owned();
+            self.made_up.insert((owner, instrument.clone()));
+        }
     }
 
     /// What outside orders closed.
@@ -168,14 +194,30 @@ impl Fills {
         &self.outside
     }
 
-    /// What the venue's trades of each strategy's orders sum up to, less what outside orders closed
-    /// of it.
+    /// How much of the commission in the base asset of spot nothing may state: all of it where a fill was made
+    /// up from its order's totals, and otherwise what the venue rounds.
+    pub fn unstated_fee(&self, owner: &str, instrument: &str, trade: &Value) -> Decimal {
+        let fee = base_fee(instrument, trade);
+        let key = (owner.to_owned(), instrument.to_owned());
+        if self.made_up.contains(&key) {
+            fee.abs()
+        } else if self.rounds_fees {
+            (fee - fee.round_dp(FEE_DECIMALS)).abs()
+        } else {
+            Decimal::ZERO
+        }
+    }
+
+    /// What the venue's trades of each strategy's orders sum up to, less commissions in the base asset of spot,
+    /// and less what outside orders closed of it.
     pub fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
         let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
         for (owner, instrument, trade) in self.own_trades(truth) {
             let qty = wire::number(trade, "qty").unwrap_or_default();
             let buys = trade.get("side").is_some_and(|side| side == "BUY");
-            *held.entry((owner, instrument)).or_default() += if buys { qty } else { -qty };
+            let signed = if buys { qty } else { -qty };
+            let fee = base_fee(&instrument, trade);
+            *held.entry((owner, instrument)).or_default() += signed - fee;
         }
         for (key, qty) in &self.outside.closed {
             *held.entry(key.clone()).or_default() -= qty;
@@ -215,12 +257,22 @@ impl Fills {
     }
 }
 
+/// The commission of a trade on spot, where it is in the base asset.
+pub fn base_fee(instrument: &str, trade: &Value) -> Decimal {
+    let symbol = instrument.strip_prefix("spot:").unwrap_or_default();
+    let base = symbol.strip_suffix("USDT").filter(|base| !base.is_empty());
+    let asset = wire::text(trade, "fee_asset");
+    let fee = wire::number(trade, "fee").filter(|_| base.is_some() && asset.as_deref() == base);
+    fee.unwrap_or_default()
+}
+
 fn held_here(view: &View) -> BTreeMap<(String, String), Decimal> {
     let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
     for strategy in &view.strategies {
         for position in &strategy.positions {
             let key = (strategy.id.clone(), position.instrument.clone());
-            *held.entry(key).or_default() += wire::decimal(&position.qty);
+            *held.entry(key).or_default() +=
+                wire::decimal(&position.qty) + wire::decimal(&position.dust);
         }
     }
     held.retain(|_, qty| !qty.is_zero());
@@ -286,6 +338,41 @@ mod tests {
         let less = filled().closed_outside("mm", "0.3");
         assert!(at_rest(rule(), &less, truth.clone(), flat()).is_err());
         assert_eq!(at_rest(rule(), &less.start(), truth, flat()), Ok(()));
+    }
+
+    #[test]
+    fn a_commission_in_the_base_asset_of_spot_is_not_held() {
+        let truth = json!({"accounts": [{
+            "orders": [{"surface": "spot", "symbol": "BTCUSDT", "order_id": 7,
+                "client_order_id": "sp.a.1"}],
+            "trades": [{"surface": "spot", "symbol": "BTCUSDT", "order_id": 7, "side": "BUY",
+                "qty": "2", "fee": "0.00001", "fee_asset": "BTC"}],
+        }]});
+        let view = |dust: &str| View {
+            strategies: vec![StrategyView {
+                id: "sp".to_owned(),
+                positions: vec![PositionView {
+                    instrument: "spot:BTCUSDT".to_owned(),
+                    qty: "1.9".to_owned(),
+                    dust: dust.to_owned(),
+                    ..PositionView::default()
+                }],
+                ..StrategyView::default()
+            }],
+            ..View::default()
+        };
+        let placed = || Log::new().place("sp.a.1");
+        let judged = |rule: Fills, log: Log, dust| at_rest(rule, &log, truth.clone(), view(dust));
+        assert_eq!(judged(rule(), placed(), "0.09999"), Ok(()));
+        assert!(judged(rule(), placed(), "0.1").is_err());
+        let rounded = Fills::new(&Terms {
+            rounds_fees: true,
+            ..terms()
+        });
+        assert_eq!(judged(rounded, placed(), "0.1"), Ok(()));
+        let filled = placed().order_event("sp.a.1", "FILLED", "2");
+        let made_up = filled.bought_on_spot("sp.a.1", -1, ("2", "200"), ("0.1", "USDT"));
+        assert_eq!(judged(rule(), made_up, "0.1"), Ok(()));
     }
 
     #[test]

@@ -251,6 +251,7 @@ mod tests {
             strategies: vec![StrategyView {
                 id: "mm".to_owned(),
                 positions: vec![PositionView {
+                    dust: String::new(),
                     instrument: "futures:BTCUSDT".to_owned(),
                     position_side: "BOTH".to_owned(),
                     qty: qty.to_owned(),

@@ -40,6 +40,10 @@ impl Latch {
     }
 }
 
+/// What strategies may still hold of spot after they were closed: the venue takes no order that is worth less than
+/// 5, and a commission in the base asset leaves less than a step.
+const SPOT_LEFT: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
+
 /// The rule.
 #[derive(Debug)]
 pub struct Latches {
@@ -139,7 +143,7 @@ impl Check for Latches {
                 let held = self.fills.held(truth);
                 let mut sure = held
                     .iter()
-                    .filter(|((_, instrument), _)| instrument.starts_with("futures:"))
+                    .filter(|((_, at), qty)| at.starts_with("futures:") || qty.abs() > SPOT_LEFT)
                     .filter(|(key, _)| !self.fills.outside().is_unsure(key));
                 if let Some(((strategy, instrument), qty)) = sure.next() {
                     return Err(format!(

@@ -9,7 +9,8 @@
 //! books of one whose position outside orders closed: what they got for it is in no trade of its own.
 //! Where the venue serves no account trades, nothing states a commission that events leave out: fees are
 //! not compared either. Commissions in another asset count at its price when they are booked, so that they
-//! are compared with the least and the highest price of the life.
+//! are compared with the least and the highest price of the life. One in the base asset of spot counts as so
+//! much of it sold at the price of its fill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::fills::Fills;
+use super::fills::{self, Fills};
 use super::ticks::Ticks;
 use super::wire::{self, Asked};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
@@ -54,6 +55,8 @@ pub struct Ledgers {
     questions: BTreeSet<RequestId>,
     /// The venue refused to list account trades.
     unlisted: bool,
+    /// Strategies on futures of a run that keeps to documents 1 to 3, which have no account trades of futures.
+    documented: BTreeSet<String>,
     /// The least and the highest mark price, by instrument.
     marks: BTreeMap<String, (Decimal, Decimal)>,
     /// Where the venue rounds the entry prices that it states.
@@ -73,6 +76,8 @@ struct Books {
     unpriced: bool,
     /// What the rounding of commissions may come to.
     rounding: Decimal,
+    /// Commissions in the base asset of spot that nothing may ever state.
+    unstated: Decimal,
     /// The least and the highest price paid, by instrument.
     prices: BTreeMap<String, (Decimal, Decimal)>,
 }
@@ -88,6 +93,10 @@ impl Ledgers {
             unpaid: BTreeMap::new(),
             questions: BTreeSet::new(),
             unlisted: false,
+            documented: (terms.strategies.iter())
+                .filter(|one| terms.is_documented && one.instruments.iter().any(is_futures))
+                .map(|one| one.id.clone())
+                .collect(),
             marks: BTreeMap::new(),
             ticks: terms.entries_to_tick.then(Ticks::default),
             lost: false,
@@ -99,10 +108,23 @@ impl Ledgers {
         for (owner, instrument, trade) in self.fills.own_trades(truth) {
             let number = |field| wire::number(trade, field).unwrap_or_default();
             let buys = trade.get("side").is_some_and(|side| side == "BUY");
-            let books = all.entry(owner).or_default();
+            let books = all.entry(owner.clone()).or_default();
             let quote = number("quote_qty");
             books.flow += if buys { -quote } else { quote };
-            let fee = number("fee");
+            let in_base = fills::base_fee(&instrument, trade) * number("price");
+            if !in_base.is_zero() {
+                let unstated = self.fills.unstated_fee(&owner, &instrument, trade);
+                books.unstated += unstated * number("price");
+                books.flow += in_base;
+                books.fees += in_base;
+                books.fees_most += in_base;
+                books.rounding += FEE_ROUNDING * number("price");
+            }
+            let fee = if in_base.is_zero() {
+                number("fee")
+            } else {
+                Decimal::ZERO
+            };
             let asset = wire::text(trade, "fee_asset").unwrap_or_default();
             if fee.is_zero() || asset.is_empty() || asset == "USDT" {
                 books.fees += fee;
@@ -126,7 +148,7 @@ impl Ledgers {
         let id = &own.id;
         let costs = own.positions.iter().map(|held| wire::decimal(&held.cost));
         let flow = wire::decimal(&own.realized) - costs.sum::<Decimal>();
-        if (flow - books.flow).abs() > ROUNDING {
+        if (flow - books.flow).abs() > ROUNDING + books.unstated {
             return Err(format!(
                 "{id} realized {} and holds at a cost that makes {flow}; its trades brought {}",
                 own.realized, books.flow
@@ -136,7 +158,8 @@ impl Ledgers {
         let rounded = ROUNDING + books.rounding;
         let unpaid = self.unpaid.get(id);
         let is_late = unpaid.is_some_and(|booked| at_ns < booked + FEE_LATE_NS);
-        let is_told = !self.estimated.contains(id) && !self.unlisted && !books.unpriced && !is_late;
+        let is_listed = !self.unlisted && !self.documented.contains(id);
+        let is_told = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
         if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
                 "{id} paid {fees} in fees by its own account, the venue charged {} to {}",
@@ -144,7 +167,12 @@ impl Ledgers {
             ));
         }
         for held in &own.positions {
-            let entry = entry(&held.cost, &held.qty);
+            let qty = wire::decimal(&held.qty) + wire::decimal(&held.dust);
+            if wire::decimal(&held.qty).is_zero() {
+                // The price of so little is rounded too far.
+                continue;
+            }
+            let entry = entry(&held.cost, &qty.to_string());
             let Some((least, most)) = books.prices.get(&held.instrument) else {
                 continue;
             };
@@ -187,6 +215,11 @@ impl Ledgers {
         }
         Ok(())
     }
+}
+
+#[allow(clippy::ptr_arg, reason = "a filter of strings takes it")]
+fn is_futures(instrument: &String) -> bool {
+    instrument.starts_with("futures:")
 }
 
 fn code_of(answer: &Answer) -> Option<i64> {
@@ -298,6 +331,7 @@ mod tests {
 
     fn view() -> View {
         let held = PositionView {
+            dust: String::new(),
             instrument: "futures:BTCUSDT".to_owned(),
             position_side: "BOTH".to_owned(),
             qty: "0.5".to_owned(),

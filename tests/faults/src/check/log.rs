@@ -36,6 +36,8 @@ pub fn terms() -> Terms {
         is_stream_slow: false,
         pauses_to_rest: false,
         entries_to_tick: false,
+        rounds_fees: false,
+        is_documented: false,
     }
 }
 
@@ -435,19 +437,49 @@ impl Log {
             instrument: "futures:BTCUSDT".to_owned(),
             client_order_id: id.to_owned(),
             trade_id,
+            side: "BUY".to_owned(),
             qty: qty.to_owned(),
+            quote: "0".to_owned(),
             fee: fee.to_owned(),
             fee_asset: "USDT".to_owned(),
             realized: "0".to_owned(),
         })
     }
 
+    /// A purchase on spot: its quantity, what that came to, and its fee with the asset of it.
+    pub fn bought_on_spot(
+        self,
+        id: &str,
+        trade_id: i64,
+        (qty, quote): (&str, &str),
+        (fee, asset): (&str, &str),
+    ) -> Self {
+        let process = self.process;
+        self.with(Seen::Booked {
+            process,
+            instrument: "spot:BTCUSDT".to_owned(),
+            client_order_id: id.to_owned(),
+            trade_id,
+            side: "BUY".to_owned(),
+            qty: qty.to_owned(),
+            quote: quote.to_owned(),
+            fee: fee.to_owned(),
+            fee_asset: asset.to_owned(),
+            realized: "0".to_owned(),
+        })
+    }
+
     /// The runtime's own balance after a step.
     pub fn balance(self, from: &str, to: &str) -> Self {
+        self.balance_of("futures:USDT", from, to)
+    }
+
+    /// The same, of any balance.
+    pub fn balance_of(self, of: &str, from: &str, to: &str) -> Self {
         let process = self.process;
         self.with(Seen::Balance {
             process,
-            of: "futures:USDT".to_owned(),
+            of: of.to_owned(),
             from: from.to_owned(),
             to: to.to_owned(),
             by_fills: true,

@@ -308,6 +308,7 @@ mod tests {
             "positions": if venue.1 { held } else { json!([]) },
         }]});
         let position = PositionView {
+            dust: String::new(),
             instrument: "futures:BTCUSDT".to_owned(),
             position_side: "BOTH".to_owned(),
             qty: "1".to_owned(),

@@ -106,6 +106,6 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(durable::Durable::default()),
         Box::new(late::Late::default()),
         Box::new(memory::Memory::default()),
-        Box::new(adjustments::Adjustments::default()),
+        Box::new(adjustments::Adjustments::new(terms)),
     ]
 }

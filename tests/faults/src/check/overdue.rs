@@ -52,7 +52,10 @@ impl Overdue {
         if self.ready_since.is_none() || self.is_lost {
             return;
         }
-        for order in self.orders.live().filter(|order| order.accepted) {
+        // Spot has no countdown: its watchdog process cancels.
+        let is_covered = |instrument: &str| instrument.starts_with("futures:");
+        let resting = self.orders.live().filter(|order| order.accepted);
+        for order in resting.filter(|order| is_covered(&order.placed.instrument)) {
             let asked = self.asked.entry(order.placed.instrument.clone());
             asked.or_insert(now_ns - self.due_ns);
         }

@@ -1,6 +1,7 @@
 //! What an orderly stop leaves: with `cancel` and `flatten` no own order is open at the venue once the process
 //! ended, and with `flatten` no position of a strategy, unless the venue refused an order of the stop. With `keep`
 //! no cancel of an own order leaves after the stop was asked for, and no countdown runs that would cancel what rests.
+//! An order whose cancel had left before the stop is not one that is kept: a cancel that was lost is sent again.
 //!
 //! Own orders are those that this process, or one before it whose journal it has, sent.
 
@@ -21,6 +22,8 @@ pub struct Stops {
     instruments: BTreeSet<String>,
     /// Own orders that may be open.
     sent: BTreeSet<String>,
+    /// Own orders whose cancel left before a stop was asked for.
+    cancelled: BTreeSet<String>,
     /// Orders whose answer is not there yet.
     placed: BTreeSet<RequestId>,
     stopping: bool,
@@ -42,6 +45,7 @@ impl Stops {
             strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
             instruments: terms.instruments.iter().cloned().collect(),
             sent: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             placed: BTreeSet::new(),
             stopping: false,
             is_refused: false,
@@ -61,11 +65,13 @@ impl Stops {
                 self.asked.insert(request, (instrument, ms));
             }
             Asked::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
-                let own = ids.iter().find(|id| self.sent.contains(*id));
-                if let Some(id) = own {
+                let is_kept =
+                    |id: &&String| self.sent.contains(*id) && !self.cancelled.contains(*id);
+                if let Some(id) = ids.iter().find(is_kept) {
                     return Err(format!("a stop keeps orders, and a cancel of {id} leaves"));
                 }
             }
+            Asked::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
             _ => {}
         }
         Ok(())
@@ -146,6 +152,7 @@ impl Check for Stops {
                 process, journal, ..
             }) if *process > 1 && !matches!(journal.as_str(), "clean" | "torn") => {
                 self.sent.clear();
+                self.cancelled.clear();
                 self.is_unsure = true;
             }
             Seen::Act { act, done: true } => {
@@ -236,5 +243,10 @@ mod tests {
         assert!(judged("keep", stopping().stopped(truth(true, "1"))).is_err());
         assert!(judged("keep", kept().cancel("mm.a.1")).is_err());
         assert_eq!(judged("cancel", kept().cancel("mm.a.1")), Ok(()));
+        let placed = || Log::new().start().arm(30_000).place("mm.a.1");
+        let again = placed().cancel("mm.a.1").stopping().cancel("mm.a.1");
+        assert_eq!(judged("keep", again), Ok(()));
+        let another = placed().cancel("mm.a.2").stopping().cancel("mm.a.1");
+        assert!(judged("keep", another).is_err());
     }
 }

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Choice, Faults, Kind, chosen};
-use crate::open_points;
+use super::{Choice, Faults, Kind};
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
@@ -34,20 +33,16 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
 }
 
 /// Whether public data comes as documents 1 to 3 have it.
-pub fn is_documented(choice: &Choice) -> bool {
-    // Where it is named alone: what account trades would explain is adjusted there.
-    choice.takes(Kind::Documented, false)
+pub fn is_documented(seed: u64, choice: &Choice) -> bool {
+    let drawn = Random::of(seed, "documented").chance(100_000);
+    choice.takes(Kind::Documented, drawn)
 }
 
 /// A strategy on spot. Lives with a loss limit have none: what spot is worth is not compared there.
 pub fn spot(seed: u64, choice: &Choice, terms: &mut Terms, config: &mut String) {
     let mut random = Random::of(seed, "spot");
-    // Where it is named alone: not every rule knows what spot does.
-    let is_taken = choice.takes(Kind::Spot, false);
-    // The documents of spot state the field `canTrade`.
-    let choices = open_points::draw(seed, &choice.points);
-    let has_right = chosen(&choices, "can-trade") == Some("present");
-    if !is_taken || !has_right || terms.max_daily_loss.is_some() {
+    let is_taken = choice.takes(Kind::Spot, random.chance(150_000));
+    if !is_taken || terms.max_daily_loss.is_some() {
         return;
     }
     let distance = random.between(1, 8);

@@ -4,6 +4,7 @@ use windvane_engine::effect::Adjustment;
 use windvane_engine::forced::ForcedCloseReport;
 use windvane_engine::holding::Ledger;
 use windvane_engine::ids::StrategyName;
+use windvane_engine::ledger::Grains;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::truth::StatedPosition;
 use windvane_engine::{
@@ -146,7 +147,9 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 instrument: instrument.name(),
                 client_order_id: order.client_order_id.as_str().to_owned(),
                 trade_id: fill.trade_id.0,
+                side: order.terms.side.as_str().to_owned(),
                 qty: instrument.qty(fill.qty.0).to_string(),
+                quote: fill.quote_qty.to_decimal().to_string(),
                 fee: fill.fee.to_decimal().to_string(),
                 fee_asset: engine.assets()[usize::from(fill.fee_asset.0)].clone(),
                 realized: realized_pnl.to_decimal().to_string(),
@@ -346,13 +349,17 @@ fn orders(engine: &Engine) -> Vec<OrderView> {
 }
 
 fn positions(engine: &Engine, ledger: &Ledger) -> Vec<PositionView> {
-    let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
+    let open = ledger
+        .iter()
+        .filter(|(_, _, held)| !held.position.is_flat());
     let rows = open.filter_map(|(id, side, held)| {
         let instrument = engine.instrument(id)?;
+        let dust = Grains::of(instrument).amount(held.position.dust.into());
         Some(PositionView {
             instrument: instrument.name(),
             position_side: side.as_str().to_owned(),
             qty: instrument.qty(held.position.qty).normalize().to_string(),
+            dust: dust.to_decimal().normalize().to_string(),
             cost: held.position.cost.to_decimal().normalize().to_string(),
         })
     });

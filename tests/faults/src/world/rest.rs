@@ -12,7 +12,7 @@ use windvane_engine::input::Command;
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
 use crate::process::In;
-use crate::witness::{Rest, Seen, View};
+use crate::witness::{PositionView, Rest, Seen, View};
 
 /// Levels of a book that are compared.
 const LEVELS: usize = 5;
@@ -205,7 +205,9 @@ impl World {
             return Err(format!("{} is {}", order.client_order_id, order.state));
         }
         let mut strategies = view.strategies.iter();
-        let holding = strategies.find_map(|s| Some((&s.id, s.positions.first()?)));
+        // No order can close less than a step.
+        let is_open = |held: &&PositionView| held.qty != "0";
+        let holding = strategies.find_map(|s| Some((&s.id, s.positions.iter().find(is_open)?)));
         if let Some((id, held)) = holding {
             return Err(format!("{id} holds {} of {}", held.qty, held.instrument));
         }
@@ -378,6 +380,7 @@ mod tests {
         ]}]});
         let holding_at = |cost: &str| View {
             positions: vec![PositionView {
+                dust: String::new(),
                 instrument: "futures:ETHUSDT".to_owned(),
                 position_side: "BOTH".to_owned(),
                 qty: "-0.26".to_owned(),

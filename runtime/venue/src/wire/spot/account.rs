@@ -10,7 +10,7 @@ record! {
     /// Account information (spec 1, Account information).
     Account {
         fee_tier?: Whole = "feeTier",
-        can_trade: Flag = "canTrade",
+        can_trade?: Flag = "canTrade",
         can_deposit: Flag = "canDeposit",
         can_withdraw: Flag = "canWithdraw",
         can_burn_asset?: Flag = "canBurnAsset",
