@@ -215,6 +215,10 @@ impl Engine {
         }
         let record = self.recorder.last_record();
         self.recorder.seal();
+        // Those that left follow in the journal.
+        if self.takes_sent {
+            return;
+        }
         for terms in closing {
             self.submit(strategy, record, self.next_order, terms);
         }

@@ -288,6 +288,10 @@ pub struct Engine {
     /// What closes by others that are due were worth.
     close_values: CloseValues,
     known_modes: KnownModes,
+    /// Orders that left are taken from a journal without market records: the engine places none itself,
+    /// for it might decide otherwise than it did.
+    #[serde(skip)]
+    takes_sent: bool,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
@@ -386,6 +390,7 @@ impl Engine {
             .any(|strategy| strategy.limits.watches_equity());
         let mut engine = Self {
             now: Time::default(),
+            takes_sent: false,
             sequence: 0,
             state: if config.live.is_some() {
                 RunState::Booting

@@ -27,7 +27,9 @@ impl Engine {
     ) {
         let before = self.sequence;
         if let Some(input) = input {
+            self.takes_sent = true;
             self.handle(now, input);
+            self.takes_sent = false;
         }
         self.renumber_events(before, followed);
         for (time, effect) in followed {
