@@ -10,7 +10,14 @@ use faults::tally::{ROLLED_BACK, TORN, Tally};
 const MINUTES: i64 = 3;
 /// Kinds that the tally does not count under their own name (a strategy of a life; kills, which it counts by
 /// their damage), and kinds that only `--only` draws.
-const NOT_COUNTED: [Kind; 4] = [Kind::Greedy, Kind::Tear, Kind::Spot, Kind::Documented];
+const NOT_COUNTED: [Kind; 6] = [
+    Kind::Greedy,
+    Kind::Tear,
+    Kind::Spot,
+    Kind::Documented,
+    Kind::Hedge,
+    Kind::Surfaces,
+];
 
 #[test]
 fn fifty_seeds_keep_every_rule_and_are_the_same_twice() {

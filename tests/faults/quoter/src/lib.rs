@@ -114,7 +114,11 @@ impl Place {
         }
         let left = qty.saturating_sub(leaving.0);
         let exits_at_market = ctx.time().millis() / SLOT_MS % SLOTS == SLOTS - 1;
-        let Some(left) = self.instrument.floor_qty(Qty(left)).filter(|left| left.0 > 0) else {
+        let Some(left) = self
+            .instrument
+            .floor_qty(Qty(left))
+            .filter(|left| left.0 > 0)
+        else {
             return;
         };
         if exits_at_market {

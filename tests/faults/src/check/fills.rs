@@ -27,7 +27,7 @@ pub struct Fills {
     trades: BTreeSet<(String, i64, String)>,
     /// What this process booked, by order.
     booked: BTreeMap<String, Decimal>,
-    /// What outside orders closed, by strategy and instrument.
+    /// What outside orders closed, by strategy and position.
     outside: Outside,
     lost: bool,
 }
@@ -172,10 +172,11 @@ impl Fills {
     /// of it.
     pub fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
         let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
-        for (owner, instrument, trade) in self.own_trades(truth) {
+        for (owner, _, trade) in self.own_trades(truth) {
             let qty = wire::number(trade, "qty").unwrap_or_default();
             let buys = trade.get("side").is_some_and(|side| side == "BUY");
-            *held.entry((owner, instrument)).or_default() += if buys { qty } else { -qty };
+            let book = wire::book_of(trade);
+            *held.entry((owner, book)).or_default() += if buys { qty } else { -qty };
         }
         for (key, qty) in &self.outside.closed {
             *held.entry(key.clone()).or_default() -= qty;
@@ -219,7 +220,8 @@ fn held_here(view: &View) -> BTreeMap<(String, String), Decimal> {
     let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
     for strategy in &view.strategies {
         for position in &strategy.positions {
-            let key = (strategy.id.clone(), position.instrument.clone());
+            let book = wire::book(&position.instrument, &position.position_side);
+            let key = (strategy.id.clone(), book);
             *held.entry(key).or_default() += wire::decimal(&position.qty);
         }
     }

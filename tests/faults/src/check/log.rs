@@ -36,6 +36,7 @@ pub fn terms() -> Terms {
         is_stream_slow: false,
         pauses_to_rest: false,
         entries_to_tick: false,
+        hedge: false,
     }
 }
 
@@ -182,6 +183,7 @@ impl Log {
                 qty: Some("1".to_owned()),
                 price: price.map(str::to_owned),
                 reduce_only: reduces,
+                ..IntentTerms::default()
             },
         })
     }
