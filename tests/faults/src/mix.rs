@@ -4,6 +4,7 @@
 //! What may never enter: what the faults do.
 
 mod own;
+mod quoters;
 
 use std::fmt::Write as _;
 
@@ -120,11 +121,15 @@ pub enum Kind {
     /// A strategy trades on spot beside those of futures, with a watchdog process. No fault of anybody, but
     /// chosen like one.
     Spot,
+    /// The account is in hedge mode, as configured. No fault of anybody, but chosen like one.
+    Hedge,
+    /// One strategy trades on both surfaces. No fault of anybody, but chosen like one.
+    Surfaces,
 }
 
 impl Kind {
     /// All kinds and their names.
-    pub const ALL: [(Self, &'static str); 40] = [
+    pub const ALL: [(Self, &'static str); 42] = [
         (Self::Slow, "slow"),
         (Self::Lose, "lose"),
         (Self::Double, "double"),
@@ -165,6 +170,8 @@ impl Kind {
         (Self::Spot, "spot"),
         (Self::Modes, "modes"),
         (Self::Documented, "documented"),
+        (Self::Hedge, "hedge"),
+        (Self::Surfaces, "surfaces"),
     ];
 
     /// Its name.
@@ -330,6 +337,10 @@ impl Mix {
             terms.max_daily_loss = loss.map(str::to_owned);
         }
         own::on_stop(seed, choice, &mut terms);
+        quoters::hedge(seed, choice, &mut terms);
+        if !is_idle {
+            quoters::surfaces(seed, choice, &mut terms);
+        }
         let mut config = config(&terms, &mut random, &mut Random::of(seed, "sizes"));
         if greedy {
             terms.strategies.push(greedy_terms(&mut kinds));
@@ -582,6 +593,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         entries_to_tick: false,
         rounds_fees: false,
         is_documented: false,
+        hedge: false,
     }
 }
 
@@ -655,7 +667,8 @@ on_liquidation = "{on_liquidation}"
     if let Some(loss) = &terms.max_daily_loss {
         let _ = writeln!(text, "max_daily_loss = \"{loss}\"");
     }
-    for strategy in &terms.strategies {
+    let samples = terms.strategies.iter();
+    for strategy in samples.filter(|one| one.module != quoters::MODULE) {
         // Quantities that round lots of both symbols hold.
         let large = sizes.chance(250_000);
         let qty = match (strategy.instruments[0].contains("ETH"), large) {
@@ -704,6 +717,7 @@ on_liquidation = "{on_liquidation}"
             text.push_str("max_daily_loss = \"2\"\n");
         }
     }
+    quoters::write(&mut text, terms);
     text
 }
 

@@ -9,12 +9,13 @@ use windvane::strategies::{Guest, host};
 use windvane_host::{Host, Limits};
 use windvane_session::Made;
 
-/// The modules that live here, and their folders: two samples, and one of our own that orders as much
-/// as it may.
-const NAMES: [(&str, &str); 3] = [
+/// The modules that live here, and their folders: two samples, and two of our own: one that orders as
+/// much as it may, and one that quotes every instrument and both sides of hedge mode.
+const NAMES: [(&str, &str); 4] = [
     ("market_maker", "../../strategies/market_maker"),
     ("ema_cross", "../../strategies/ema_cross"),
     ("greedy", "greedy"),
+    ("quoter", "quoter"),
 ];
 
 /// What each is granted.

@@ -54,6 +54,8 @@ pub struct Terms {
     pub rounds_fees: bool,
     /// The run keeps to documents 1 to 3: it reads no account trades of futures.
     pub is_documented: bool,
+    /// The account is in hedge mode, and is configured so.
+    pub hedge: bool,
 }
 
 impl Terms {
@@ -92,7 +94,7 @@ impl Terms {
 pub struct StrategyTerms {
     /// Its id.
     pub id: String,
-    /// Its module: `market_maker`, `ema_cross` or `greedy`.
+    /// Its module: `market_maker`, `ema_cross`, `greedy` or `quoter`.
     pub module: String,
     /// `surface:SYMBOL` of what it trades.
     pub instruments: Vec<String>,
@@ -139,6 +141,8 @@ pub struct IntentTerms {
     pub price: Option<String>,
     /// It may only reduce.
     pub reduce_only: bool,
+    /// `BOTH`, `LONG` or `SHORT`.
+    pub position_side: String,
 }
 
 /// Names one request through its life. A link that doubles a request makes it arrive twice under
@@ -361,7 +365,7 @@ pub enum Seen {
         process: u32,
         /// `position`, `balance`, `absent` or `alive`.
         kind: String,
-        /// `surface:SYMBOL`, `surface:ASSET`, or the client order id.
+        /// `surface:SYMBOL`, in hedge mode with `LONG` or `SHORT` after it; `surface:ASSET`; or the client order id.
         of: String,
         /// What it had; empty for an order.
         from: String,
@@ -380,7 +384,7 @@ pub enum Seen {
         process: u32,
         /// The strategy.
         strategy: String,
-        /// `surface:SYMBOL`.
+        /// `surface:SYMBOL`; in hedge mode `surface:SYMBOL LONG` or the same with `SHORT`.
         instrument: String,
         /// What it held of it, negative where it was short.
         qty: String,
@@ -643,6 +647,8 @@ pub struct OrderView {
     pub order_id: Option<i64>,
     /// `BUY` or `SELL`.
     pub side: String,
+    /// `BOTH`, `LONG` or `SHORT`.
+    pub position_side: String,
     /// Limit price.
     pub price: Option<String>,
     /// Quantity.

@@ -18,9 +18,9 @@ pub struct Adjustments {
     asked: BTreeMap<RequestId, String>,
     /// The venue refused to tell them, or is not asked.
     untold: bool,
-    /// Requests for closes: the instrument of each.
+    /// Requests for closes: the position of each.
     requests: BTreeMap<RequestId, String>,
-    /// Own orders by id: the instrument, and whether the order only reduces.
+    /// Own orders by id: the position, and whether the order only reduces.
     placed: BTreeMap<String, (String, bool)>,
     /// Instruments whose position the venue refused to reduce, and where nothing was executed since then.
     refused: BTreeSet<String>,
@@ -89,11 +89,11 @@ impl Check for Adjustments {
                     return Ok(());
                 };
                 if let Some(order) = orders.first().filter(|order| order.reduces) {
-                    self.requests.insert(request.id, order.instrument.clone());
+                    self.requests.insert(request.id, order.book());
                 }
                 let placed = orders.into_iter();
                 self.placed
-                    .extend(placed.map(|order| (order.id, (order.instrument, order.reduces))));
+                    .extend(placed.map(|order| (order.id.clone(), (order.book(), order.reduces))));
             }
             Seen::Heard {
                 request,

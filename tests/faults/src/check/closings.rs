@@ -110,10 +110,10 @@ impl Closings {
                 "{id} is sent: no strategy intended it, and nothing of {strategy} is to be closed"
             ));
         }
-        let held = self.orders.position(strategy, &placed.instrument);
+        let held = self.orders.position(strategy, &placed.book());
         let beside = self.orders.live().filter(|own| {
             let other = &own.placed;
-            wire::strategy(&other.id) == strategy && other.instrument == placed.instrument
+            wire::strategy(&other.id) == strategy && other.book() == placed.book()
         });
         let mut may_close = placed.qty;
         for own in beside {

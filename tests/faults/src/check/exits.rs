@@ -14,22 +14,18 @@ use crate::witness::{Entry, PositionView, Rest, Seen, View};
 #[derive(Debug)]
 pub struct Exits;
 
-fn position(truth: &Value, instrument: &str) -> Decimal {
+fn position(truth: &Value, book: &str) -> Decimal {
     let list = truth
         .pointer("/accounts/0/positions")
         .and_then(Value::as_array);
-    let of = |one: &&Value| {
-        let symbol = wire::text(one, "symbol");
-        symbol.is_some_and(|symbol| instrument == format!("futures:{symbol}"))
-    };
+    let of = |one: &&Value| wire::book_of(one) == book;
     let positions = list.into_iter().flatten().filter(of);
     positions.filter_map(|one| wire::number(one, "qty")).sum()
 }
 
-fn held(positions: &[PositionView], instrument: &str) -> Decimal {
-    let positions = positions
-        .iter()
-        .filter(|held| held.instrument == instrument);
+fn held(positions: &[PositionView], book: &str) -> Decimal {
+    let of = |held: &&PositionView| wire::book(&held.instrument, &held.position_side) == book;
+    let positions = positions.iter().filter(of);
     positions.map(|held| wire::decimal(&held.qty)).sum()
 }
 
@@ -45,13 +41,14 @@ fn closes(view: &View, order: &Placed) -> bool {
     let mut strategies = view.strategies.iter();
     let own = strategies.find(|one| one.id == strategy);
     let side = if order.buys { "BUY" } else { "SELL" };
+    let book = order.book();
     let beside = view.orders.iter().any(|other| {
         other.client_order_id != order.id
-            && other.instrument == order.instrument
+            && wire::book(&other.instrument, &other.position_side) == book
             && other.side == side
     });
-    own.is_some_and(|own| takes_away(held(&own.positions, &order.instrument), order))
-        && takes_away(held(&view.positions, &order.instrument), order)
+    own.is_some_and(|own| takes_away(held(&own.positions, &book), order))
+        && takes_away(held(&view.positions, &book), order)
         && !beside
 }
 
@@ -74,8 +71,8 @@ impl Check for Exits {
             return Ok(());
         };
         for order in orders.iter().filter(|order| closes(view, order)) {
-            let instrument = &order.instrument;
-            let (was, is) = (position(before, instrument), position(after, instrument));
+            let book = order.book();
+            let (was, is) = (position(before, &book), position(after, &book));
             let opens = if order.buys {
                 is > was.max(Decimal::ZERO)
             } else {
@@ -83,7 +80,7 @@ impl Check for Exits {
             };
             if opens {
                 return Err(format!(
-                    "{} closes {} of {instrument}, and makes {is} of {was}",
+                    "{} closes {} of {book}, and makes {is} of {was}",
                     order.id, order.qty
                 ));
             }

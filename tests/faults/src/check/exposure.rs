@@ -164,11 +164,12 @@ impl Exposure {
                 party.name()
             ));
         }
-        let mut worst = self.worst(party, &new.instrument);
+        let book = new.book();
+        let mut worst = self.worst(party, &book);
         worst.add(new.buys, new.qty);
         // What the other side may come to does not cover the order: that side may end without a fill.
         let side = worst.side(new.buys);
-        let total = side * price + self.elsewhere(party, &new.instrument);
+        let total = side * price + self.elsewhere(party, &book);
         if side > Decimal::ZERO && over(total, &limits.max_position_notional) {
             return Err(format!(
                 "{id} is sent: with position {}, {} to buy and {} to sell, unknown orders included, \
@@ -178,7 +179,7 @@ impl Exposure {
                 worst.sells,
                 party.name(),
                 side,
-                new.instrument
+                book
             ));
         }
         Ok(())
@@ -189,30 +190,31 @@ impl Exposure {
         self.orders.live().filter(own)
     }
 
-    fn worst(&self, party: Party<'_>, instrument: &str) -> Worst {
+    fn worst(&self, party: Party<'_>, book: &str) -> Worst {
         let all = self.orders.positions();
-        let held = all.filter(|(who, what, _)| party.owns(who) && *what == instrument);
+        let held = all.filter(|(who, what, _)| party.owns(who) && *what == book);
         let mut worst = Worst {
             position: held.map(|(.., qty)| qty).sum(),
             buys: Decimal::ZERO,
             sells: Decimal::ZERO,
         };
         for order in self.live(party) {
-            if order.placed.instrument == instrument {
+            if order.placed.book() == book {
                 worst.add(order.placed.buys, order.left());
             }
         }
         worst
     }
 
-    /// What everything but one instrument may come to, as far as its price was ever seen.
+    /// What everything but one position may come to, as far as its price was ever seen.
     fn elsewhere(&self, party: Party<'_>, but: &str) -> Decimal {
-        let others = self
-            .bids
-            .iter()
-            .filter(|(instrument, _)| *instrument != but);
+        let all = self.bids.iter().flat_map(|(instrument, bid)| {
+            let books = wire::books(instrument).into_iter();
+            books.map(move |book| (book, bid))
+        });
+        let others = all.filter(|(book, _)| book != but);
         others
-            .map(|(instrument, bid)| self.worst(party, instrument).qty() * bid)
+            .map(|(book, bid)| self.worst(party, &book).qty() * bid)
             .sum()
     }
 }

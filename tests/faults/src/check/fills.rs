@@ -30,7 +30,7 @@ pub struct Fills {
     trades: BTreeSet<(String, i64, String)>,
     /// What this process booked, by order.
     booked: BTreeMap<String, Decimal>,
-    /// What outside orders closed, by strategy and instrument.
+    /// What outside orders closed, by strategy and position.
     outside: Outside,
     /// Strategies and instruments of spot with a fill that was made up from an order's totals.
     made_up: BTreeSet<(String, String)>,
@@ -217,7 +217,8 @@ impl Fills {
             let buys = trade.get("side").is_some_and(|side| side == "BUY");
             let signed = if buys { qty } else { -qty };
             let fee = base_fee(&instrument, trade);
-            *held.entry((owner, instrument)).or_default() += signed - fee;
+            let book = wire::book_of(trade);
+            *held.entry((owner, book)).or_default() += signed - fee;
         }
         for (key, qty) in &self.outside.closed {
             *held.entry(key.clone()).or_default() -= qty;
@@ -270,7 +271,8 @@ fn held_here(view: &View) -> BTreeMap<(String, String), Decimal> {
     let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
     for strategy in &view.strategies {
         for position in &strategy.positions {
-            let key = (strategy.id.clone(), position.instrument.clone());
+            let book = wire::book(&position.instrument, &position.position_side);
+            let key = (strategy.id.clone(), book);
             *held.entry(key).or_default() +=
                 wire::decimal(&position.qty) + wire::decimal(&position.dust);
         }

@@ -140,22 +140,21 @@ impl Flattened {
             .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
             .collect();
         for position in rows("positions") {
-            let symbol = wire::text(position, "symbol").unwrap_or_default();
-            let instrument = format!("futures:{symbol}");
-            if !self.instruments.contains(&instrument) {
+            let book = wire::book_of(position);
+            if !self.instruments.contains(wire::instrument_of(&book)) {
                 continue;
             }
             let others = rows("trades").filter(|trade| {
                 let id = number(trade).and_then(|number| ids.get(&number));
                 let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
-                !own && wire::text(trade, "symbol").is_some_and(|of| of == symbol)
+                !own && wire::book_of(trade) == book
             });
             let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
             let left = wire::number(position, "qty").unwrap_or_default().abs();
             if left > by_hand {
                 return Err(format!(
                     "everything was to be closed {} s ago, and for {} s requests are answered; the \
-                     account holds {left} of {instrument}, of which others traded {by_hand}",
+                     account holds {left} of {book}, of which others traded {by_hand}",
                     (now_ns - since_ns) / 1_000_000_000,
                     (now_ns - from_ns) / 1_000_000_000,
                 ));

@@ -86,7 +86,7 @@ impl Forced {
         (named && closed && ours).then(|| format!("{symbol} {}", order["i"]))
     }
 
-    /// Quantities of forced closes and of trades by hand, by instrument.
+    /// Quantities of forced closes and of trades by hand, by position.
     fn others(&self, truth: &Value) -> (BTreeMap<String, Decimal>, BTreeMap<String, Decimal>) {
         let list = |name| truth.pointer(&format!("/accounts/0/{name}"));
         let rows = |name| list(name).and_then(Value::as_array).into_iter().flatten();
@@ -101,16 +101,10 @@ impl Forced {
             if self.strategies.contains(wire::strategy(&id)) {
                 continue;
             }
-            let (surface, symbol) = (wire::text(trade, "surface"), wire::text(trade, "symbol"));
-            let instrument = format!(
-                "{}:{}",
-                surface.unwrap_or_default(),
-                symbol.unwrap_or_default()
-            );
             let is_forced = id.starts_with("autoclose-") || id.starts_with("adl_autoclose");
             let sums = if is_forced { &mut forced } else { &mut by_hand };
             let qty = wire::number(trade, "qty").unwrap_or_default();
-            *sums.entry(instrument).or_insert(Decimal::ZERO) += qty;
+            *sums.entry(wire::book_of(trade)).or_insert(Decimal::ZERO) += qty;
         }
         (forced, by_hand)
     }
@@ -197,24 +191,24 @@ impl Check for Forced {
         let (forced, by_hand) = self.others(&rest.truth);
         let positions = rest.truth.pointer("/accounts/0/positions");
         let positions = positions.and_then(Value::as_array);
-        for instrument in self.instruments.iter().filter(|_| !self.lost) {
-            let closed = forced.get(instrument).copied().unwrap_or_default();
-            let symbol = instrument.split(':').nth(1).unwrap_or_default();
+        let books = self.instruments.iter().filter(|_| !self.lost);
+        for book in books.flat_map(|instrument| wire::books(instrument)) {
+            let closed = forced.get(&book).copied().unwrap_or_default();
             let account: Decimal = positions
                 .into_iter()
                 .flatten()
-                .filter(|one| wire::text(one, "symbol").is_some_and(|of| of == symbol))
+                .filter(|one| wire::book_of(one) == book)
                 .filter_map(|one| wire::number(one, "qty"))
                 .sum();
             let own = rest.view.strategies.iter().flat_map(|one| &one.positions);
             let own: Decimal = own
-                .filter(|held| held.instrument == *instrument)
+                .filter(|held| wire::book(&held.instrument, &held.position_side) == book)
                 .map(|held| wire::decimal(&held.qty))
                 .sum();
-            let most = by_hand.get(instrument).copied().unwrap_or_default();
+            let most = by_hand.get(&book).copied().unwrap_or_default();
             if (own - account).abs() > most {
                 return Err(format!(
-                    "the venue closed {closed} of {instrument} itself; the account holds {account}, \
+                    "the venue closed {closed} of {book} itself; the account holds {account}, \
                      the strategies {own}, and {most} was traded by hand"
                 ));
             }

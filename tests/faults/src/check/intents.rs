@@ -93,11 +93,12 @@ impl Intents {
 
 fn is_as_meant(placed: &Placed, terms: &IntentTerms) -> bool {
     let number = |text: &Option<String>| text.as_deref().map(wire::decimal);
-    placed.instrument == terms.instrument
+    let closes_side = wire::closes_side(placed.buys, &terms.position_side);
+    wire::book(&terms.instrument, &terms.position_side) == placed.book()
         && placed.buys == (terms.side == "BUY")
         && placed.qty == number(&terms.qty).unwrap_or_default()
         && placed.price == number(&terms.price)
-        && placed.reduces == terms.reduce_only
+        && placed.reduces == (terms.reduce_only || closes_side)
 }
 
 #[cfg(test)]

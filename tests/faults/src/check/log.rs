@@ -38,6 +38,7 @@ pub fn terms() -> Terms {
         entries_to_tick: false,
         rounds_fees: false,
         is_documented: false,
+        hedge: false,
     }
 }
 
@@ -184,6 +185,7 @@ impl Log {
                 qty: Some("1".to_owned()),
                 price: price.map(str::to_owned),
                 reduce_only: reduces,
+                ..IntentTerms::default()
             },
         })
     }

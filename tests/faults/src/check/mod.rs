@@ -88,7 +88,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(renewals::Renewals::new(terms)),
         Box::new(overdue::Overdue::new(terms)),
         Box::new(blind::Blind::default()),
-        Box::new(modes::Modes::default()),
+        Box::new(modes::Modes::new(terms)),
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),
         Box::new(trading::Trading::new(terms)),

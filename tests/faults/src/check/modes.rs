@@ -1,13 +1,15 @@
 //! Nothing opens while the account is in another mode than configured, as far as the runtime was told: by an event of
-//! its user stream, or by an answer. Both modes are off in every configuration here.
+//! its user stream, or by an answer. The asset mode is off in every configuration here; the position mode is as the
+//! life has it. Each order of futures names the position that it belongs to as the configured mode has it, and
+//! `reduceOnly` leaves in one-way mode alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, Asked, Placed};
+use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// A mode of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +21,9 @@ enum Mode {
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Modes {
-    /// Modes that are on, as this process was told.
+    /// Hedge mode is configured.
+    hedge: bool,
+    /// Modes that are other ones than configured, as this process was told.
     on: BTreeSet<Mode>,
     /// Events on their way, and what they tell.
     told: BTreeMap<u64, Vec<(Mode, bool)>>,
@@ -29,12 +33,32 @@ pub struct Modes {
 }
 
 impl Modes {
-    fn take(&mut self, mode: Mode, is_on: bool) {
-        if is_on {
-            self.on.insert(mode);
-        } else {
-            self.on.remove(&mode);
+    /// On these terms.
+    pub fn new(terms: &Terms) -> Self {
+        Self {
+            hedge: terms.hedge,
+            ..Self::default()
         }
+    }
+
+    fn take(&mut self, mode: Mode, is_on: bool) {
+        let configured = mode == Mode::Hedge && self.hedge;
+        if is_on == configured {
+            self.on.remove(&mode);
+        } else {
+            self.on.insert(mode);
+        }
+    }
+
+    /// Whether an order is one of the configured position mode.
+    fn fits(&self, placed: &Placed) -> Result<(), String> {
+        let is_sided = matches!(placed.position_side.as_str(), "LONG" | "SHORT");
+        let is_futures = placed.instrument.starts_with("futures:");
+        if is_sided != (self.hedge && is_futures) || (is_sided && placed.flagged) {
+            let mode = if self.hedge { "hedge" } else { "one-way" };
+            return Err(format!("{placed:?} is sent in {mode} mode"));
+        }
+        Ok(())
     }
 }
 
@@ -87,9 +111,13 @@ impl Check for Modes {
                 let Asked::Place(orders) = wire::asked(request) else {
                     return Ok(());
                 };
+                orders.iter().try_for_each(|placed| self.fits(placed))?;
                 for placed in orders.iter().filter(|placed| !placed.reduces) {
                     if let Some(mode) = self.doubtful.get(&placed.id) {
-                        return Err(format!("{} was taken while {mode:?} is on", placed.id));
+                        return Err(format!(
+                            "{} was taken while {mode:?} is another one than configured",
+                            placed.id
+                        ));
                     }
                 }
             }

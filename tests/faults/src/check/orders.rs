@@ -52,7 +52,7 @@ pub struct Orders {
     numbers: BTreeMap<(String, i64), String>,
     /// Account trades of own orders, by order and trade.
     trades: BTreeMap<String, BTreeMap<i64, Decimal>>,
-    /// Executed quantities by strategy and instrument, signed, less what outside orders closed.
+    /// Executed quantities by strategy and position, signed, less what outside orders closed.
     positions: BTreeMap<(String, String), Decimal>,
 }
 
@@ -157,15 +157,15 @@ impl Orders {
     }
 
     /// What the venue said was executed for a strategy, signed, less what outside orders closed of it.
-    pub fn position(&self, strategy: &str, instrument: &str) -> Decimal {
-        let key = (strategy.to_owned(), instrument.to_owned());
+    pub fn position(&self, strategy: &str, book: &str) -> Decimal {
+        let key = (strategy.to_owned(), book.to_owned());
         self.positions.get(&key).copied().unwrap_or_default()
     }
 
-    /// The same of every strategy, by strategy and instrument.
+    /// The same of every strategy, by strategy and position.
     pub fn positions(&self) -> impl Iterator<Item = (&str, &str, Decimal)> {
         let all = self.positions.iter();
-        all.map(|((strategy, instrument), qty)| (strategy.as_str(), instrument.as_str(), *qty))
+        all.map(|((strategy, book), qty)| (strategy.as_str(), book.as_str(), *qty))
     }
 
     fn insert(&mut self, placed: Placed, sent_ns: i64) {
@@ -198,8 +198,8 @@ impl Orders {
         }
         let was_refused = own.ended && !own.accepted;
         own.accepted = true;
-        let (strategy, instrument) = (wire::strategy(&report.id), &own.placed.instrument);
-        let key = (strategy.to_owned(), instrument.clone());
+        let strategy = wire::strategy(&report.id);
+        let key = (strategy.to_owned(), own.placed.book());
         let signed = if own.placed.buys { more } else { -more };
         *self.positions.entry(key).or_default() += signed;
         let complete = own.executed >= own.placed.qty && !own.placed.qty.is_zero();

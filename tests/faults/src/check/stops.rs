@@ -112,22 +112,21 @@ impl Stops {
             .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
             .collect();
         for position in rows("positions") {
-            let symbol = wire::text(position, "symbol").unwrap_or_default();
-            let instrument = format!("futures:{symbol}");
-            if !self.instruments.contains(&instrument) {
+            let book = wire::book_of(position);
+            if !self.instruments.contains(wire::instrument_of(&book)) {
                 continue;
             }
             let others = rows("trades").filter(|trade| {
                 let id = number(trade).and_then(|number| ids.get(&number));
                 let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
-                !own && wire::text(trade, "symbol").is_some_and(|of| of == symbol)
+                !own && wire::book_of(trade) == book
             });
             let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
             let left = wire::number(position, "qty").unwrap_or_default().abs();
             if left > by_hand {
                 return Err(format!(
                     "the run stopped in order and was to close everything; the account holds {left} of \
-                     {instrument}, of which others traded {by_hand}"
+                     {book}, of which others traded {by_hand}"
                 ));
             }
         }

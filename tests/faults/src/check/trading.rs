@@ -126,7 +126,10 @@ impl Trading {
 
     /// Whether an order takes away from what its strategy holds, and no more than that.
     fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
-        let held = self.orders.position(wire::strategy(id), &terms.instrument);
+        let held = self.orders.position(
+            wire::strategy(id),
+            &wire::book(&terms.instrument, &terms.position_side),
+        );
         let qty = terms.qty.as_deref().map(wire::decimal).unwrap_or_default();
         let buys = terms.side == "BUY";
         held != Decimal::ZERO && buys == held.is_sign_negative() && qty <= held.abs()

@@ -15,12 +15,63 @@ pub struct Placed {
     pub instrument: String,
     /// `side` is `BUY`.
     pub buys: bool,
+    /// `positionSide`; empty where the order has none.
+    pub position_side: String,
     /// `quantity`; 0 where the order has none.
     pub qty: Decimal,
     /// `price`, of orders that have one.
     pub price: Option<Decimal>,
-    /// The venue itself keeps it from opening anything.
+    /// The venue itself keeps it from opening anything: by `reduceOnly`, or because it closes a side of hedge mode.
     pub reduces: bool,
+    /// `reduceOnly` or `closePosition` was sent.
+    pub flagged: bool,
+}
+
+impl Placed {
+    /// The position that it belongs to, as [`book`] names it.
+    pub fn book(&self) -> String {
+        book(&self.instrument, &self.position_side)
+    }
+}
+
+/// A position of an account: in one-way mode the instrument; in hedge mode `futures:BTCUSDT LONG` or the same with
+/// `SHORT`.
+pub fn book(instrument: &str, position_side: &str) -> String {
+    match position_side {
+        "" | "BOTH" => instrument.to_owned(),
+        side => format!("{instrument} {side}"),
+    }
+}
+
+/// All positions that an account may have of an instrument.
+pub fn books(instrument: &str) -> [String; 3] {
+    ["BOTH", "LONG", "SHORT"].map(|side| book(instrument, side))
+}
+
+/// The position of futures that a record of the truth is about: a position or a trade.
+pub fn book_of(record: &Value) -> String {
+    let word = |field| {
+        record
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let surface = match word("surface") {
+        "" => "futures",
+        surface => surface,
+    };
+    let instrument = format!("{surface}:{}", word("symbol"));
+    book(&instrument, word("position_side"))
+}
+
+/// The instrument of a position.
+pub fn instrument_of(book: &str) -> &str {
+    book.split(' ').next().unwrap_or_default()
+}
+
+/// Whether an order closes a side of hedge mode: the venue lets it open nothing (spec 2, New order).
+pub fn closes_side(buys: bool, position_side: &str) -> bool {
+    matches!((buys, position_side), (false, "LONG") | (true, "SHORT"))
 }
 
 /// What the venue said of an order.
@@ -212,13 +263,18 @@ fn instrument(request: &Request) -> String {
 fn placed(request: &Request) -> Placed {
     let field = |name: &str| request.param(name);
     let flag = |name: &str| field(name).is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
+    let buys = field("side") == Some("BUY");
+    let position_side = field("positionSide").unwrap_or_default();
+    let flagged = flag("reduceOnly") || flag("closePosition");
     Placed {
         id: field("newClientOrderId").unwrap_or_default().to_owned(),
         instrument: instrument(request),
-        buys: field("side") == Some("BUY"),
+        buys,
         qty: field("quantity").map(decimal).unwrap_or_default(),
         price: field("price").map(decimal),
-        reduces: flag("reduceOnly") || flag("closePosition"),
+        reduces: flagged || closes_side(buys, position_side),
+        position_side: position_side.to_owned(),
+        flagged,
     }
 }
 
@@ -229,17 +285,24 @@ fn placed_batch(request: &Request) -> Vec<Placed> {
         let flag = order.get(name);
         flag.is_some_and(|flag| flag == true || flag == "true")
     };
-    let placed = |order: &Value| Placed {
-        id: text(order, "newClientOrderId").unwrap_or_default(),
-        instrument: format!(
-            "{}:{}",
-            request.surface,
-            text(order, "symbol").unwrap_or_default()
-        ),
-        buys: text(order, "side").as_deref() == Some("BUY"),
-        qty: number(order, "quantity").unwrap_or_default(),
-        price: number(order, "price"),
-        reduces: flag(order, "reduceOnly"),
+    let placed = |order: &Value| {
+        let buys = text(order, "side").as_deref() == Some("BUY");
+        let position_side = text(order, "positionSide").unwrap_or_default();
+        let flagged = flag(order, "reduceOnly");
+        Placed {
+            id: text(order, "newClientOrderId").unwrap_or_default(),
+            instrument: format!(
+                "{}:{}",
+                request.surface,
+                text(order, "symbol").unwrap_or_default()
+            ),
+            buys,
+            qty: number(order, "quantity").unwrap_or_default(),
+            price: number(order, "price"),
+            reduces: flagged || closes_side(buys, &position_side),
+            position_side,
+            flagged,
+        }
     };
     list.iter().map(placed).collect()
 }

@@ -8,7 +8,8 @@ use windvane_engine::ledger::Grains;
 use windvane_engine::order::OrderTerms;
 use windvane_engine::truth::StatedPosition;
 use windvane_engine::{
-    Amount, ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, StrategyId,
+    Amount, ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, PositionSide,
+    StrategyId, Surface,
 };
 
 use super::overheard::Heard;
@@ -66,6 +67,7 @@ fn intended(
             qty: qty.map(|qty| qty.to_string()),
             price: price.map(|price| price.to_string()),
             reduce_only: terms.reduce_only,
+            position_side: terms.position_side.as_str().to_owned(),
         },
     };
     Some((id, seen))
@@ -82,7 +84,7 @@ pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<See
         Some(Seen::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(share.strategy)?.to_owned(),
-            instrument: rules.name(),
+            instrument: book(rules, report.position_side),
             qty: rules.qty(held).to_string(),
         })
     });
@@ -98,6 +100,7 @@ pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<See
 pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen> {
     let Adjustment::Settled {
         instrument,
+        side,
         sold,
         bought,
         qty,
@@ -112,11 +115,31 @@ pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen>
         Some(Seen::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(strategy)?.to_owned(),
-            instrument: rules.name(),
+            instrument: book(rules, *side),
             qty: rules.qty(held).to_string(),
         })
     });
     gave_up.collect()
+}
+
+/// A position as the witness names it.
+fn book(rules: &Instrument, side: PositionSide) -> String {
+    match side {
+        PositionSide::Both => rules.name(),
+        side => format!("{} {}", rules.name(), side.as_str()),
+    }
+}
+
+/// The position that a strategy held, which notices do not name: in hedge mode its sign does.
+fn held_book(engine: &Engine, instrument: InstrumentId, held: i64) -> Option<String> {
+    let rules = engine.instrument(instrument)?;
+    let is_sided = engine.hedge_mode() && rules.surface == Surface::Futures;
+    let side = match (is_sided, held > 0) {
+        (false, _) => PositionSide::Both,
+        (true, true) => PositionSide::Long,
+        (true, false) => PositionSide::Short,
+    };
+    Some(book(rules, side))
 }
 
 /// The entry of a notice, where it has one.
@@ -197,7 +220,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
         } => Some(Seen::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(*strategy)?.to_owned(),
-            instrument: name(*instrument),
+            instrument: held_book(engine, *instrument, *qty)?,
             qty: engine.instrument(*instrument)?.qty(*qty).to_string(),
         }),
         Notice::NotClosedOutside {
@@ -208,7 +231,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
         } => Some(Seen::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(*strategy)?.to_owned(),
-            instrument: name(*instrument),
+            instrument: held_book(engine, *instrument, *qty)?,
             qty: engine.instrument(*instrument)?.qty(-*qty).to_string(),
         }),
         Notice::Adjusted { adjustment, .. } => {
@@ -230,13 +253,13 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 }
                 Adjustment::Position {
                     instrument,
+                    side,
                     from,
                     to,
-                    ..
                 } => {
                     let rules = engine.instrument(*instrument)?;
                     let text = |qty: &i64| rules.qty(*qty).to_string();
-                    ("position", name(*instrument), text(from), text(to))
+                    ("position", book(rules, *side), text(from), text(to))
                 }
                 Adjustment::Absent { order } | Adjustment::Alive { order } => {
                     let kind = match adjustment {
@@ -334,6 +357,7 @@ fn orders(engine: &Engine) -> Vec<OrderView> {
             client_order_id: order.client_order_id.as_str().to_owned(),
             order_id: order.venue_order_id.map(|id| id.0),
             side: terms.side.as_str().to_owned(),
+            position_side: terms.position_side.as_str().to_owned(),
             price: terms
                 .price
                 .map(|price| instrument.price(price.0).normalize().to_string()),

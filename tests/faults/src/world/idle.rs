@@ -2,6 +2,7 @@
 //! and funding is paid there, often while the process is down. No own fill and no price of an own position
 //! follows: the loss must be counted from the account alone.
 
+use rust_decimal::Decimal;
 use serde_json::json;
 use windvane_engine::input::Command;
 
@@ -64,17 +65,17 @@ impl World {
         self.act(&json!({"act": "funding", "symbol": SYMBOL, "rate": rate, "account": 0}));
     }
 
-    /// The sign of the account's position there.
+    /// The sign of what the account's positions there come to.
     fn held_elsewhere(&mut self) -> i64 {
         let truth = self.venue.truth(true, self.now_ns);
         let positions = truth["accounts"][0]["positions"].as_array();
-        let mut positions = positions.into_iter().flatten();
-        let held = positions.find(|one| one["symbol"] == SYMBOL);
-        let qty = held.and_then(|one| one["qty"].as_str());
-        match qty.map(|qty| qty.starts_with('-')) {
-            None => 0,
-            Some(true) => -1,
-            Some(false) => 1,
+        let positions = positions.into_iter().flatten();
+        let held = positions.filter(|one| one["symbol"] == SYMBOL);
+        let qty = held.filter_map(|one| one["qty"].as_str()?.parse::<Decimal>().ok());
+        match qty.sum::<Decimal>() {
+            none if none.is_zero() => 0,
+            net if net.is_sign_negative() => -1,
+            _ => 1,
         }
     }
 }

@@ -457,6 +457,7 @@ impl World {
 
     /// Makes something happen at the venue. Answers whether the venue did it.
     pub(super) fn act(&mut self, act: &Value) -> bool {
+        let act = &self.sided(act);
         let answer = self
             .venue
             .control("POST", "/act", &act.to_string(), self.now_ns);

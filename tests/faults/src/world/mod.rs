@@ -158,8 +158,10 @@ pub struct World {
     reloads: Random,
     /// For changes of the account's modes.
     modes: Random,
-    /// Somebody turned on the asset mode, and the position mode.
+    /// Somebody turned on the asset mode, and changed the position mode.
     modes_on: (bool, bool),
+    /// For the sides of what others do in hedge mode.
+    sides: Random,
     /// For a disk that takes nothing for long.
     full: Random,
     links: BTreeMap<LinkName, Link>,
@@ -232,6 +234,7 @@ impl World {
             full: Random::of(seed, "a full disk"),
             modes: Random::of(seed, "changes of modes"),
             modes_on: (false, false),
+            sides: Random::of(seed, "sides of others"),
             links: BTreeMap::new(),
             stalls: [(0, 0); 3],
             crash_after: None,
@@ -265,6 +268,7 @@ impl World {
             .queue
             .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
         world.tell_choices();
+        world.begin_hedge_mode();
         world.plan_incidents();
         world.plan_idle();
         world.leave_untold();

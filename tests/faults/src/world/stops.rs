@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use windvane::config::Leave;
 
@@ -12,7 +12,7 @@ use super::{Event, MS, S, World};
 use crate::mix::Kind;
 use crate::process::In;
 use crate::tally;
-use crate::witness::Seen;
+use crate::witness::{Seen, StrategyTerms};
 
 /// The operator lets the run go on so long after the disk took something again.
 const SETTLED_MS: i64 = 60_000;
@@ -127,7 +127,7 @@ impl World {
         let act = if is_multi {
             json!({"act": "multi_assets", "on": true})
         } else {
-            json!({"act": "position_mode", "hedge": true})
+            json!({"act": "position_mode", "hedge": !self.mix.terms.hedge})
         };
         self.count(Kind::Modes);
         if self.act(&act) {
@@ -139,16 +139,49 @@ impl World {
         self.queue.put(at_ns, Event::Incident(Incident::ModesBack));
     }
 
+    /// The account of a life in hedge mode is in it before the first start.
+    pub(super) fn begin_hedge_mode(&mut self) {
+        let on_both = |one: &StrategyTerms| {
+            let has = |surface| one.instruments.iter().any(|name| name.starts_with(surface));
+            has("spot:") && has("futures:")
+        };
+        if self.mix.terms.strategies.iter().any(on_both) {
+            self.count(Kind::Surfaces);
+        }
+        if self.mix.terms.hedge {
+            self.count(Kind::Hedge);
+            self.act(&json!({"act": "position_mode", "hedge": true}));
+        }
+    }
+
+    /// An act of others on a position names its side in hedge mode: mostly orders open one, and some close one.
+    pub(super) fn sided(&mut self, act: &Value) -> Value {
+        let mut act = act.clone();
+        let word = act["act"].as_str().unwrap_or_default();
+        let is_of_spot = act["surface"] == "spot";
+        if !self.mix.terms.hedge || is_of_spot || !matches!(word, "place" | "adl") {
+            return act;
+        }
+        let buys = act["side"] == "BUY";
+        let goes_long = match word {
+            "place" => buys != self.sides.chance(300_000),
+            _ => self.sides.chance(500_000),
+        };
+        act["position_side"] = json!(if goes_long { "LONG" } else { "SHORT" });
+        act
+    }
+
     /// Somebody changes it back. The venue takes that while nothing is open alone, so that they end what is.
     pub(super) fn restore_modes(&mut self) {
-        let (is_multi, is_hedge) = self.modes_on;
-        if is_multi || is_hedge {
+        let (is_multi, is_other) = self.modes_on;
+        if is_multi || is_other {
             self.clear_account();
         }
         if is_multi && self.act(&json!({"act": "multi_assets", "on": false})) {
             self.modes_on.0 = false;
         }
-        if is_hedge && self.act(&json!({"act": "position_mode", "hedge": false})) {
+        let hedge = self.mix.terms.hedge;
+        if is_other && self.act(&json!({"act": "position_mode", "hedge": hedge})) {
             self.modes_on.1 = false;
         }
     }
