@@ -9,8 +9,8 @@ use faults::tally::{ROLLED_BACK, TORN, Tally};
 /// Unoptimized, a simulated minute costs some hundredths of a second: more would make the tests slow.
 const MINUTES: i64 = 3;
 /// Kinds that the tally does not count under their own name (a strategy of a life; kills, which it counts by
-/// their damage), and kinds that only `--only` draws.
-const NOT_COUNTED: [Kind; 4] = [Kind::Greedy, Kind::Tear, Kind::Hedge, Kind::Surfaces];
+/// their damage).
+const NOT_COUNTED: [Kind; 2] = [Kind::Greedy, Kind::Tear];
 
 #[test]
 fn fifty_seeds_keep_every_rule_and_are_the_same_twice() {

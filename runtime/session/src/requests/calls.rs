@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windvane_client_core::budget::{Cost, Departed, Lane};
+use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
 use windvane_engine::{Time, constant};
@@ -277,6 +277,15 @@ impl Requests {
             return self.not_left(now, signs);
         }
         let route = signs.unsigned.asked.route;
+        // The venue may have told meanwhile that it takes nothing: a request would prolong a ban.
+        let ms = self.ms(now);
+        if signs.began < now
+            && let Some((why, left_ms)) = self.gateway().stop_of(ms, route.surface)
+        {
+            let until_ms = Some(ms.saturating_add(left_ms));
+            let not_done = NotDone::Wait(denied(ms, Denied { why, until_ms }));
+            return self.became(now, signs.purpose, Err(not_done));
+        }
         let flying = Flying {
             unsigned: signs.unsigned,
             cost: signs.cost,

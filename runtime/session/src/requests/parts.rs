@@ -377,7 +377,7 @@ mod tests {
     use std::sync::Arc;
 
     use secrecy::SecretString;
-    use windvane_client_core::budget::Shares;
+    use windvane_client_core::budget::{Cost, Shares};
     use windvane_client_core::gateway::{Answer, Identity, Unsigned};
     use windvane_client_core::nonce::Nonces;
     use windvane_client_core::outcome::Refusal;
@@ -388,7 +388,7 @@ mod tests {
         Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side,
         Surface,
     };
-    use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::error::{Judgement, Limit, judge};
     use windvane_venue::route;
     use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
     use windvane_venue::speak::{FuturesAccount, Names};
@@ -571,6 +571,27 @@ mod tests {
         // A second answer of the signer is of nothing.
         requests.signed(NOW.plus_ms(500), id, prepared);
         assert!(sent(&mut requests).is_empty());
+    }
+
+    #[test]
+    fn what_is_signed_during_a_ban_does_not_leave() {
+        let mut requests = requests(Signing::Elsewhere);
+        let (id, unsigned) = signing(&mut requests, cancel());
+        let ban = (Limit::Ban, Some(60_000));
+        let surface = route::Surface::Futures;
+        let gateway = requests.gateway();
+        gateway.heed_refusal(0, surface, ban, &Cost::default());
+        let prepared = gateway.sign(&unsigned);
+        requests.signed(NOW.plus_ms(300), id, prepared);
+        let mut told = false;
+        while let Some(done) = requests.poll() {
+            match done {
+                Done::Send(_) => panic!("a cancel leaves into a ban"),
+                Done::Replies(_) => told = true,
+                _ => {}
+            }
+        }
+        assert!(told && requests.is_idle());
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub const MODULE: &str = "quoter";
 /// In hedge mode the strategies quote both sides: those of one-way mode could not send an order.
 pub fn hedge(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "hedge");
-    let is_drawn = false;
+    let is_drawn = random.chance(100_000);
     if !choice.takes(Kind::Hedge, is_drawn) {
         return;
     }
@@ -39,7 +39,7 @@ pub fn hedge(seed: u64, choice: &Choice, terms: &mut Terms) {
 /// compared there.
 pub fn surfaces(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "surfaces");
-    let is_drawn = false;
+    let is_drawn = random.chance(100_000);
     let is_taken = choice.takes(Kind::Surfaces, is_drawn);
     // The documents of spot state the field `canTrade`.
     let choices = open_points::draw(seed, &choice.points);
