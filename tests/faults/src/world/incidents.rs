@@ -604,7 +604,7 @@ impl World {
         self.disk_hangs_until = 0;
         self.disk_fails_until = 0;
         if self.disk_sync_put {
-            self.queue.put(self.now_ns + MS, Event::Sync);
+            self.queue.put(self.now_ns + MS, Event::Sync(self.life));
         }
         let dead = self.links.iter().filter(|(_, link)| link.dead && link.up);
         let dead: Vec<_> = dead.map(|(name, _)| *name).collect();

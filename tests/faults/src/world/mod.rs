@@ -82,7 +82,7 @@ pub enum Event {
     /// The process asked to be woken; only the last that it asked for counts.
     Wake(u64),
     /// The disk is done with what it was given.
-    Sync,
+    Sync(u32),
     /// Whether the disk took too long is looked at.
     DiskLate(u32, u64),
     /// A process starts.
@@ -323,7 +323,8 @@ impl World {
                     self.deliver(self.life, In::Wake);
                 }
             }
-            Event::Sync => self.sync(),
+            Event::Sync(life) if life == self.life => self.sync(),
+            Event::Sync(_) => {}
             Event::DiskLate(life, given) => self.disk_late(life, given),
             Event::Start => self.start(),
             Event::Resume(life) => self.resume(life),
@@ -605,6 +606,8 @@ impl World {
         }
         let process = self.process.take();
         self.standing = Standing::Gone;
+        // The next process has a journal of its own, which tells it anew that the disk hangs.
+        (self.disk_sync_put, self.disk_told_late) = (false, false);
         self.backlog.clear();
         self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
         match damage {
@@ -660,7 +663,7 @@ impl World {
             let slow_ms = if self.net.chance(2_000) { 40 } else { 1 };
             let took = self.net.between(MS / 20, slow_ms * MS);
             let at_ns = (self.now_ns + took).max(self.disk_hangs_until);
-            self.queue.put(at_ns, Event::Sync);
+            self.queue.put(at_ns, Event::Sync(self.life));
             let late = Event::DiskLate(self.life, self.disk_given);
             if at_ns > self.now_ns + DISK_STALL_NS {
                 self.queue.put(self.now_ns + DISK_STALL_NS, late);
