@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Choice, Kind, chosen, few, limits};
+use super::file::limits;
+use super::{Choice, Kind, chosen, few};
 use crate::open_points;
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
