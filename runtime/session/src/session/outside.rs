@@ -26,6 +26,10 @@ impl<G: Guests> Session<G> {
             match action {
                 Action::Append(block) => {
                     let last_record = block.last_record;
+                    if self.head.take().is_some() {
+                        // It would follow this block and not hold it: another one is made.
+                        self.writer.not_rolled(now);
+                    }
                     self.writer.push(now, block, self.since);
                     if planted!(AcknowledgedBeforeSync) {
                         self.driver.durable(self.clock.at(now), last_record);
