@@ -308,7 +308,9 @@ impl Requests {
     /// A call did not leave, for its signature came too late or not at all.
     fn not_left(&mut self, now: Time, signs: Signs) {
         let waited = now.0.saturating_sub(signs.began.0).max(0);
-        if let Purpose::Part(number) = signs.purpose {
+        if let Purpose::Part(number) = signs.purpose
+            && self.is_order(number)
+        {
             let waited = Duration::from_nanos(waited.unsigned_abs());
             return self.not_sent_in_time((number, waited));
         }

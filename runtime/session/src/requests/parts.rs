@@ -228,6 +228,13 @@ impl Requests {
         self.go_on(now, number);
     }
 
+    /// Whether a request places one order. What becomes of others that did not leave is told like any
+    /// failure: a reading that is refused would count as one that the venue does not serve.
+    pub(super) fn is_order(&self, number: u64) -> bool {
+        let carried = self.carried.get(&number);
+        carried.is_some_and(|one| matches!(one.request, Request::Place(_)))
+    }
+
     /// The shell did not let an order leave, for it waited so long.
     pub(super) fn not_sent_in_time(&mut self, (number, waited): (u64, Duration)) {
         let Some(carried) = self.carried.remove(&number) else {
@@ -571,6 +578,24 @@ mod tests {
         // A second answer of the signer is of nothing.
         requests.signed(NOW.plus_ms(500), id, prepared);
         assert!(sent(&mut requests).is_empty());
+    }
+
+    #[test]
+    fn a_reading_without_a_signature_is_unknown_and_not_refused() {
+        let mut requests = requests(Signing::Elsewhere);
+        let surface = Surface::Futures;
+        let read = Request::Read(Subject::OpenOrders { surface });
+        signing(&mut requests, read);
+        requests.timeout(requests.next().unwrap());
+        let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+            Done::Replies(replies) => Some(replies),
+            _ => None,
+        });
+        let replies = replies.unwrap();
+        let [Reply::Read { outcome, .. }] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert!(matches!(outcome, Outcome::Unknown), "{outcome:?}");
     }
 
     #[test]
