@@ -126,11 +126,16 @@ impl Callback {
         }
     }
 
-    /// The terms as they go to the venue, and the quantity that they add at worst.
+    /// The terms as they go to the venue, and the quantity that they add at worst. An order that closes a side of
+    /// hedge mode is bound as one with `reduce_only`: what one strategy holds of `LONG` or `SHORT`, no other closes.
     fn check(&self, engine: &Engine, terms: OrderTerms) -> Result<(OrderTerms, i64), Rejection> {
         if !engine.grants(self.strategy, terms.instrument) {
             return Err(Rule::UnknownInstrument.plain());
         }
+        let terms = OrderTerms {
+            reduce_only: terms.reduce_only || engine.closes_side_of(&terms),
+            ..terms
+        };
         let wire = self.wire_terms(engine, terms)?;
         let pending = self.orders_added_to(wire.instrument);
         engine
@@ -186,6 +191,7 @@ impl Callback {
         }
         let Some(Qty(qty)) = terms.qty else {
             // Without a quantity the documents' own rules tell what is wrong.
+            wire.reduce_only &= !engine.hedge_mode();
             return Ok(wire);
         };
         let own = engine.ledgers().strategies[usize::from(self.strategy.0)].at(id, side);

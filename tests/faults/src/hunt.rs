@@ -58,6 +58,7 @@ const LATCHES: &str = "nothing opens while halted or paused";
 const SIGNS: &str = "signs of health while healthy, and only then";
 const STEPS: &str = "a start takes every step before it signs";
 const OWN_BOOKS: &str = "the runtime's own books never contradict each other";
+const SIDES: &str = "a strategy closes only what it holds of a side";
 const EXITS: &str = "an order that closes opens nothing";
 
 /// The rules that are about what a bug breaks.
@@ -82,10 +83,13 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::FeeTwice => &[FEES_ONCE],
         Planted::BooksContradict => &[OWN_BOOKS],
         Planted::StatedFillWaits => &[STATED],
-        Planted::LateFeesIgnored | Planted::LateFeeTwice => &[FEES_ONCE, BOOKS],
+        Planted::LateFeesIgnored | Planted::LateFeeTwice | Planted::LateFeeOnFutures => {
+            &[FEES_ONCE, BOOKS]
+        }
         // A fill is not booked, or as another's, and the account is adjusted to it.
         Planted::LateFillDropped
         | Planted::PositionSideMixed
+        | Planted::SidesConfused
         | Planted::OwnTradeAsExternal
         | Planted::AccountBeforeFill
         | Planted::OlderAccountRead
@@ -96,6 +100,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::CloseWaitsForCountdown
         | Planted::MovingAccountWaits => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
+        Planted::SideUnbound => &[SIDES],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
         Planted::OldListBelieved | Planted::YoungOrderDenied => &[LAGGING],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {
@@ -106,6 +111,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::SilenceIgnored
         | Planted::EndIsNoGap
         | Planted::KeyExpiryIgnored => &[BLIND, RENEWALS],
+        Planted::SpotEndsQuestion => &[CONVERGES],
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
         // Without evidence that the stream is there, the run becomes ready at no time.
         Planted::OwnPingsForgotten => &[OVERDUE, CONVERGES],

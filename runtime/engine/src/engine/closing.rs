@@ -239,6 +239,17 @@ impl Engine {
         self.is_certain(terms.instrument) && covered
     }
 
+    /// Whether an order closes a side of this account's hedge mode.
+    pub(crate) fn closes_side_of(&self, terms: &OrderTerms) -> bool {
+        self.hedge_mode
+            && self
+                .instrument(terms.instrument)
+                .is_some_and(|instrument| instrument.surface == Surface::Futures)
+            && closes_side(terms)
+            && !terms.close_position
+            && !planted!(SideUnbound)
+    }
+
     /// Whether the venue itself keeps an order from opening a position, and from resting.
     pub(super) fn only_reduces(&self, terms: &OrderTerms) -> bool {
         self.surface_of(terms.instrument) == Surface::Futures

@@ -226,6 +226,11 @@ impl Engine {
         fill: &Fill,
     ) -> Realized {
         let (id, side, now) = (update.instrument, update.position_side, self.now);
+        let side = match (side, update.side) {
+            (PositionSide::Short, Side::Buy) if planted!(SidesConfused) => PositionSide::Long,
+            (PositionSide::Long, Side::Sell) if planted!(SidesConfused) => PositionSide::Short,
+            (side, _) => side,
+        };
         self.remember_account(self.surface_of(id));
         let kept = self.keep_what_was_taken(update, fill);
         self.note_late_fee(owner, update, fill, kept.is_some());

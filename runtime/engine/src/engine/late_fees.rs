@@ -421,6 +421,11 @@ impl Engine {
         let in_reading = late.in_reading;
         let rules = &self.instruments[usize::from(late.instrument.0)];
         let (surface, quote) = (rules.surface, rules.quote);
+        let surface = if planted!(LateFeeOnFutures) {
+            SURFACE
+        } else {
+            surface
+        };
         let is_quote = asset == quote;
         let is_base = surface == Surface::Spot && asset == rules.base;
         if is_base {

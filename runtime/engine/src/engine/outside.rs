@@ -30,8 +30,8 @@ use super::doubt::Doubt;
 use super::forced::take_closed;
 use super::snapshot::Names;
 
-/// Reduce-only order rejected (spec 2, Errors).
-pub(super) const REDUCES_NOTHING: i32 = -2022;
+/// Reduce-only order rejected, and position not sufficient (spec 1, Errors): in hedge mode no order has the flag.
+pub(super) const REDUCES_NOTHING: [i32; 2] = [-2022, -2024];
 /// The venue made a close at most so long before the first event that states it otherwise than the books.
 const CLOSED_BEFORE_MS: i64 = 1_000;
 

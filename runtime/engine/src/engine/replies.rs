@@ -170,7 +170,7 @@ impl Engine {
             }
             Outcome::Refused(refusal) => {
                 let instrument = order.instrument();
-                if refusal.code == REDUCES_NOTHING {
+                if REDUCES_NOTHING.contains(&refusal.code) {
                     self.note_refused_close(seq);
                 }
                 let Some(order) = self.orders.known_mut(seq) else {

@@ -162,7 +162,7 @@ rules! {
     ReduceOnlyClose = 62, "REDUCE_ONLY.closePosition", -1106, "reduceOnly" Plain,
         "reduceOnly cannot be sent with closePosition.";
     ReduceOnlyPosition = 63, "REDUCE_ONLY.position", -2022, "quantity" AtMost,
-        "A reduce-only order may not exceed what is left of the strategy's own position.";
+        "A reduce-only order, or one that closes a side of hedge mode, may not exceed what is left of the strategy's own position.";
     ClosePositionType = 64, "CLOSE_POSITION.type", -1106, "closePosition" Plain,
         "closePosition goes with futures STOP_MARKET and TAKE_PROFIT_MARKET only.";
     ClosePositionQty = 65, "CLOSE_POSITION.quantity", -4137, "quantity" Plain,

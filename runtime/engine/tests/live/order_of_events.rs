@@ -359,6 +359,9 @@ impl World {
                     let id = order.client_order_id;
                     let answer = if self.venue.refuses_by_status {
                         Outcome::Done(report(id, OrderStatus::Rejected, 0))
+                    } else if self.venue.hedge {
+                        // No flag is sent in hedge mode that could be refused: the position is what lacks.
+                        refused(-2024)
                     } else {
                         refused(-2022)
                     };

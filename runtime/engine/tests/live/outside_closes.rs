@@ -222,6 +222,35 @@ fn a_refused_close_and_a_second_reading_settle_it() {
     }
 }
 
+/// In hedge mode no order has a flag that could be refused: the venue answers that the position does not suffice.
+#[test]
+fn a_refused_close_of_a_side_of_hedge_mode_settles_it() {
+    let manner = Manner {
+        routes: false,
+        ..USUAL
+    };
+    let mut world = World::holding(true, manner, watches);
+    let quote = instrument().notional(1_000, 10_000);
+    let position = world.venue.positions.get_mut(&PositionSide::Long).unwrap();
+    position.fill(Side::Sell, 10_000, quote);
+    world.pass(35_000);
+    let held = |world: &World| {
+        let ledgers = world.account.engine.ledgers();
+        let own = &ledgers.strategies[usize::from(MM.0)];
+        let of = |ledger: &windvane_engine::holding::Ledger| {
+            ledger.at(BTC, PositionSide::Long).position.qty
+        };
+        (of(&ledgers.account), of(own))
+    };
+    assert!(is_unlisted(&world));
+    assert_eq!(held(&world), (10_000, 10_000));
+    world.venue.refuses_closes = true;
+    world.account.handle(Input::Command(Command::Flatten));
+    world.pass(20_000);
+    assert_eq!(held(&world), (0, 0));
+    assert!(!world.account.engine.is_flattening(MM));
+}
+
 #[test]
 fn one_close_with_the_status_rejected_proves_nothing() {
     let (mut world, exit) = holding();

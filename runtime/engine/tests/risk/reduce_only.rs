@@ -87,6 +87,82 @@ fn hedge_mode_sends_no_flag_and_binds_the_same() {
     assert_eq!(wire_flags(&account), [false]);
 }
 
+/// An account in hedge mode in which `MM` holds 10 of a side, and `OTHER` nothing.
+fn hedged(side: PositionSide) -> (Account, Side) {
+    let (opening, closing) = match side {
+        PositionSide::Short => (Side::Sell, Side::Buy),
+        _ => (Side::Buy, Side::Sell),
+    };
+    let mut account = with(|config| config.hedge_mode = true);
+    let order = account.submit(MM, sided(side, market(opening, 10)));
+    let id = account.id(MM, order);
+    let mut filled = super::fill(id, opening, 1, 10, 10, windvane_engine::OrderStatus::Filled);
+    filled.position_side = side;
+    account.update(filled);
+    account.sent.clear();
+    (account, closing)
+}
+
+fn sided(side: PositionSide, mut terms: OrderTerms) -> OrderTerms {
+    terms.position_side = side;
+    terms
+}
+
+#[test]
+fn a_strategy_closes_no_side_of_hedge_mode_that_another_holds() {
+    let too_much = Some(Rule::ReduceOnlyPosition);
+    for side in [PositionSide::Long, PositionSide::Short] {
+        let (mut account, closing) = hedged(side);
+        let mut stop = sided(side, market(closing, 1));
+        stop.order_type = OrderType::StopMarket;
+        stop.stop_price = Some(Price(if closing == Side::Sell { 950 } else { 1050 }));
+        let rests = if closing == Side::Sell { 1010 } else { 990 };
+        for order in [
+            sided(side, market(closing, 1)),
+            sided(side, limit(closing, rests, 1)),
+            stop,
+        ] {
+            let refused = refusal(&mut account, OTHER, order);
+            assert_eq!(refused, too_much, "{side:?} {order:?}");
+        }
+        let opening = sided(side, market(closing.opposite(), 1));
+        assert_eq!(refusal(&mut account, OTHER, opening), None, "{side:?}");
+    }
+}
+
+#[test]
+fn closes_of_a_side_of_hedge_mode_are_bound_with_those_in_flight() {
+    let too_much = Some(Rule::ReduceOnlyPosition);
+    for side in [PositionSide::Long, PositionSide::Short] {
+        let (mut account, closing) = hedged(side);
+        let close = |qty| sided(side, market(closing, qty));
+        assert_eq!(refusal(&mut account, MM, close(11)), too_much, "{side:?}");
+        let answers = account.call(MM, |callback, engine| {
+            [6, 5, 3].map(|qty| callback.submit(engine, close(qty)).is_ok())
+        });
+        assert_eq!(answers, [true, false, true], "{side:?}");
+        assert_eq!(refusal(&mut account, MM, close(2)), too_much, "{side:?}");
+        assert_eq!(refusal(&mut account, MM, close(1)), None, "{side:?}");
+        assert_eq!(wire_flags(&account), [false; 3], "{side:?}");
+    }
+}
+
+#[test]
+fn a_pause_lets_through_what_closes_a_side_of_hedge_mode() {
+    for side in [PositionSide::Long, PositionSide::Short] {
+        let (mut account, closing) = hedged(side);
+        account.handle(Input::Command(Command::Pause));
+        let opening = sided(side, market(closing.opposite(), 1));
+        assert_eq!(
+            refusal(&mut account, MM, opening),
+            Some(Rule::Paused),
+            "{side:?}"
+        );
+        let close = sided(side, market(closing, 10));
+        assert_eq!(refusal(&mut account, MM, close), None, "{side:?}");
+    }
+}
+
 #[test]
 fn close_position_is_for_the_sole_owner() {
     let mut account = with(|_| {});

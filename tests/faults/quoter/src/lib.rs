@@ -1,5 +1,5 @@
 //! Quotes an entry and an exit of every instrument that it is given: on futures, with `hedge`, of the long and of
-//! the short position. Now and then it exits at the market.
+//! the short position. Now and then it exits at the market; in hedge mode it then asks to close more than it holds first.
 //!
 //! What may never enter: memory. All that it knows it asks for, so that a restart or an unknown outcome changes
 //! nothing of what it wants.
@@ -114,6 +114,12 @@ impl Place {
         }
         let left = qty.saturating_sub(leaving.0);
         let exits_at_market = ctx.time().millis() / SLOT_MS % SLOTS == SLOTS - 1;
+        if exits_at_market && position_side != PositionSide::Both {
+            // More than it holds: what is beyond may be another strategy's, and the runtime must refuse it.
+            let more = Qty(left.saturating_add(self.qty.0));
+            let order = Order::market(&self.instrument, closing, more);
+            Self::send(ctx, order.position_side(position_side));
+        }
         let Some(left) = self
             .instrument
             .floor_qty(Qty(left))

@@ -320,8 +320,29 @@ impl Log {
     }
 
     /// A market order of 1 that was carried out or refused: truth before and after it.
-    pub fn market(self, id: &str, side: &str, view: View, (before, after): (Value, Value)) -> Self {
-        let what = self.clone().place_market(id, side).entries.pop();
+    pub fn market(self, id: &str, side: &str, view: View, truth: (Value, Value)) -> Self {
+        self.market_of(id, (side, "BOTH"), view, truth)
+    }
+
+    /// The same of a position: its side of the order, and `BOTH`, `LONG` or `SHORT`.
+    pub fn market_of(
+        self,
+        id: &str,
+        (side, position_side): (&str, &str),
+        view: View,
+        (before, after): (Value, Value),
+    ) -> Self {
+        let params = [
+            ("newClientOrderId", id.to_owned()),
+            ("side", side.to_owned()),
+            ("positionSide", position_side.to_owned()),
+            ("quantity", "1".to_owned()),
+        ];
+        let asked = self.clone().ask("POST", "/fapi/v1/order", &params);
+        let what = asked
+            .entries
+            .into_iter()
+            .rfind(|entry| matches!(entry.seen, Seen::Arrived { .. }));
         let Some(Seen::Arrived { what, .. }) = what.map(|entry| entry.seen) else {
             return self;
         };

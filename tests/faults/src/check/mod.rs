@@ -35,6 +35,7 @@ mod rates;
 mod reloads;
 mod renewals;
 mod rules;
+mod sides;
 mod signs;
 mod starts;
 mod state;
@@ -95,6 +96,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(halted::Halted::default()),
         Box::new(flattened::Flattened::new(terms)),
         Box::new(exits::Exits),
+        Box::new(sides::Sides::default()),
         Box::new(lagging::Lagging::new(terms)),
         Box::new(headers::Headers::default()),
         Box::new(starts::Starts::default()),
