@@ -170,7 +170,8 @@ pub struct AccountTruth {
     pub balances: Vec<BalanceUpdate>,
     /// Positions.
     pub positions: Vec<PositionUpdate>,
-    /// Its source may be behind the order book (the info endpoint).
+    /// Its source may be behind the order book (the info endpoint). Of a pending statement: a reading was taken
+    /// since, and may be newer.
     pub lags: bool,
     /// The newest `updateTime` of what it lists (spec 4, section 4): whatever changed the account
     /// later is not in it. `None` where none is said.

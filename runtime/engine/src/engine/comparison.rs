@@ -392,6 +392,7 @@ impl Engine {
             let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
             self.take_entries(account, tells_trades);
         }
+        self.doubt_statement(surface);
         // What it lost counts, whether or not anything is held any more.
         self.watch_losses_after_fill();
     }

@@ -454,8 +454,18 @@ impl Engine {
         best
     }
 
-    /// Whether nothing newer than the balances of a statement is booked, and no fill explained them, or an
-    /// earlier statement, for long.
+    /// A reading was taken while a statement is pending, which may be older than the reading: alone it is not right
+    /// for the loss limits any more.
+    pub(super) fn doubt_statement(&mut self, surface: Surface) {
+        if let Some(line) = self.line_mut(surface)
+            && let Some((statement, _)) = &mut line.told
+        {
+            statement.lags = true;
+        }
+    }
+
+    /// Whether nothing newer than the balances of a statement is booked or was read, and no fill explained them, or
+    /// an earlier statement, for long.
     fn is_statement_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
@@ -473,7 +483,7 @@ impl Engine {
                     && !line.past.has_fill_after(at)
             })
         };
-        surface == Surface::Futures && statement.balances.iter().all(is_old)
+        surface == Surface::Futures && !statement.lags && statement.balances.iter().all(is_old)
     }
 
     /// How much more equity a statement allows than the books have.

@@ -3,7 +3,7 @@
 use windvane_engine::engine::{Doubt, Latch, RunState};
 use windvane_engine::forced::ForcedClose;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::truth::Truth;
+use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
 use windvane_engine::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
@@ -15,7 +15,7 @@ use super::support::{
     Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
 };
 use super::untold::{self, usdt};
-use super::world::{position, ready};
+use super::world::{no_trades, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -427,4 +427,60 @@ fn a_reading_from_before_the_event_ends_no_degraded_reason_of_a_stated_close() {
         was_doubted |= is_doubted;
     }
     assert!(was_doubted);
+}
+
+/// A statement of a lower wallet is pending while a reading of a higher one is taken. Which of them is newer is not
+/// known: the limit halts only where both breach it.
+#[test]
+fn a_statement_from_before_a_reading_that_was_taken_halts_nothing_alone() {
+    let mut account = untold::holding();
+    let mut told = account.own_account();
+    let wallet = told.balances[0].total;
+    told.balances[0].total = wallet - usdt(200);
+    account.handle(Input::User(&UserEvent::Account(AccountUpdate {
+        surface: FUTURES,
+        reason: AccountReason::Order,
+        balances: told.balances,
+        positions: told.positions,
+        transaction_time: account.now,
+        event_time: account.now,
+    })));
+    let mut price = 1_000;
+    let mut was_taken = false;
+    for _ in 0..22 {
+        while let Some(subject) = account.take_question() {
+            let truth = match subject {
+                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+                Subject::Trades { .. } => no_trades(),
+                Subject::Account { .. } => {
+                    let mut read = account.own_account();
+                    read.balances[0].total = wallet + usdt(200);
+                    Truth::Account(read)
+                }
+                Subject::Income { .. } => Truth::Income {
+                    entries: vec![Income {
+                        kind: IncomeKind::Other,
+                        instrument: None,
+                        asset: USDT,
+                        amount: usdt(200),
+                        time: account.now,
+                    }],
+                    more: false,
+                },
+                subject => nothing(subject),
+            };
+            account.tell(subject, truth);
+        }
+        if account.own_account().balances[0].total == wallet + usdt(200) {
+            // Of 10 that were bought at 100: with the reading a loss of 150, with the statement one of 550.
+            price = 650;
+            was_taken = true;
+        }
+        account.pass(499);
+        account.alive();
+        account.clock();
+        account.top(price - 1, price + 1);
+        assert_ne!(account.engine.run_state(), RunState::Halted);
+    }
+    assert!(was_taken);
 }
