@@ -108,10 +108,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         }
         Planted::ExposureWhileDegraded
         | Planted::StreamDownIgnored
+        | Planted::OneStreamServesBoth
         | Planted::SilenceIgnored
         | Planted::EndIsNoGap
         | Planted::KeyExpiryIgnored => &[BLIND, RENEWALS],
-        Planted::SpotEndsQuestion => &[CONVERGES],
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
         // Without evidence that the stream is there, the run becomes ready at no time.
         Planted::OwnPingsForgotten => &[OVERDUE, CONVERGES],

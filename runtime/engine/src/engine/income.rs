@@ -133,7 +133,7 @@ impl Engine {
         account: &AccountTruth,
         differences: &[Adjustment],
     ) -> bool {
-        if surface != Surface::Futures && !planted!(SpotEndsQuestion) {
+        if surface != Surface::Futures {
             // The question that runs, if one does, is about futures.
             return false;
         }
@@ -230,9 +230,6 @@ impl Engine {
     pub(super) fn take_income(&mut self, surface: Surface, entries: &[Income], more: bool) {
         let Some(question) = &mut self.incomes.question else {
             // Nobody waits for the answer but the round.
-            if planted!(SpotEndsQuestion) {
-                return;
-            }
             self.compare_again(surface);
             self.ask_next(surface);
             return;

@@ -259,6 +259,10 @@ impl Engine {
                 }
             }
             LiveInput::Begin => {}
+            LiveInput::StreamUp { .. } if planted!(OneStreamServesBoth) => {
+                self.stream_up(Surface::Spot);
+                self.stream_up(Surface::Futures);
+            }
             LiveInput::StreamUp { surface } => self.stream_up(surface),
             LiveInput::StreamDown { .. } if planted!(StreamDownIgnored) => {}
             LiveInput::StreamDown { surface } => self.stream_down(surface),

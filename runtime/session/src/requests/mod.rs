@@ -262,6 +262,7 @@ impl Requests {
     pub(crate) fn answered(&mut self, now: Time, (id, answer): (CallId, CallAnswer<'_>)) {
         if let CallAnswer::Late(waited) = answer
             && let Some(number) = self.part(id)
+            && self.is_order(number)
         {
             self.flying.remove(&id);
             self.not_sent_in_time((number, waited));

@@ -556,6 +556,26 @@ mod tests {
         assert!(requests.is_idle());
     }
 
+    #[test]
+    fn a_reading_that_the_shell_gave_up_before_it_left_is_unknown_and_not_refused() {
+        let mut requests = requests(Signing::Here);
+        let surface = Surface::Futures;
+        let read = Request::Read(Subject::OpenOrders { surface });
+        requests.carry(NOW, (read, EnginePurpose::Ordinary), None, false);
+        let calls = sent(&mut requests);
+        let late = CallAnswer::Late(Duration::from_secs(59));
+        requests.answered(NOW.plus_ms(60_000), (calls[0], late));
+        let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+            Done::Replies(replies) => Some(replies),
+            _ => None,
+        });
+        let replies = replies.unwrap();
+        let [Reply::Read { outcome, .. }] = &replies[..] else {
+            panic!("{replies:?}")
+        };
+        assert!(matches!(outcome, Outcome::Unknown), "{outcome:?}");
+    }
+
     /// A call of the request, which waits for its signature.
     fn signing(requests: &mut Requests, request: Request) -> (CallId, Unsigned) {
         requests.carry(NOW, (request, EnginePurpose::Ordinary), None, false);
