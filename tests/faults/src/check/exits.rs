@@ -146,6 +146,37 @@ mod tests {
     }
 
     #[test]
+    fn a_close_of_a_side_of_hedge_mode_is_judged_by_that_side() {
+        for (side, buys, qty, over) in [("LONG", "SELL", "1", "-1"), ("SHORT", "BUY", "-1", "1")] {
+            let sided = |of: &str, own: &str| {
+                let mut view = view(own, own);
+                let own = &mut view.strategies[0].positions[0];
+                own.position_side = of.to_owned();
+                view.positions[0].position_side = of.to_owned();
+                view
+            };
+            let truth = |qty: &str| {
+                json!({"accounts": [{"positions": [
+                    {"symbol": "BTCUSDT", "position_side": side, "qty": qty},
+                ]}]})
+            };
+            let judged = |view: View, after: &str| {
+                let truths = (truth("0"), truth(after));
+                let log = Log::new().market_of("mm.a.1", (buys, side), view, truths);
+                verdict(Exits, &log)
+            };
+            assert!(judged(sided(side, qty), over).is_err(), "{side}");
+            assert_eq!(judged(sided(side, qty), "0"), Ok(()), "{side}");
+            let other = if side == "LONG" { "SHORT" } else { "LONG" };
+            assert_eq!(
+                judged(sided(other, qty), over),
+                Ok(()),
+                "{side} is not held"
+            );
+        }
+    }
+
+    #[test]
     fn an_order_that_is_meant_to_open_is_right() {
         assert_eq!(judged(view("0", "0"), "0", "-1"), Ok(()));
         assert_eq!(judged(view("0.5", "1"), "0.5", "-0.5"), Ok(()), "it flips");

@@ -326,6 +326,39 @@ mod tests {
     }
 
     #[test]
+    fn each_side_of_hedge_mode_is_held_by_itself() {
+        for (side, word, qty) in [("LONG", "BUY", "0.4"), ("SHORT", "SELL", "-0.4")] {
+            let truth = json!({"accounts": [{
+                "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
+                    "client_order_id": "mm.a.1"}],
+                "trades": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7, "side": word,
+                    "position_side": side, "qty": "0.4"}],
+            }]});
+            let judged = |of: &str| {
+                let held = PositionView {
+                    dust: "0".to_owned(),
+                    instrument: "futures:BTCUSDT".to_owned(),
+                    position_side: of.to_owned(),
+                    qty: qty.to_owned(),
+                    cost: "0".to_owned(),
+                };
+                let view = View {
+                    strategies: vec![StrategyView {
+                        id: "mm".to_owned(),
+                        positions: vec![held],
+                        ..StrategyView::default()
+                    }],
+                    ..View::default()
+                };
+                at_rest(rule(), &filled(), truth.clone(), view)
+            };
+            assert_eq!(judged(side), Ok(()), "{side}");
+            let other = if side == "LONG" { "SHORT" } else { "LONG" };
+            assert!(judged(other).is_err(), "{side} is held as {other}");
+        }
+    }
+
+    #[test]
     fn what_outside_orders_closed_is_not_held() {
         let truth = json!({"accounts": [{
             "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,

@@ -268,6 +268,25 @@ mod tests {
     }
 
     #[test]
+    fn each_side_of_hedge_mode_is_judged_by_itself() {
+        for (side, sign) in [("LONG", ""), ("SHORT", "-")] {
+            let signed = |qty: &str| format!("{sign}{qty}");
+            let mut truth = truth("autoclose-1");
+            let account = &mut truth["accounts"][0];
+            account["trades"][0]["position_side"] = json!(side);
+            account["positions"][0]["position_side"] = json!(side);
+            account["positions"][0]["qty"] = json!(signed("1"));
+            let judged = |of: &str, qty: &str| {
+                let mut view = holding(qty);
+                view.strategies[0].positions[0].position_side = of.to_owned();
+                at_rest(rule("halt"), &Log::new(), truth.clone(), view)
+            };
+            assert_eq!(judged(side, &signed("1")), Ok(()), "{side}");
+            assert!(judged(side, &signed("2")).is_err(), "{side}");
+        }
+    }
+
+    #[test]
     fn a_forced_close_that_was_delivered_and_not_noticed_is_found() {
         let order = json!({"s": "BTCUSDT", "c": "adl_autoclose", "z": "1"});
         let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
