@@ -1,4 +1,4 @@
-//! A second exchange is one crate: this one speaks another language, and a whole session trades on it.
+//! A whole session on a second exchange, which is one crate: this one speaks another language.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,6 +15,7 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::{Api, Gateway};
+use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::protocol::Refusal;
@@ -214,6 +215,16 @@ fn reply(request: &Request) -> Reply {
                 msg: "no".to_owned(),
             }),
         },
+        // A probe of the right to trade: no order has this id.
+        Request::Cancel {
+            client_order_id, ..
+        } => Reply::Canceled {
+            client_order_id: *client_order_id,
+            outcome: Outcome::Refused(Refusal {
+                code: -2011,
+                msg: "none".to_owned(),
+            }),
+        },
         other => panic!("{other:?} is not asked here"),
     }
 }
@@ -246,6 +257,10 @@ struct Run {
     said: Vec<String>,
     /// Paths of streams.
     paths: Vec<String>,
+    /// The last record that was given to the journal.
+    appended: u64,
+    /// Heads of segments: the last record that each stands for, and what the journal had by then.
+    heads: Vec<(u64, u64)>,
 }
 
 impl Run {
@@ -307,6 +322,8 @@ impl Run {
             now: now.plus_ms(100),
             said: Vec::new(),
             paths: Vec::new(),
+            appended: 0,
+            heads: Vec::new(),
         };
         run.perform();
         run
@@ -320,7 +337,13 @@ impl Run {
     fn perform(&mut self) {
         while let Some(output) = self.session.poll_output() {
             match output {
+                Output::Roll(_, at) => {
+                    self.heads.push((at.last_record, self.appended));
+                    let rolled = Input::Journal(JournalEvent::Rolled(at.last_record));
+                    self.session.handle(self.now, rolled);
+                }
                 Output::Append(block) => {
+                    self.appended = block.last_record;
                     let durable = Input::Journal(JournalEvent::Durable(block.last_record));
                     self.session.handle(self.now, durable);
                 }
@@ -406,4 +429,27 @@ fn a_session_trades_on_an_exchange_of_another_language() {
     }
     let placed = run.said.iter().filter(|said| *said == "place").count();
     assert_eq!(placed, 1);
+}
+
+/// The shell may give two inputs before it takes the outputs: a block that the second one ended goes to the journal
+/// first, and the head of the first one is of another place by then.
+#[test]
+fn a_head_of_a_segment_stands_for_every_block_before_it() {
+    // A segment ends by its age: with the first input of a pair, or with the second one.
+    for first_ms in [0, 260] {
+        let mut run = Run::new();
+        run.now = run.now.plus_ms(first_ms);
+        for _ in 0..700 {
+            run.now = run.now.plus_ms(260);
+            run.session.handle(run.now, Input::Timeout);
+            let resume = Input::Command(Command::Resume, None);
+            run.session.handle(run.now, resume);
+            run.now = run.now.plus_ms(260);
+            run.handle(Input::Timeout);
+        }
+        assert!(!run.heads.is_empty());
+        for (head, appended) in &run.heads {
+            assert_eq!(head, appended, "{first_ms}");
+        }
+    }
 }

@@ -30,6 +30,10 @@ pub struct Exposure {
     orders: Orders,
     /// What strategies intended: what the runtime closes by itself is never held back.
     intended: BTreeSet<String>,
+    /// When each order was let go: it is signed after that, and leaves.
+    released: BTreeMap<String, u64>,
+    /// When outside orders last closed something of a strategy.
+    closed_outside: BTreeMap<String, u64>,
     bids: BTreeMap<String, Decimal>,
     /// Others trade on the account.
     mixed: bool,
@@ -93,6 +97,8 @@ impl Exposure {
             account: terms.limits.clone(),
             orders: Orders::new(terms),
             intended: BTreeSet::new(),
+            released: BTreeMap::new(),
+            closed_outside: BTreeMap::new(),
             bids: BTreeMap::new(),
             mixed: false,
             lost: false,
@@ -136,6 +142,13 @@ impl Exposure {
             limits: &self.account,
         };
         self.judge(new, account)
+    }
+
+    /// Whether others closed what an order was to take away from after it was let go, and before it left.
+    fn is_overtaken(&self, new: &Placed) -> bool {
+        let released = self.released.get(&new.id);
+        let closed = self.closed_outside.get(wire::strategy(&new.id));
+        matches!((released, closed), (Some(released), Some(closed)) if closed > released)
     }
 
     fn judge(&self, new: &Placed, party: Party<'_>) -> Result<(), String> {
@@ -242,6 +255,14 @@ impl Check for Exposure {
             } => {
                 self.intended.insert(client_order_id.clone());
             }
+            Seen::Released {
+                client_order_id, ..
+            } => {
+                self.released.insert(client_order_id.clone(), entry.number);
+            }
+            Seen::ClosedOutside { strategy, .. } => {
+                self.closed_outside.insert(strategy.clone(), entry.number);
+            }
             Seen::Act { act, done: true } => {
                 let word = act.get("act").and_then(serde_json::Value::as_str);
                 self.mixed |= matches!(word, Some("place" | "close" | "adl" | "liquidate"));
@@ -251,7 +272,9 @@ impl Check for Exposure {
                     let opens =
                         |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);
                     for placed in orders.iter().filter(opens) {
-                        self.sent(entry.at_ns, placed)?;
+                        if !self.is_overtaken(placed) {
+                            self.sent(entry.at_ns, placed)?;
+                        }
                     }
                 }
             }
@@ -312,6 +335,19 @@ mod tests {
         let closed = |qty| held().closed_outside("mm", qty).order("mm.a.3");
         assert_eq!(verdict(rule(), &closed("2")), Ok(()));
         assert!(verdict(rule(), &closed("0.5")).is_err());
+    }
+
+    #[test]
+    fn what_others_close_while_an_order_is_signed_excuses_it() {
+        let short = || {
+            let log = Log::new().order_sell("mm.a.1");
+            log.order_event("mm.a.1", "FILLED", "1")
+        };
+        let two = |log: Log| log.order("mm.a.2").order("mm.a.3");
+        let left = two(short()).release("mm.a.4").closed_outside("mm", "-1");
+        assert_eq!(verdict(rule(), &left.order("mm.a.4")), Ok(()));
+        let later = two(short()).closed_outside("mm", "-1").release("mm.a.4");
+        assert!(verdict(rule(), &later.order("mm.a.4")).is_err());
     }
 
     #[test]
