@@ -1,7 +1,7 @@
 //! What the ledger cannot explain is taken from the venue; where the venue tells its account
 //! trades, nothing is left unexplained: no position is adjusted but in the first look after a
 //! journal was lost, which lasts until a process becomes ready, be it the next one. A position that the
-//! venue refused to reduce (-2022, or three times by the status REJECTED) needs no trade to be known as
+//! venue refused to reduce (-2022 or -2024, or three times by the status REJECTED) needs no trade to be known as
 //! closed: readings that agree suffice. A run that keeps to documents 1 to 3 reads no account trades of futures,
 //! and is not judged.
 
@@ -30,8 +30,8 @@ pub struct Adjustments {
     finding: bool,
 }
 
-/// -2022 `REDUCE_ONLY_REJECT`.
-const REDUCES_NOTHING: i64 = -2022;
+/// `REDUCE_ONLY_REJECT`, and `POSITION_NOT_SUFFICIENT` in hedge mode, where no order has a flag.
+const REDUCES_NOTHING: [i64; 2] = [-2022, -2024];
 /// So many closes with the status REJECTED, which gives no reason, say the same as one -2022.
 const REJECTED_CLOSES: usize = 3;
 
@@ -100,7 +100,8 @@ impl Check for Adjustments {
                 answer: Some(answer),
             } => {
                 let instrument = self.requests.remove(request);
-                let is_refused = wire::code(answer) == Some(REDUCES_NOTHING);
+                let code = wire::code(answer);
+                let is_refused = code.is_some_and(|code| REDUCES_NOTHING.contains(&code));
                 self.refused.extend(instrument.filter(|_| is_refused));
                 for report in wire::reports(answer) {
                     self.take_report(report);
@@ -196,16 +197,21 @@ mod tests {
 
     #[test]
     fn a_position_that_the_venue_refused_to_reduce_needs_no_trade() {
-        let refused = || {
+        let refused = |code: i64| {
             let asked = Log::new().start().state("ready");
             let asked = asked.intend_order("mm.a.1", "SELL", None, true);
             let asked = asked.place_reducing("mm.a.1");
-            asked.heard(400, &[], r#"{"code":-2022,"msg":""}"#)
+            asked.heard(400, &[], &format!(r#"{{"code":{code},"msg":""}}"#))
         };
         let judged = |log: Log| verdict(Adjustments::default(), &log);
-        assert_eq!(judged(refused().adjusted("position", "1", "0")), Ok(()));
-        assert!(judged(refused().adjusted("position", "1", "2")).is_err());
-        assert!(judged(refused().adjusted("position", "1", "-1")).is_err());
+        for code in REDUCES_NOTHING {
+            let adjusted = |to| judged(refused(code).adjusted("position", "1", to));
+            assert_eq!(adjusted("0"), Ok(()), "{code}");
+            assert!(adjusted("2").is_err(), "{code}");
+            assert!(adjusted("-1").is_err(), "{code}");
+        }
+        let other = refused(-2019).adjusted("position", "1", "0");
+        assert!(judged(other).is_err());
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::witness::{PositionView, Rest, Seen, View};
 
 /// Levels of a book that are compared.
 const LEVELS: usize = 5;
-/// So often it is looked at.
-const LOOK_NS: i64 = 250 * MS;
+/// So often it is looked at: not in step with anything that is polled, which would be under way each time.
+const LOOK_NS: i64 = 230 * MS;
 
 impl World {
     /// Witnesses truth and view.
