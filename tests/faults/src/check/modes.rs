@@ -25,8 +25,10 @@ pub struct Modes {
     hedge: bool,
     /// Modes that are other ones than configured, as this process was told.
     on: BTreeSet<Mode>,
-    /// Events on their way, and what they tell.
-    told: BTreeMap<u64, Vec<(Mode, bool)>>,
+    /// Events on their way: when the venue made them, by its clock, and what they tell.
+    told: BTreeMap<u64, (i64, Vec<(Mode, bool)>)>,
+    /// When the newest event was made that reached this process: an older one says nothing of the present.
+    newest: i64,
     asked: BTreeMap<RequestId, Mode>,
     /// Orders that were intended in another mode.
     doubtful: BTreeMap<String, Mode>,
@@ -62,13 +64,12 @@ impl Modes {
     }
 }
 
-fn event(text: &str) -> Vec<(Mode, bool)> {
+fn event(text: &str) -> (i64, Vec<(Mode, bool)>) {
     let event: Value = serde_json::from_str(text).unwrap_or_default();
     let told = &event["ai"];
     let modes = [("d", Mode::Hedge), ("j", Mode::MultiAssets)].into_iter();
-    modes
-        .filter_map(|(field, mode)| Some((mode, told.get(field)?.as_bool()?)))
-        .collect()
+    let modes = modes.filter_map(|(field, mode)| Some((mode, told.get(field)?.as_bool()?)));
+    (event["E"].as_i64().unwrap_or_default(), modes.collect())
 }
 
 impl Check for Modes {
@@ -80,6 +81,7 @@ impl Check for Modes {
         match &entry.seen {
             Seen::Process(ProcessSeen::Started { .. }) => {
                 self.on.clear();
+                self.newest = 0;
                 self.asked.clear();
             }
             Seen::Emitted {
@@ -90,8 +92,12 @@ impl Check for Modes {
                 self.told.insert(*number, event(text));
             }
             Seen::Delivered { event, .. } => {
-                for (mode, is_on) in self.told.get(event).cloned().unwrap_or_default() {
-                    self.take(mode, is_on);
+                let (made, modes) = self.told.get(event).cloned().unwrap_or_default();
+                if made >= self.newest {
+                    for (mode, is_on) in modes {
+                        self.newest = made;
+                        self.take(mode, is_on);
+                    }
                 }
             }
             Seen::Intended {
@@ -171,6 +177,19 @@ mod tests {
         let before = Log::new().start().intend("mm.a.1");
         let before = before.user_event(&json!({"e": "ACCOUNT_CONFIG_UPDATE", "ai": {"j": true}}));
         assert_eq!(verdict(Modes::default(), &before.place("mm.a.1")), Ok(()));
+    }
+
+    #[test]
+    fn an_event_that_comes_again_after_a_newer_one_says_nothing() {
+        let told = |log: Log, made: i64, is_hedge: bool| {
+            let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "E": made, "ai": {"d": is_hedge}});
+            log.user_event(&event)
+        };
+        let changed = || told(Log::new().start(), 1, true);
+        let back = || told(changed(), 2, false);
+        assert!(judged(changed()).is_err());
+        assert_eq!(judged(told(back(), 1, true)), Ok(()));
+        assert!(judged(told(back(), 3, true)).is_err());
     }
 
     #[test]
