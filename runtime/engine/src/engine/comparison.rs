@@ -369,10 +369,10 @@ impl Engine {
         for position in &account.positions {
             let key = (position.instrument, position.position_side);
             let gain = gains.get(&key).copied().unwrap_or_default();
-            if !self.take_outside_close(position, gain) {
-                self.note_moved_position(position);
-            }
-            // After a close, others may have opened on the other side.
+            self.take_outside_close(position, gain);
+            // After a close, others may have opened on the other side; or own fills did that, and the venue closed
+            // more than is left here.
+            self.note_moved_position(position);
             self.take_position(position, Cause::Reconciliation);
         }
         self.review_unlisted();

@@ -111,3 +111,28 @@ fn a_liquidation_whose_fill_was_lost_is_settled_by_the_list_although_its_order_w
     let reported: i64 = reports(&account).iter().map(|one| one.qty).sum();
     assert_eq!(reported, 40);
 }
+
+/// No event told of the close. An own sale after it turned the position around: the reading shows that, and the list
+/// names the order.
+#[test]
+fn a_listed_close_before_an_own_fill_that_turned_the_position_is_the_strategies() {
+    let mut account = holding(30, 10);
+    minute(&mut account, &[], None, &refused_route());
+    let mut forced = listed_order(&account, 40);
+    forced.terms.side = Side::Sell;
+    let forced = Outcome::Done(Truth::ForcedOrders(vec![forced]));
+    account.pass(3_000);
+    account.alive();
+    account.clock();
+    let order = account.submit(MM, limit(Side::Sell, 1_000, 25));
+    account.confirm_countdowns();
+    let id = account.id(MM, order);
+    let mut sale = fill(id, Side::Sell, 3, 25, 25, OrderStatus::Filled);
+    sale.transaction_time = account.now;
+    account.update(sale);
+    assert_eq!(held(&account), [15, 5, 10]);
+    answer(&mut account, 60, &[], position(-25), &forced);
+    assert_eq!(held(&account), [-25, -25, 0]);
+    let closed: i64 = reports(&account).iter().map(|one| one.qty).sum();
+    assert_eq!(closed, 40);
+}
