@@ -23,6 +23,7 @@ mod outbox;
 pub mod paper;
 mod public_streams;
 mod quiet;
+pub mod recovery;
 mod requests;
 mod saving;
 mod session;
@@ -32,7 +33,7 @@ pub mod transit;
 mod user_streams;
 mod writer;
 
-pub use account::Account;
+pub use account::{Account, AccountKind};
 pub use begin::{Begin, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};

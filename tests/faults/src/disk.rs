@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane::live::recover::Remembered;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
+use windvane_session::recovery::Remembered;
 
 use crate::random::Random;
 

@@ -15,6 +15,7 @@ use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Surface};
 use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_session::head::head;
+use windvane_session::recovery::{Before, Left, Remains};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, LatchState, Made, Module,
     Parts, Session,
@@ -34,9 +35,9 @@ use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
 use super::player::Player;
 use super::pulse::Pulse;
-use super::recover::{self, Before, Left};
+use super::recover;
 use super::reload::Reread;
-use super::remains::Remains;
+use super::remains;
 use super::sockets::Sockets;
 use super::stage::{Found, Stage};
 use super::thread::EngineThread;
@@ -85,7 +86,7 @@ pub async fn begin(
     })
     .await??;
     let left = blocking(move || recover::left(recovered)).await?;
-    left.must_be_of(config.run.mode)?;
+    recover::must_be_of(&left, config.run.mode)?;
     if config.run.mode == Mode::Live {
         let _ = known.set(left.in_words());
     }
@@ -187,7 +188,7 @@ impl Prepared<'_> {
         let sockets = ways
             .as_ref()
             .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
-        let remains = left.remains(config);
+        let remains = left.remains(&remains::configured(config));
         let foreign = self.foreign(&left);
         let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
         let engine_clock = match &player {

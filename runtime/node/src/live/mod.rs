@@ -28,7 +28,7 @@ pub mod plan;
 mod player;
 mod playing;
 mod pulse;
-pub mod recover;
+mod recover;
 mod reload;
 mod remains;
 pub mod replay;
@@ -59,6 +59,7 @@ use tokio::sync::{mpsc, oneshot};
 use windvane_admin::{Command, Notifier, Steer};
 use windvane_journal::Directory;
 use windvane_session::Ended;
+use windvane_session::recovery::RecoverError;
 
 use crate::backtest::BacktestError;
 use crate::config::Config;
@@ -109,7 +110,10 @@ pub enum LiveError {
     Epoch(#[from] windvane_journal::EpochError),
     /// The engine cannot go on.
     #[error(transparent)]
-    Recover(#[from] recover::RecoverError),
+    Recover(#[from] RecoverError),
+    /// The data folder is one of the other mode.
+    #[error(transparent)]
+    OtherMode(#[from] recover::OtherMode),
     /// The venue's words cannot be used.
     #[error(transparent)]
     Start(Box<StartError>),
@@ -270,7 +274,7 @@ impl LiveError {
             | Self::Latency
             | Self::NoAccount
             | Self::AnotherInstance { .. }
-            | Self::Recover(recover::RecoverError::Mode { .. })
+            | Self::OtherMode(_)
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
             Self::Start(error) => {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
-use windvane::live::{plan, recover, start};
+use windvane::live::{plan, start};
 use windvane::strategies::Guest;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Time;
 use windvane_session::head::head;
+use windvane_session::recovery::{Before, left_of};
 use windvane_session::{
     Account, Begin, Clock, Driver, Known, LatchState, Module, Parts, RequestTerms, Requests,
     Session, Start, StartInput, StartOutput, StartTerms,
@@ -110,12 +111,12 @@ impl Process {
             guests.push(guest);
         }
         let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
-        let mut left = recover::left_of(given.remembered);
+        let mut left = left_of(given.remembered);
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
         let last = left.head.take();
-        let before = recover::Before {
+        let before = Before {
             epoch: given.epoch_before,
             take_over: false,
         };
