@@ -13,7 +13,7 @@ use crate::latches::LatchState;
 
 /// What a run begins with.
 #[derive(Debug)]
-pub struct Begin<'a> {
+pub(crate) struct Begin<'a> {
     /// What is latched by the file beside the journal.
     pub latches: &'a LatchState,
     /// What each strategy saved last.
@@ -30,7 +30,7 @@ pub struct Begin<'a> {
 ///
 /// # Errors
 /// A strategy refuses to begin, for this reason.
-pub fn begin<G: Guests>(
+pub(crate) fn begin<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
     account: &mut Account,

@@ -34,7 +34,6 @@ mod user_streams;
 mod writer;
 
 pub use account::{Account, AccountKind};
-pub use begin::{Begin, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};

@@ -88,14 +88,6 @@ pub enum LiveError {
     /// A module cannot be had.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// A strategy refuses its parameters or instruments.
-    #[error("strategy {strategy} refuses: {reason}")]
-    Refused {
-        /// Its id.
-        strategy: String,
-        /// Its words.
-        reason: String,
-    },
     /// The data directory is somebody else's.
     #[error(transparent)]
     Lock(#[from] windvane_journal::LockError),
@@ -108,7 +100,7 @@ pub enum LiveError {
     /// No epoch.
     #[error(transparent)]
     Epoch(#[from] windvane_journal::EpochError),
-    /// The engine cannot go on.
+    /// The process does not begin.
     #[error(transparent)]
     Recover(#[from] RecoverError),
     /// The data folder is one of the other mode.
@@ -265,7 +257,7 @@ impl LiveError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NoStrategy
-            | Self::Refused { .. }
+            | Self::Recover(RecoverError::Refused { .. })
             | Self::Stream(_)
             | Self::Secret(_)
             | Self::Token(windvane_admin::TokenError::Text { .. })

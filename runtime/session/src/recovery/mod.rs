@@ -4,6 +4,7 @@
 //!
 //! The shell reads the journal, and says what it found as [`Remembered`].
 
+mod begin;
 mod remains;
 mod replay;
 
@@ -18,10 +19,11 @@ use crate::engine_loop::EngineLoop;
 use crate::head::Head;
 use crate::paper::Paper;
 
+pub use begin::{Begun, FirstSegment, RecoveryTerms, States};
 pub use remains::{Configured, Remains, held, left_out};
 pub use replay::{Difference, Pairs, Replay, compare_paper};
 
-/// Why no engine can go on.
+/// Why a process does not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// The present configuration cannot take over.
@@ -30,6 +32,14 @@ pub enum RecoverError {
     /// The venue's rules cannot be used.
     #[error(transparent)]
     Rules(#[from] InstrumentError),
+    /// A strategy refuses its parameters or instruments.
+    #[error("strategy {strategy} refuses: {reason}")]
+    Refused {
+        /// Its id.
+        strategy: String,
+        /// Its words.
+        reason: String,
+    },
 }
 
 /// The journal is of a run on the other kind of account.
@@ -171,10 +181,7 @@ impl Left {
 
     /// The engine of this start; nothing was recorded by it yet. One that begins anew although
     /// there was a journal does not know whose the account's positions are.
-    ///
-    /// # Errors
-    /// The present configuration or the venue's rules cannot be used.
-    pub fn succeed(self, config: EngineConfig, before: &Before) -> Result<Engine, RecoverError> {
+    fn succeed(self, config: EngineConfig, before: &Before) -> Result<Engine, RecoverError> {
         let mut engine = if let Some(engine) = self.engine {
             engine.succeed(config, self.next)?
         } else {
