@@ -17,8 +17,8 @@ use super::Engine;
 
 impl Engine {
     /// Takes an input of a journal whose market records are lost, then what was recorded to follow
-    /// from it and from lost records after it. Effects of this engine are dropped: what was to be
-    /// done then was done.
+    /// from it and from lost records after it. The caller drains the engine before the next input, and
+    /// drops its effects and blocks: what was to be done then was done.
     pub fn handle_without_market(
         &mut self,
         now: Time,
@@ -46,8 +46,6 @@ impl Engine {
                 }
             }
         }
-        while self.poll_effect().is_some() {}
-        while self.poll_block().is_some() {}
     }
 
     /// Events since `before` get the numbers that they had.

@@ -77,6 +77,8 @@ fn without_market(blocks: &[Block]) -> Engine {
             _ => unreachable!("only inputs are kept"),
         });
         engine.handle_without_market(now, input, followed);
+        while engine.poll_effect().is_some() {}
+        while engine.poll_block().is_some() {}
     }
     engine
 }

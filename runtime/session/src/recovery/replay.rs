@@ -79,34 +79,28 @@ impl Replay {
             .unwrap_or_default()
     }
 
-    fn take_notices(&mut self, engine: &mut Engine) {
-        while let Some(notice) = engine.poll_notice() {
-            if let Some(notices) = &mut self.notices {
+    /// Takes away what the engine wants done, and keeps what it tells people.
+    fn drain(&mut self, core: &mut EngineLoop, now: Time) {
+        let notices = &mut self.notices;
+        let mut keep = NoticesOnly(|_: &Engine, notice| {
+            if let Some(notices) = notices {
                 notices.push(notice);
             }
-        }
+        });
+        core.drain(now, &mut keep);
     }
 
     /// The order records of a block, from the first one on whose market records are lost.
-    fn block_without_market(&mut self, engine: &mut Engine, block: &Block) {
+    fn block_without_market(&mut self, core: &mut EngineLoop, block: &Block) {
         self.lost.get_or_insert(block.number);
         let mut input: Option<(Time, RecordedInput)> = None;
         let mut followed = Vec::new();
-        let mut feed = |input: &mut Option<(Time, RecordedInput)>,
-                        followed: &mut Vec<(Time, RecordedEffect)>| {
-            let input = input.take();
-            let now = input
-                .as_ref()
-                .map_or_else(|| engine.now(), |(time, _)| *time);
-            let fed = input.as_ref().map(|(_, input)| input.as_input());
-            engine.handle_without_market(now, fed, followed);
-            followed.clear();
-        };
         for (_, record) in block.records() {
             let Ok(record) = record else { break };
             match record.body {
                 RecordBody::Input(next) => {
-                    feed(&mut input, &mut followed);
+                    self.input_without_market(core, input.as_ref(), &followed);
+                    followed.clear();
                     self.note_saved(&next);
                     input = Some((record.time, next));
                 }
@@ -114,8 +108,20 @@ impl Replay {
                 RecordBody::Config(_) | RecordBody::Notice(_) => {}
             }
         }
-        feed(&mut input, &mut followed);
-        self.take_notices(engine);
+        self.input_without_market(core, input.as_ref(), &followed);
+    }
+
+    fn input_without_market(
+        &mut self,
+        core: &mut EngineLoop,
+        input: Option<&(Time, RecordedInput)>,
+        followed: &[(Time, RecordedEffect)],
+    ) {
+        let now = input.map_or_else(|| core.engine().now(), |(time, _)| *time);
+        let fed = input.map(|(_, input)| input.as_input());
+        core.engine_mut().handle_without_market(now, fed, followed);
+        self.drain(core, now);
+        while core.poll_block().is_some() {}
     }
 
     fn note_saved(&mut self, input: &RecordedInput) {
@@ -132,7 +138,7 @@ impl Replay {
     /// Feeds the inputs of a block and takes away what follows from them.
     pub fn block(&mut self, core: &mut EngineLoop, block: Block) {
         if self.lost.is_some() || block.lacks_market() {
-            return self.block_without_market(core.engine_mut(), &block);
+            return self.block_without_market(core, &block);
         }
         core.engine_mut().record_as(block.format);
         for (sequence, record) in block.records() {
@@ -142,13 +148,7 @@ impl Replay {
             if let RecordBody::Input(input) = record.body {
                 core.handle(record.time, input.as_input());
                 self.note_saved(&input);
-                let notices = &mut self.notices;
-                let mut keep = NoticesOnly(|_: &Engine, notice| {
-                    if let Some(notices) = notices {
-                        notices.push(notice);
-                    }
-                });
-                core.drain(record.time, &mut keep);
+                self.drain(core, record.time);
             }
         }
         // A block that its driver ended; others end by themselves, at an intent or when full.
