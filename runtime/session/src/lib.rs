@@ -30,6 +30,7 @@ mod start;
 mod stop;
 pub mod transit;
 mod user_streams;
+pub mod weights;
 mod writer;
 
 pub use account::Account;
