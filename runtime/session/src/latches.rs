@@ -134,7 +134,7 @@ impl LatchState {
     }
 
     /// The account begins paused for this reason; a stricter latch stays, and says it too.
-    pub fn pause(&mut self, reason: String) {
+    pub(crate) fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;
         match latch {
             Latch::None => (*latch, *cause) = (Latch::Paused, reason),

@@ -34,7 +34,7 @@ pub mod weights;
 mod writer;
 
 pub use account::Account;
-pub use begin::{Begin, begin};
+pub use begin::{Begin, Foreign, begin};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};

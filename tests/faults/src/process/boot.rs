@@ -136,16 +136,17 @@ impl Process {
             true,
         );
         let names = modules.iter().map(|(name, _)| name.clone());
-        let latches = LatchState::new(given.latches, names);
+        let mut latches = LatchState::new(given.latches, names);
         let mut account = Account::Venue;
         let begin = Begin {
-            latches: &latches,
+            latches: &mut latches,
+            foreign: None,
             states: &states,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,
             is_streamed: true,
         };
-        let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
+        let begun = windvane_session::begin(now, &mut driver, &mut account, begin);
         begun.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         self.tell_running(given.epoch, given.verdict);
         self.tell_configured();
