@@ -16,6 +16,7 @@ mod clock;
 mod driver;
 mod engine_loop;
 mod exchange;
+pub mod forced;
 mod guests;
 pub mod head;
 mod latches;

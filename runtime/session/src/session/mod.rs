@@ -456,12 +456,6 @@ impl<G: Guests> Session<G> {
         &self.latches
     }
 
-    /// The reason of the account's latch is this one from now on: the shell knows more of it.
-    pub fn amend_latch(&mut self, cause: String) {
-        self.latches.amend_cause(cause);
-        self.keep_latches();
-    }
-
     /// What follows outside, and in the file of the latches.
     fn settle(&mut self, now: Time) {
         self.hear_outside(now);
