@@ -56,8 +56,8 @@ pub use requests::{
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{
-    Ended, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded, Session,
-    log_note,
+    Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
+    Session, log_note,
 };
 pub use start::{
     FindAccount, InstrumentName, Known, Start, StartError, StartInput, StartOutput, StartTerms,

@@ -39,6 +39,7 @@ use crate::stop::Stop;
 use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
 use crate::writer::{Lag, Writer};
 
+pub use change::Freed;
 pub use outside::log_note;
 pub use reload::{NotReloaded, Reload, Reloaded};
 
