@@ -16,8 +16,8 @@ use windvane_engine::{Engine, Surface};
 use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_session::head::head;
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, LatchState, Made, Module,
-    Parts, Session,
+    Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, Foreign, LatchState, Made,
+    Module, Parts, Session,
 };
 use windvane_venue::speak::Names;
 
@@ -205,19 +205,19 @@ impl Prepared<'_> {
         let latch_file =
             LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), file.clone())?;
         let mut latches = LatchState::new(file, names);
-        if let Some(words) = &foreign {
-            tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
-            latches.pause(format!("{words}; {}", identity::WHAT_TO_DO));
-        }
         let surfaces = start::surfaces(&self.names);
         let begin = Begin {
-            latches: &latches,
+            latches: &mut latches,
+            foreign: foreign.as_deref().map(|difference| Foreign {
+                difference,
+                what_to_do: identity::WHAT_TO_DO,
+            }),
             states: &states,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &surfaces,
             is_streamed: self.stage.client().is_some(),
         };
-        let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
+        let begun = windvane_session::begin(now, &mut driver, &mut account, begin);
         begun.map_err(|(strategy, reason)| LiveError::Refused {
             strategy: modules[usize::from(strategy.0)].0.clone(),
             reason,

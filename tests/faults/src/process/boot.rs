@@ -6,7 +6,7 @@ use std::time::Duration;
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
-use windvane::live::{plan, recover, start};
+use windvane::live::{recover, start};
 use windvane::strategies::Guest;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
@@ -14,7 +14,7 @@ use windvane_engine::Time;
 use windvane_session::head::head;
 use windvane_session::{
     Account, Begin, Clock, Driver, Known, LatchState, Module, Parts, RequestTerms, Requests,
-    Session, Start, StartInput, StartOutput, StartTerms,
+    Session, Start, StartInput, StartOutput, StartTerms, weights,
 };
 use windvane_venue::speak::Names;
 
@@ -75,8 +75,9 @@ impl Process {
                 StartOutput::Abandon(id) => self.abandon(id),
                 StartOutput::LimitsKnown => {
                     let setup = &self.setup;
-                    let kept = plan::keep(&setup.config, &setup.surfaces, &self.gateway);
-                    if let Err(error) = kept {
+                    let surfaces = setup.surfaces.iter();
+                    let wants = surfaces.map(|&surface| start::wants(&setup.config, surface));
+                    if let Err(error) = weights::keep(&self.gateway, wants) {
                         self.broken = Some(error.to_string());
                     }
                 }
@@ -135,16 +136,17 @@ impl Process {
             true,
         );
         let names = modules.iter().map(|(name, _)| name.clone());
-        let latches = LatchState::new(given.latches, names);
+        let mut latches = LatchState::new(given.latches, names);
         let mut account = Account::Venue;
         let begin = Begin {
-            latches: &latches,
+            latches: &mut latches,
+            foreign: None,
             states: &states,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,
             is_streamed: true,
         };
-        let begun = windvane_session::begin(now, &mut driver, &mut account, &begin);
+        let begun = windvane_session::begin(now, &mut driver, &mut account, begin);
         begun.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
         self.tell_running(given.epoch, given.verdict);
         self.tell_configured();
