@@ -14,6 +14,25 @@ pub enum Account {
     Paper(Box<Paper>),
 }
 
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountKind {
+    /// A venue has it.
+    Venue,
+    /// It is simulated.
+    Paper,
+}
+
+impl AccountKind {
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Venue => "an account of a venue",
+            Self::Paper => "a simulated account",
+        }
+    }
+}
+
 impl Account {
     /// Whether requests leave the process.
     pub const fn is_of_venue(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::latches::LatchState;
 
 /// What a run begins with.
 #[derive(Debug)]
-pub struct Begin<'a> {
+pub(crate) struct Begin<'a> {
     /// What is latched by the file beside the journal. A pause of another account is added.
     pub latches: &'a mut LatchState,
     /// What was left in the data folder is of another account.
@@ -42,7 +42,7 @@ pub struct Foreign<'a> {
 ///
 /// # Errors
 /// A strategy refuses to begin, for this reason.
-pub fn begin<G: Guests>(
+pub(crate) fn begin<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
     account: &mut Account,

@@ -24,6 +24,7 @@ mod outbox;
 pub mod paper;
 mod public_streams;
 mod quiet;
+pub mod recovery;
 mod requests;
 mod saving;
 mod session;
@@ -34,8 +35,8 @@ mod user_streams;
 pub mod weights;
 mod writer;
 
-pub use account::Account;
-pub use begin::{Begin, Foreign, begin};
+pub use account::{Account, AccountKind};
+pub use begin::Foreign;
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};

@@ -8,10 +8,10 @@
 
 use std::collections::VecDeque;
 
-use windvane::live::recover::Remembered;
 use windvane_client_core::bans::WrittenBan;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
+use windvane_session::recovery::Remembered;
 
 use crate::random::Random;
 

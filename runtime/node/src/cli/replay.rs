@@ -6,11 +6,11 @@ use std::str::FromStr;
 use clap::Args;
 use serde_json::{Value, json};
 use windvane_engine::ENGINE_RULES;
+use windvane_session::recovery::Difference;
 
 use super::journal::has_journal;
 use super::{Failure, print_line};
 use crate::build;
-use crate::live::replay::Difference;
 use crate::live::rerun::{self, Newcomer, OtherRules, Rerun, Role};
 use crate::live::trial::Tried;
 use crate::live::whatif::{By, Change};

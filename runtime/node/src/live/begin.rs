@@ -9,16 +9,11 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
-use windvane_engine::config::EngineConfig;
+use windvane_engine::Surface;
 use windvane_engine::latches::Latches;
-use windvane_engine::record::Chain;
-use windvane_engine::{Engine, Surface};
 use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
-use windvane_session::head::head;
-use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Begin, Clock as EngineClock, Driver, Foreign, LatchState, Made,
-    Module, Parts, Session,
-};
+use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
+use windvane_session::{Account, BLOCKS_UNDER_WAY, Foreign, Module, Parts, Session};
 use windvane_venue::speak::Names;
 
 use super::awake::Awake;
@@ -34,9 +29,9 @@ use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
 use super::player::Player;
 use super::pulse::Pulse;
-use super::recover::{self, Before, Left};
+use super::recover;
 use super::reload::Reread;
-use super::remains::Remains;
+use super::remains;
 use super::sockets::Sockets;
 use super::stage::{Found, Stage};
 use super::thread::EngineThread;
@@ -85,7 +80,7 @@ pub async fn begin(
     })
     .await??;
     let left = blocking(move || recover::left(recovered)).await?;
-    left.must_be_of(config.run.mode)?;
+    recover::must_be_of(&left, config.run.mode)?;
     if config.run.mode == Mode::Live {
         let _ = known.set(left.in_words());
     }
@@ -154,7 +149,6 @@ impl Prepared<'_> {
         if let Err(error) = strategies::keep(&guests, self.directory.path()) {
             tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
         }
-        let made = guests.iter().map(Guest::made).collect();
         let modules: Vec<Module> = guests
             .iter()
             .map(|guest| (guest.name.clone(), guest.sha256))
@@ -172,7 +166,7 @@ impl Prepared<'_> {
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
         let ways = self.ways(&thread)?;
-        let mut account = match paper {
+        let account = match paper {
             Some(paper) => Account::Paper(paper),
             None if ways.is_some() => Account::Venue,
             None => return Err(LiveError::NoAccount),
@@ -187,48 +181,41 @@ impl Prepared<'_> {
         let sockets = ways
             .as_ref()
             .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
-        let remains = left.remains(config);
+        let remains = left.remains(&remains::configured(config));
         let foreign = self.foreign(&left);
-        let (engine, states, first) = inherit(left, (engine, before), &account, (&modules, made))?;
-        let engine_clock = match &player {
-            Some(player) => EngineClock::played(player.time(), engine.now()),
-            None => EngineClock::counted(clock.now(), engine.now()),
-        };
-        let now = engine_clock.at(clock.now());
-        let results = self.stage.results(config, now)?;
-        let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), true);
-        if config.run.unwaited {
-            driver.durable(now, u64::MAX);
+        if let Some(words) = &foreign {
+            tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
         }
-        let names = modules.iter().map(|(name, _)| name.clone());
         let file = self.directory.latches();
         let latch_file =
             LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), file.clone())?;
-        let mut latches = LatchState::new(file, names);
         let surfaces = start::surfaces(&self.names);
-        let begin = Begin {
-            latches: &mut latches,
+        let now = clock.now();
+        let terms = RecoveryTerms {
+            now,
+            played_from: player.as_ref().map(Player::time),
+            engine,
+            before,
+            modules: &modules,
+            account,
+            latches: file,
             foreign: foreign.as_deref().map(|difference| Foreign {
                 difference,
                 what_to_do: identity::WHAT_TO_DO,
             }),
-            states: &states,
+            is_unwaited: config.run.unwaited,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &surfaces,
             is_streamed: self.stage.client().is_some(),
         };
-        let begun = windvane_session::begin(now, &mut driver, &mut account, begin);
-        begun.map_err(|(strategy, reason)| LiveError::Refused {
-            strategy: modules[usize::from(strategy.0)].0.clone(),
-            reason,
-        })?;
+        let begun = left.begin(terms, |states| LiveGuests::new(guests, states))?;
+        let results = self.stage.results(config, begun.clock.at(now))?;
         let public = self
             .stage
             .public_streams(config, &self.names, (&spoken, clock.now()))?;
         self.stage.watch_stops(config, &self.names, &mailbox);
-        let journal = first.begin(ready, &mailbox)?;
-        latches.look(driver.engine());
-        self.make_own(foreign.and(Some(latches.said())));
+        let journal = begin_journal(begun.first, ready, &mailbox)?;
+        self.make_own(foreign.and(Some(begun.latches.said())));
         left_to_nobody(config.run.mode, &remains);
         let outside = self.outside(counter, mailbox.clone(), latch_file);
         let keeper = self.watchdog(epoch, &mailbox)?;
@@ -236,10 +223,10 @@ impl Prepared<'_> {
         cores::warn(config.run.busy_poll);
         let (stop, stopped) = channel();
         let parts = Parts {
-            driver,
-            account,
+            driver: begun.driver,
+            account: begun.account,
             requests,
-            clock: engine_clock,
+            clock: begun.clock,
             modules,
             surfaces,
             streams: self
@@ -249,7 +236,7 @@ impl Prepared<'_> {
                     client.settings().streams.clone()
                 }),
             public,
-            latches,
+            latches: begun.latches,
             blocks_under_way: BLOCKS_UNDER_WAY,
             flattens: config.run.on_stop == Leave::Flatten,
         };
@@ -385,40 +372,13 @@ fn left_to_nobody(mode: Mode, remains: &[Remains]) {
     tell::remains(remains, what, what_to_do);
 }
 
-/// What each strategy saved.
-type States = Vec<Option<Vec<u8>>>;
-
-/// The engine of this start, before anything of it was recorded, with what the strategies saved
-/// last, and the segment that begins with both.
-fn inherit(
-    mut left: Left,
-    (config, before): (EngineConfig, Before),
-    account: &Account,
-    (modules, made): (&[Module], Vec<Made>),
-) -> Result<(Engine, States, FirstSegment), LiveError> {
-    let last = left.head.take();
-    let mut engine = left.succeed(config, &before)?;
-    let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
-    let states: Vec<_> = modules.iter().map(state_of).collect();
-    let snapshot = engine.snapshot();
-    let first = FirstSegment {
-        head: head(snapshot, states.clone(), modules, made, account.to_bytes()).to_bytes(),
-        at: engine.chain(),
-    };
-    Ok((engine, states, first))
-}
-
-/// The segment of this start. It is begun once nothing refuses any more: what its head does not
-/// hold, no later start finds again.
-struct FirstSegment {
-    head: Vec<u8>,
-    at: Chain,
-}
-
-impl FirstSegment {
-    fn begin(self, ready: Ready, mailbox: &Mailbox) -> Result<Journal, BeginError> {
-        let mailbox = mailbox.clone();
-        let listener = Arc::new(move |event| mailbox.journal(event));
-        ready.begin(&self.head, self.at, &Options::default(), listener)
-    }
+/// Begins the segment of this start, once nothing refuses any more.
+fn begin_journal(
+    first: FirstSegment,
+    ready: Ready,
+    mailbox: &Mailbox,
+) -> Result<Journal, BeginError> {
+    let mailbox = mailbox.clone();
+    let listener = Arc::new(move |event| mailbox.journal(event));
+    ready.begin(&first.head, first.at, &Options::default(), listener)
 }

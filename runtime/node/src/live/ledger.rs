@@ -6,8 +6,8 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::{Amount, Engine, InstrumentId, Notice, StrategyId, Time};
 use windvane_journal::{Directory, ExportError, LedgerError, StoredSegment};
 
-use super::replay::Replay;
 use crate::results::utc::utc_text;
+use windvane_session::recovery::Replay;
 use windvane_session::{EngineLoop, Head, Paper};
 
 /// The ledger could not be brought up to date.

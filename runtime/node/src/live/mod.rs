@@ -27,7 +27,7 @@ mod outside;
 mod player;
 mod playing;
 mod pulse;
-pub mod recover;
+mod recover;
 mod reload;
 mod remains;
 pub mod replay;
@@ -58,6 +58,7 @@ use tokio::sync::{mpsc, oneshot};
 use windvane_admin::{Command, Notifier, Steer};
 use windvane_journal::Directory;
 use windvane_session::Ended;
+use windvane_session::recovery::RecoverError;
 
 use crate::backtest::BacktestError;
 use crate::config::Config;
@@ -86,14 +87,6 @@ pub enum LiveError {
     /// A module cannot be had.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// A strategy refuses its parameters or instruments.
-    #[error("strategy {strategy} refuses: {reason}")]
-    Refused {
-        /// Its id.
-        strategy: String,
-        /// Its words.
-        reason: String,
-    },
     /// The data directory is somebody else's.
     #[error(transparent)]
     Lock(#[from] windvane_journal::LockError),
@@ -106,9 +99,12 @@ pub enum LiveError {
     /// No epoch.
     #[error(transparent)]
     Epoch(#[from] windvane_journal::EpochError),
-    /// The engine cannot go on.
+    /// The process does not begin.
     #[error(transparent)]
-    Recover(#[from] recover::RecoverError),
+    Recover(#[from] RecoverError),
+    /// The data folder is one of the other mode.
+    #[error(transparent)]
+    OtherMode(#[from] recover::OtherMode),
     /// The venue's words cannot be used.
     #[error(transparent)]
     Start(Box<StartError>),
@@ -260,7 +256,7 @@ impl LiveError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NoStrategy
-            | Self::Refused { .. }
+            | Self::Recover(RecoverError::Refused { .. })
             | Self::Stream(_)
             | Self::Secret(_)
             | Self::Token(windvane_admin::TokenError::Text { .. })
@@ -269,7 +265,7 @@ impl LiveError {
             | Self::Latency
             | Self::NoAccount
             | Self::AnotherInstance { .. }
-            | Self::Recover(recover::RecoverError::Mode { .. })
+            | Self::OtherMode(_)
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
             Self::Start(error) => {

@@ -14,6 +14,7 @@ use windvane_client::streams;
 use windvane_client_core::streams::millis;
 use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
+use windvane_session::recovery::{Remains, held};
 use windvane_session::{
     CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,
 };
@@ -25,7 +26,7 @@ use super::http::{self, Http};
 use super::mailbox::{Came, Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
-use super::remains::{self, Remains};
+use super::remains;
 use super::results::Results;
 use super::sockets::Sockets;
 use super::steering::CarriedOut;
@@ -470,7 +471,7 @@ impl Pulse {
         if !self.session.is_stopping() || !is_flattened {
             return Vec::new();
         }
-        remains::held(self.session.engine(), |strategy, instrument| {
+        held(self.session.engine(), |strategy, instrument| {
             !self.session.is_dust(strategy, instrument)
         })
     }

@@ -1,95 +1,41 @@
-//! From what the journal gives back to an engine that goes on: the head's snapshot, fed with the
-//! inputs that came after it. What the engine then wanted done was done, or is found out. On paper
-//! the same gives the simulated account.
+//! What the data folder gives back of the run before. What follows from it is decided in
+//! `session/recovery`.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::{SnapshotError, SuccessionError};
-use windvane_engine::record::{Block, Chain};
-use windvane_engine::rules::InstrumentError;
-use windvane_engine::{ENGINE_RULES, Engine};
 use windvane_journal::Recovered;
+use windvane_session::AccountKind;
+use windvane_session::recovery::{Left, OtherAccount, Remembered, left_of};
 
-use super::remains::{self, Remains};
-use super::replay::{Difference, Replay};
-use crate::config::{Config, Mode};
-use windvane_session::{EngineLoop, Head, Paper};
+use crate::config::Mode;
 
-/// Why no engine can go on.
+/// The journal is one of the other mode.
 #[derive(Debug, thiserror::Error)]
-pub enum RecoverError {
-    /// The present configuration cannot take over.
-    #[error(transparent)]
-    Succession(#[from] SuccessionError),
-    /// The venue's rules cannot be used.
-    #[error(transparent)]
-    Rules(#[from] InstrumentError),
-    /// The journal is one of the other mode.
-    #[error(
-        "run.data_dir holds the journal of a {left} run, and run.mode is \"{mode}\": give each mode \
-         a folder of its own"
-    )]
-    Mode {
-        /// The journal's.
-        left: Mode,
-        /// The configuration's.
-        mode: Mode,
-    },
+#[error(
+    "run.data_dir holds the journal of a {left} run, and run.mode is \"{mode}\": give each mode \
+     a folder of its own"
+)]
+pub struct OtherMode {
+    /// The journal's.
+    left: Mode,
+    /// The configuration's.
+    mode: Mode,
 }
 
-/// What the process before left.
-pub struct Left {
-    /// Its engine, where its journal ends; `None` if there is none, or none to be believed.
-    engine: Option<Engine>,
-    /// Its simulated account.
-    pub paper: Option<Paper>,
-    /// The head that the journal gave back, with what strategies saved after it.
-    pub head: Option<Head>,
-    /// Where the journal goes on.
-    next: Chain,
-    /// What is not as it should be; the engine goes on all the same.
-    pub flaw: Option<Flaw>,
-    /// There was something, and it is not to be used.
-    is_lost: bool,
-}
-
-/// What is wrong with what a journal gave back.
-#[derive(Debug, thiserror::Error)]
-pub enum Flaw {
-    /// Its head holds no engine of this program.
-    #[error(
-        "the journal's snapshot cannot be used: {0}. The account's positions belong to no strategy \
-         until `windvane resume`; to keep them, stop, and start the program that wrote the journal"
-    )]
-    Snapshot(SnapshotError),
-    /// Its head is not where its blocks begin.
-    #[error("the snapshot is of another place: the venue is the authority")]
-    Place,
-    /// What happened is a fact all the same; what this program would have done differs.
-    #[error("the replay of the journal differs from it: {0}")]
-    Differs(Difference),
-}
-
-/// What a start knows of other processes, beside the journal.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Before {
-    /// The epoch of the process before, which the data folder reserved.
-    pub epoch: Option<u64>,
-    /// The operator has this instance take over from another one.
-    pub take_over: bool,
-}
-
-/// What a journal gives back, whoever keeps it.
-pub struct Remembered<B> {
-    /// It is believed; else the venue is the authority.
-    pub is_authority: bool,
-    /// The head of its last segment; empty if there is none.
-    pub head: Vec<u8>,
-    /// The blocks after the head.
-    pub blocks: B,
-    /// What the first of them continues.
-    pub base: Chain,
-    /// Where the next segment goes on.
-    pub next: Chain,
+/// A simulated account and a venue's are never mixed up.
+///
+/// # Errors
+/// The folder is one of the other mode.
+pub fn must_be_of(left: &Left, mode: Mode) -> Result<(), OtherMode> {
+    let account = match mode {
+        Mode::Live => AccountKind::Venue,
+        Mode::Paper => AccountKind::Paper,
+    };
+    left.must_be_of(account).map_err(|OtherAccount(left)| {
+        let left = match left {
+            AccountKind::Venue => Mode::Live,
+            AccountKind::Paper => Mode::Paper,
+        };
+        OtherMode { left, mode }
+    })
 }
 
 /// Reads what the journal gives back.
@@ -118,224 +64,4 @@ pub fn left(recovered: Recovered) -> Left {
         );
     }
     left
-}
-
-/// What the process before left, by what was remembered of it.
-pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left {
-    let (is_authority, next) = (remembered.is_authority, remembered.next);
-    let mut head = Head::from_bytes(&remembered.head);
-    let mut flaw = None;
-    let (engine, paper) = match &mut head {
-        Some(head) => replayed(head, remembered, &mut flaw),
-        None => (None, None),
-    };
-    if let (Some(flaw), Some(head)) = (&flaw, &head) {
-        tell_flaw(flaw, head);
-    }
-    let engine = engine.filter(|_| is_authority);
-    Left {
-        is_lost: engine.is_none() && (head.is_some() || !is_authority),
-        engine,
-        paper,
-        head,
-        next,
-        flaw,
-    }
-}
-
-/// A program with other engine rules wrote the journal, where it differs: that is no defect.
-fn tell_flaw(flaw: &Flaw, head: &Head) {
-    let (version, rules) = (&head.version, head.engine_rules);
-    match flaw {
-        Flaw::Differs(difference) if !head.has_our_rules() => tracing::warn!(
-            version,
-            "the journal was written under engine rules {rules}, and this program has engine rules \
-             {ENGINE_RULES}: it would have decided otherwise at {difference}; orders, fills and \
-             positions of the journal are taken as they are"
-        ),
-        flaw => tracing::error!(version, "{flaw}"),
-    }
-}
-
-impl Left {
-    /// A simulated account and a venue's are never mixed up.
-    ///
-    /// # Errors
-    /// The folder is one of the other mode.
-    pub fn must_be_of(&self, mode: Mode) -> Result<(), RecoverError> {
-        let left = match &self.head {
-            None => return Ok(()),
-            Some(head) if head.paper.is_some() => Mode::Paper,
-            Some(_) => Mode::Live,
-        };
-        if left == mode {
-            Ok(())
-        } else {
-            Err(RecoverError::Mode { left, mode })
-        }
-    }
-
-    /// Positions of strategies and open orders, in words; empty where there are none.
-    pub fn in_words(&self) -> String {
-        let Some(engine) = &self.engine else {
-            return String::new();
-        };
-        let held = remains::held(engine, |_, _| true);
-        let mut words: Vec<_> = held.iter().map(ToString::to_string).collect();
-        let orders = engine.orders().iter();
-        let ids: Vec<_> = orders.map(|order| order.client_order_id.as_str()).collect();
-        if !ids.is_empty() {
-            words.push(format!("open orders {}", ids.join(" ")));
-        }
-        words.join(", ")
-    }
-
-    /// What a start with this configuration leaves to nobody, as far as it is known whose it was.
-    pub fn remains(&self, config: &Config) -> Vec<Remains> {
-        let engine = self.engine.as_ref();
-        engine.map_or_else(Vec::new, |engine| remains::left_out(engine, config))
-    }
-
-    /// The engine of this start; nothing was recorded by it yet. One that begins anew although
-    /// there was a journal does not know whose the account's positions are.
-    ///
-    /// # Errors
-    /// The present configuration or the venue's rules cannot be used.
-    pub fn succeed(self, config: EngineConfig, before: &Before) -> Result<Engine, RecoverError> {
-        let mut engine = if let Some(engine) = self.engine {
-            engine.succeed(config, self.next)?
-        } else {
-            let mut engine = Engine::continuing(config, self.next)?;
-            if self.is_lost {
-                engine.doubt_ownership();
-            }
-            engine
-        };
-        if let Some(epoch) = before.epoch {
-            engine.continue_folder(epoch);
-        }
-        if before.take_over {
-            engine.take_over();
-        }
-        Ok(engine)
-    }
-}
-
-/// Engine and simulated account of the process before, where its journal ends.
-fn replayed(
-    head: &mut Head,
-    remembered: Remembered<impl IntoIterator<Item = Block>>,
-    flaw: &mut Option<Flaw>,
-) -> (Option<Engine>, Option<Paper>) {
-    let version = &head.version;
-    let paper = head.paper.as_deref().and_then(Paper::from_bytes);
-    if head.paper.is_some() && paper.is_none() {
-        tracing::error!(
-            version,
-            "the simulated account cannot be read: it begins anew"
-        );
-    }
-    let engine = match Engine::restore(&head.engine) {
-        Ok(engine) => engine,
-        Err(error) => {
-            *flaw = Some(Flaw::Snapshot(error));
-            return (None, paper);
-        }
-    };
-    if engine.chain() != remembered.base {
-        *flaw = Some(Flaw::Place);
-        return (None, paper);
-    }
-    let mut core = EngineLoop::new(engine);
-    let is_paper = paper.is_some();
-    let mut replay = Replay::of(paper);
-    for block in remembered.blocks {
-        // The simulated account is a function of all records.
-        if is_paper && block.lacks_market() {
-            tracing::warn!(
-                block = block.number,
-                "the market records of the last moments are lost: the simulated account goes on \
-                 from before them"
-            );
-            break;
-        }
-        replay.block(&mut core, block);
-    }
-    if let Some(block) = replay.lost {
-        tracing::warn!(
-            block,
-            "the market records of the last moments are lost; orders and fills are complete, and \
-             prices are heard anew"
-        );
-    }
-    *flaw = replay.difference.map(Flaw::Differs);
-    for (strategy, state) in replay.states {
-        if let Some(saved) = head.strategies.get_mut(usize::from(strategy.0)) {
-            saved.state = Some(state);
-        }
-    }
-    (Some(core.into_engine()), replay.paper)
-}
-
-#[cfg(test)]
-mod tests {
-    use windvane_engine::{Input, StrategyId, Time};
-
-    use super::*;
-    use windvane_session::Made;
-    use windvane_session::SavedStrategy;
-
-    #[test]
-    fn strategies_go_on_from_what_they_saved_last() {
-        let config = EngineConfig {
-            keep_journal: true,
-            ..EngineConfig::default()
-        };
-        let mut engine = Engine::new(config).unwrap();
-        engine.seal();
-        while engine.poll_block().is_some() {}
-        let strategy = |name: &str| SavedStrategy {
-            name: name.to_owned(),
-            sha256: [0; 32],
-            state: Some(b"head".to_vec()),
-            made: Made::default(),
-        };
-        let head = Head {
-            version: String::new(),
-            engine: engine.snapshot(),
-            strategies: ["a", "b", "c"].map(strategy).to_vec(),
-            paper: None,
-            engine_rules: ENGINE_RULES,
-        };
-        let base = engine.chain();
-        for (place, state) in [
-            (1, Some(b"one")),
-            (2, Some(b"two")),
-            (1, Some(b"six")),
-            (2, None),
-        ] {
-            let strategy = StrategyId(place);
-            let state = state.map(<[u8; 3]>::as_slice);
-            engine.handle(
-                Time(1),
-                Input::Saved {
-                    strategy,
-                    handled: 0,
-                    state,
-                },
-            );
-            engine.seal();
-        }
-        let left = left_of(Remembered {
-            is_authority: true,
-            head: head.to_bytes(),
-            blocks: std::iter::from_fn(|| engine.poll_block()).collect::<Vec<_>>(),
-            base,
-            next: engine.chain(),
-        });
-        assert!(left.flaw.is_none());
-        let head = left.head.unwrap();
-        let states = ["a", "b", "c"].map(|name| head.state_of(name).unwrap());
-        assert_eq!(states, [b"head".to_vec(), b"six".to_vec(), b"two".to_vec()]);
-    }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use windvane_admin::{Applied, Refused, Steer};
 use windvane_engine::StrategyId;
 use windvane_session::Reload as SessionReload;
+use windvane_session::recovery::left_out;
 
 use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
@@ -133,7 +134,9 @@ impl Pulse {
     fn refusal(&self, not_taken: NotTaken) -> Refused {
         let NotTaken { refused, config } = not_taken;
         let engine = self.session.engine();
-        let remains = config.map_or_else(Vec::new, |config| remains::left_out(engine, &config));
+        let remains = config.map_or_else(Vec::new, |config| {
+            left_out(engine, &remains::configured(&config))
+        });
         let what = "a start with the configuration that was read would leave a position to nobody";
         let what_to_do = "put it back in the configuration, or flatten the strategy first";
         tell::remains(&remains, what, what_to_do);

@@ -1,13 +1,12 @@
-//! What is left to people: positions of strategies that are configured no more, positions that
-//! `on_stop = "flatten"` did not close, and own orders that may rest when a run ends. Reads the engine and
-//! changes nothing.
-
-use std::fmt;
+//! What is left to people when a run ends, in words: positions that stay open, and own orders that may
+//! rest. Reads the engine and changes nothing. Which positions strategies leave is decided in
+//! `session/recovery`.
 
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
 use windvane_engine::orders::Order;
-use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId, Surface};
+use windvane_engine::{Engine, Surface};
+use windvane_session::recovery::{Configured, held};
 use windvane_session::{Driver, Guests};
 
 use super::show;
@@ -16,52 +15,6 @@ use crate::config::Config;
 
 /// So many orders are named.
 const NAMED: usize = 20;
-
-/// A position of a strategy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remains {
-    /// The strategy's id.
-    pub strategy: String,
-    /// The instrument's name.
-    pub instrument: String,
-    /// Its side; `Both` in one-way mode.
-    pub side: PositionSide,
-    /// Quantity, negative when short.
-    pub qty: String,
-}
-
-impl fmt::Display for Remains {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (strategy, qty, instrument) = (&self.strategy, &self.qty, &self.instrument);
-        write!(f, "{strategy} holds {qty} {instrument}")?;
-        match self.side {
-            PositionSide::Both => Ok(()),
-            side => write!(f, " {}", side.as_str()),
-        }
-    }
-}
-
-/// What strategies hold, where this says so.
-pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool) -> Vec<Remains> {
-    let mut remains = Vec::new();
-    for (place, ledger) in engine.ledgers().strategies.iter().enumerate() {
-        let strategy = StrategyId(place as u16);
-        let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
-        for (id, side, held) in open.filter(|(id, ..)| is_meant(strategy, *id)) {
-            let (Some(name), Some(rules)) = (engine.strategy_name(strategy), engine.instrument(id))
-            else {
-                continue;
-            };
-            remains.push(Remains {
-                strategy: name.to_owned(),
-                instrument: rules.name(),
-                side,
-                qty: rules.qty(held.position.qty).normalize().to_string(),
-            });
-        }
-    }
-    remains
-}
 
 /// What the engine does not know of the account, in words: a position that it names may then be another one
 /// at the venue. Empty where it knows the account.
@@ -154,18 +107,12 @@ pub fn stays_open(engine: &Engine) -> Vec<String> {
     named.chain(unowned).collect()
 }
 
-/// What a start with this configuration leaves to nobody: the strategy, or the instrument, is in it
-/// no more.
-pub fn left_out(engine: &Engine, config: &Config) -> Vec<Remains> {
-    let instruments: Vec<String> = assembly::instrument_names(config)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    held(engine, |strategy, instrument| {
-        let name = engine.strategy_name(strategy);
-        let mut strategies = config.strategies.iter();
-        let instrument = engine.instrument(instrument).map(Instrument::name);
-        !strategies.any(|one| Some(one.id.as_str()) == name)
-            || instrument.is_some_and(|name| !instruments.contains(&name))
-    })
+/// What a configuration trades.
+pub fn configured(config: &Config) -> Configured {
+    let strategies = config.strategies.iter();
+    let instruments = assembly::instrument_names(config);
+    Configured {
+        strategies: strategies.map(|one| one.id.as_str().to_owned()).collect(),
+        instruments: instruments.iter().map(ToString::to_string).collect(),
+    }
 }

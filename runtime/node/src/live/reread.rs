@@ -8,8 +8,9 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{Engine, Time};
 use windvane_journal::Blocks;
 
-use super::replay::{Difference, Pairs, ReplayError, compare_paper};
+use super::replay::ReplayError;
 use windvane_session::paper::Paper;
+use windvane_session::recovery::{Difference, Pairs, compare_paper};
 
 /// An input with its place.
 #[derive(Clone, Debug)]

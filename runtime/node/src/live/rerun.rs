@@ -18,11 +18,12 @@ use windvane_engine::Engine;
 use windvane_engine::record::Chain;
 use windvane_host::Host;
 use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
+use windvane_session::recovery::Difference;
 use windvane_session::{Cost, EngineLoop, Head, SavedStrategy};
 
 use super::beside::Beside;
 use super::export::Words;
-use super::replay::{Difference, ReplayError};
+use super::replay::ReplayError;
 use super::reread::Reading;
 use super::trial::Trial;
 use super::whatif::Changes;

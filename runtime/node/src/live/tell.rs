@@ -13,11 +13,12 @@ use windvane_engine::{
     ClientOrderId, Engine, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface,
     Time,
 };
+use windvane_session::recovery::Remains;
 
 use windvane_venue::error::VenueError;
 
 use super::forced;
-use super::remains::{self, Remains};
+use super::remains;
 use super::terms;
 use crate::results::utc::{seconds_text, utc_text};
 

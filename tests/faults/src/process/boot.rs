@@ -1,20 +1,19 @@
 //! The start of a process, which is the same path as recovery: what the session's start asks the venue,
-//! the journal, an engine, strategies with what they saved; then the streams (`node/src/live/begin`).
+//! the journal, then what the session's recovery does (`node/src/live/begin`).
 
 use std::time::Duration;
 
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
-use windvane::live::{recover, start};
-use windvane::strategies::Guest;
+use windvane::live::start;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Time;
-use windvane_session::head::head;
+use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{
-    Account, Begin, Clock, Driver, Known, LatchState, Module, Parts, RequestTerms, Requests,
-    Session, Start, StartInput, StartOutput, StartTerms, weights,
+    Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,
+    StartTerms, weights,
 };
 use windvane_venue::speak::Names;
 
@@ -111,65 +110,55 @@ impl Process {
             guests.push(guest);
         }
         let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
-        let mut left = recover::left_of(given.remembered);
+        let mut left = left_of(given.remembered);
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
-        let last = left.head.take();
-        let before = recover::Before {
-            epoch: given.epoch_before,
-            take_over: false,
-        };
-        let engine = left.succeed(engine, &before);
-        let mut engine = engine.map_err(|error| format!("the engine cannot go on: {error}"))?;
-        let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
-        let states: Vec<_> = modules.iter().map(state_of).collect();
-        let made = guests.iter().map(Guest::made).collect();
-        let head = head(engine.snapshot(), states.clone(), &modules, made, None);
-        self.outs
-            .push_back(Out::Begin(head.to_bytes(), engine.chain()));
-        let clock = Clock::counted(self.shell_time(), engine.now());
-        let now = clock.at(self.shell_time());
-        let mut driver = Driver::new(
+        let terms = RecoveryTerms {
+            now: self.shell_time(),
+            played_from: None,
             engine,
-            Overheard::new(LiveGuests::new(guests, &states)),
-            true,
-        );
-        let names = modules.iter().map(|(name, _)| name.clone());
-        let mut latches = LatchState::new(given.latches, names);
-        let mut account = Account::Venue;
-        let begin = Begin {
-            latches: &mut latches,
+            before: Before {
+                epoch: given.epoch_before,
+                take_over: false,
+            },
+            modules: &modules,
+            account: Account::Venue,
+            latches: given.latches,
             foreign: None,
-            states: &states,
+            is_unwaited: false,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,
             is_streamed: true,
         };
-        let begun = windvane_session::begin(now, &mut driver, &mut account, begin);
-        begun.map_err(|(_, reason)| format!("a strategy refuses: {reason}"))?;
-        self.tell_running(given.epoch, given.verdict);
-        self.tell_configured();
-        let records = driver.engine().records();
-        let shown = Shown::new(self.life, given.epoch, records);
+        let begun = left.begin(terms, |states| {
+            Overheard::new(LiveGuests::new(guests, states))
+        });
+        let begun = begun.map_err(|error| format!("a process does not begin: {error}"))?;
         let streams = StreamSettings {
             seed: setup.seed,
             ..StreamSettings::default()
         };
-        let (gateway, begun) = (requests.gateway(), self.shell_time());
-        let with = ((&streams, gateway), (&spoken, begun));
+        let (gateway, now) = (requests.gateway(), self.shell_time());
+        let with = ((&streams, gateway), (&spoken, now));
         let public = start::public_streams(config, &setup.surfaces, with.0, with.1);
         let public = public.map_err(|error| error.to_string())?;
+        self.outs
+            .push_back(Out::Begin(begun.first.head, begun.first.at));
+        self.tell_running(given.epoch, given.verdict);
+        self.tell_configured();
+        let records = begun.driver.engine().records();
+        let shown = Shown::new(self.life, given.epoch, records);
         let parts = Parts {
-            driver,
-            account,
+            driver: begun.driver,
+            account: begun.account,
             requests: Some(requests),
-            clock,
+            clock: begun.clock,
             modules,
             surfaces: setup.surfaces.clone(),
             streams,
             public: Some(public),
-            latches,
+            latches: begun.latches,
             flattens: config.run.on_stop == Leave::Flatten,
             blocks_under_way: setup.disk_room,
         };

@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use rust_decimal::Decimal;
 use windvane::config::{Config, InstrumentName};
-use windvane::live::recover::Remembered;
 use windvane_client_core::bans::{BansNow, WrittenBan};
 use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Change, Gateway, Identity};
@@ -30,6 +29,7 @@ use windvane_engine::latches::Latches;
 use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
+use windvane_session::recovery::Remembered;
 use windvane_session::{
     CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
 };

@@ -141,6 +141,10 @@ impl Guests for Overheard {
     fn show_output(&mut self, strategy: StrategyId, now: Time) {
         self.guests.show_output(strategy, now);
     }
+
+    fn made(&self) -> Vec<Made> {
+        self.guests.made()
+    }
 }
 
 impl ReloadGuests for Overheard {

@@ -17,8 +17,8 @@ use super::super::cores;
 use super::super::desk::{self, TOKEN_FILE};
 use super::super::guests::LiveGuests;
 use super::super::identity::{self, Identity};
-use super::super::recover::{self, Remembered};
 use super::super::start;
+use super::super::{recover, remains};
 use super::Report;
 use super::venue::Market;
 use crate::assembly;
@@ -26,6 +26,7 @@ use crate::config::{Config, Leave, Mode};
 use crate::results::hex;
 use crate::strategies::{self, Guest};
 use windvane_session::head::Head;
+use windvane_session::recovery::{Remembered, left_of};
 
 pub(super) fn configuration(config: &Config, report: &mut Report) {
     if config.strategies.is_empty() {
@@ -249,18 +250,18 @@ fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
     };
-    let left = recover::left_of(Remembered {
+    let left = left_of(Remembered {
         is_authority: true,
         base: stored.base(),
         next: stored.end(),
         head: stored.head,
         blocks: stored.blocks,
     });
-    if let Err(error) = left.must_be_of(config.run.mode) {
+    if let Err(error) = recover::must_be_of(&left, config.run.mode) {
         report.wrong("data", error.to_string(), "");
         return;
     }
-    for one in left.remains(config) {
+    for one in left.remains(&remains::configured(config)) {
         let found = format!(
             "{one}: strategy or instrument is configured no more, and a start leaves the position \
              to nobody"

@@ -4,9 +4,9 @@
 use sha2::{Digest, Sha256};
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::{Engine, Event, StrategyId};
+use windvane_session::recovery::Difference;
 use windvane_session::{Cost, is_saved_at_once};
 
-use super::super::replay::Difference;
 use super::super::reread::{self, Next};
 use super::scene::{Scene, feed};
 use crate::results::hex;

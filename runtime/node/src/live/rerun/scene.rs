@@ -6,11 +6,11 @@ use windvane_engine::event::EventKind;
 use windvane_engine::input::FaultKind;
 use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
+use windvane_session::recovery::Difference;
 use windvane_session::{Cost, EffectHandler, EngineLoop, Head, SavedStrategy};
 
 use super::super::beside::begin_guest;
 use super::super::export::Words;
-use super::super::replay::Difference;
 use super::super::reread::{self, Next, Reading};
 use super::super::trial::Trial;
 use super::super::whatif::Change;

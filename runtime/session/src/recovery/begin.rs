@@ -1,0 +1,334 @@
+//! The order in which a process begins, once the journal and the outside have said everything: the
+//! engine of this start, the head of its segment, its latches, its strategies. A shell gets the head
+//! only after that, so that a start that is refused leaves the journal as it was.
+
+use windvane_engine::config::EngineConfig;
+use windvane_engine::forced::OnLiquidation;
+use windvane_engine::latches::Latches;
+use windvane_engine::record::Chain;
+use windvane_engine::{Surface, Time};
+
+use super::{Before, Left, RecoverError};
+use crate::account::Account;
+use crate::begin::{Begin, Foreign, begin};
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::guests::Guests;
+use crate::head::{Module, head};
+use crate::latches::LatchState;
+
+/// What each strategy saved last, in the order of the configuration.
+pub type States = Vec<Option<Vec<u8>>>;
+
+/// What a process begins with, beside what was left.
+#[derive(Debug)]
+pub struct RecoveryTerms<'a> {
+    /// The shell's clock.
+    pub now: Time,
+    /// The first time of the recording that is played; none where the shell's clock counts.
+    pub played_from: Option<Time>,
+    /// The present configuration, with the epoch that was reserved for this process.
+    pub engine: EngineConfig,
+    /// What is known of other processes.
+    pub before: Before,
+    /// The strategies' modules, in their order.
+    pub modules: &'a [Module],
+    /// The account; a simulated one goes on from [`Left::paper`].
+    pub account: Account,
+    /// What the file of the latches says.
+    pub latches: Latches,
+    /// What was left is of another account: the run begins paused.
+    pub foreign: Option<Foreign<'a>>,
+    /// Nothing waits for the disk.
+    pub is_unwaited: bool,
+    /// What follows a liquidation.
+    pub on_liquidation: OnLiquidation,
+    /// What is traded.
+    pub surfaces: &'a [Surface],
+    /// The market is watched by streams; a simulated account missed what they said before.
+    pub is_streamed: bool,
+}
+
+/// A process that began; nothing of it has left.
+#[derive(Debug)]
+pub struct Begun<G> {
+    /// The first segment of this process. The journal begins it last, once nothing else of the shell
+    /// can refuse the start, and before anything leaves.
+    pub first: FirstSegment,
+    /// Engine and strategies, which have begun.
+    pub driver: Driver<G>,
+    /// The account.
+    pub account: Account,
+    /// The engine's clock.
+    pub clock: Clock,
+    /// What is latched, and why.
+    pub latches: LatchState,
+}
+
+/// What a segment begins with. No later start finds what its head does not hold.
+#[derive(Debug)]
+pub struct FirstSegment {
+    /// Its head: the engine before anything of this process was recorded, with what the strategies
+    /// saved last.
+    pub head: Vec<u8>,
+    /// Where the journal goes on.
+    pub at: Chain,
+}
+
+impl Left {
+    /// Begins a process. `guests` makes the strategies, which are given back what they saved.
+    ///
+    /// # Errors
+    /// The present configuration or the venue's rules cannot be used, or a strategy refuses.
+    pub fn begin<G: Guests>(
+        mut self,
+        terms: RecoveryTerms<'_>,
+        guests: impl FnOnce(&States) -> G,
+    ) -> Result<Begun<G>, RecoverError> {
+        let (now, modules) = (terms.now, terms.modules);
+        let last = self.head.take();
+        let mut engine = self.succeed(terms.engine, &terms.before)?;
+        let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
+        let states: States = modules.iter().map(state_of).collect();
+        let guests = guests(&states);
+        let mut account = terms.account;
+        let snapshot = engine.snapshot();
+        let saved = states.clone();
+        let first = FirstSegment {
+            head: head(snapshot, saved, modules, guests.made(), account.to_bytes()).to_bytes(),
+            at: engine.chain(),
+        };
+        let clock = match terms.played_from {
+            Some(from) => Clock::played(from, engine.now()),
+            None => Clock::counted(now, engine.now()),
+        };
+        let now = clock.at(now);
+        let mut driver = Driver::new(engine, guests, true);
+        if terms.is_unwaited {
+            driver.durable(now, u64::MAX);
+        }
+        let names = modules.iter().map(|(name, _)| name.clone());
+        let mut latches = LatchState::new(terms.latches, names);
+        let with = Begin {
+            latches: &mut latches,
+            foreign: terms.foreign,
+            states: &states,
+            on_liquidation: terms.on_liquidation,
+            surfaces: terms.surfaces,
+            is_streamed: terms.is_streamed,
+        };
+        let begun = begin(now, &mut driver, &mut account, with);
+        begun.map_err(|(strategy, reason)| RecoverError::Refused {
+            strategy: modules
+                .get(usize::from(strategy.0))
+                .map_or_else(String::new, |(name, _)| name.clone()),
+            reason,
+        })?;
+        latches.look(driver.engine());
+        Ok(Begun {
+            first,
+            driver,
+            account,
+            clock,
+            latches,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use windvane_engine::config::{OnFault, StrategyConfig};
+    use windvane_engine::engine::Latch;
+    use windvane_engine::ids::StrategyName;
+    use windvane_engine::input::FaultKind;
+    use windvane_engine::latches::{Latch as Latched, StrategyLatch};
+    use windvane_engine::live::{LiveConfig, OnStart, OnStop};
+    use windvane_engine::risk::RiskLimits;
+    use windvane_engine::{Engine, Event, Intent, StrategyId};
+
+    use super::*;
+    use crate::guests::InitResult;
+    use crate::head::Head;
+    use crate::recovery::{Remembered, left_of};
+
+    /// Strategies that say which of them was started and given back its state.
+    #[derive(Default)]
+    struct Noted {
+        count: usize,
+        refuses: Option<StrategyId>,
+        started: Vec<StrategyId>,
+        loaded: Vec<(StrategyId, Vec<u8>)>,
+    }
+
+    impl Guests for Noted {
+        fn count(&self) -> usize {
+            self.count
+        }
+
+        fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+            self.started.push(strategy);
+            if self.refuses == Some(strategy) {
+                return (engine, InitResult::Refused("no such period".to_owned()));
+            }
+            (engine, InitResult::Ready)
+        }
+
+        fn deliver(
+            &mut self,
+            _: StrategyId,
+            engine: Box<Engine>,
+            _: &Event,
+        ) -> (Box<Engine>, Result<(), FaultKind>) {
+            (engine, Ok(()))
+        }
+
+        fn intents(&self, _: StrategyId) -> &[Intent] {
+            &[]
+        }
+
+        fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+            Ok(None)
+        }
+
+        fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {
+            self.loaded.push((strategy, state.to_vec()));
+            Ok(())
+        }
+
+        fn show_output(&mut self, _: StrategyId, _: Time) {}
+    }
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    fn config(epoch: u64) -> EngineConfig {
+        let strategy = |name: &str| StrategyConfig {
+            name: StrategyName::new(name).unwrap(),
+            subscriptions: Vec::new(),
+            limits: RiskLimits::default(),
+            on_fault: OnFault::Cancel,
+        };
+        EngineConfig {
+            epoch,
+            keep_journal: true,
+            strategies: NAMES.map(strategy).to_vec(),
+            live: Some(LiveConfig {
+                surfaces: vec![Surface::Futures],
+                countdown_ms: 30_000,
+                renew_ms: 10_000,
+                reconcile_ms: 15_000,
+                absence_ms: 10_000,
+                copy_ms: 6_000,
+                on_start: OnStart::Adopt,
+                on_stop: OnStop::Cancel,
+                multi_assets: false,
+                fee_estimate_ppm: 400,
+                watchdog: false,
+            }),
+            ..EngineConfig::default()
+        }
+    }
+
+    fn modules() -> Vec<Module> {
+        NAMES.map(|name| (name.to_owned(), [7; 32])).to_vec()
+    }
+
+    /// What a process with epoch 7 left; its strategy `c` saved a state.
+    fn left() -> Left {
+        let mut engine = Engine::new(config(7)).unwrap();
+        let at = engine.chain();
+        let states = vec![None, None, Some(b"kept".to_vec())];
+        let made = vec![crate::Made::default(); NAMES.len()];
+        left_of(Remembered {
+            is_authority: true,
+            head: head(engine.snapshot(), states, &modules(), made, None).to_bytes(),
+            blocks: Vec::new(),
+            base: at,
+            next: at,
+        })
+    }
+
+    fn terms(modules: &[Module]) -> RecoveryTerms<'_> {
+        RecoveryTerms {
+            now: Time::from_millis(1_000),
+            played_from: None,
+            engine: config(8),
+            before: Before::default(),
+            modules,
+            account: Account::Venue,
+            latches: Latches::default(),
+            foreign: None,
+            is_unwaited: false,
+            on_liquidation: OnLiquidation::default(),
+            surfaces: &[Surface::Futures],
+            is_streamed: true,
+        }
+    }
+
+    fn noted() -> Noted {
+        Noted {
+            count: NAMES.len(),
+            ..Noted::default()
+        }
+    }
+
+    #[test]
+    fn the_head_holds_the_engine_before_anything_began() {
+        let modules = modules();
+        let terms = RecoveryTerms {
+            foreign: Some(Foreign {
+                difference: "the folder is of another account",
+                what_to_do: "resume or stop",
+            }),
+            ..terms(&modules)
+        };
+        let begun = left().begin(terms, |_| noted()).unwrap();
+        let engine = begun.driver.engine();
+        assert_eq!(engine.latch(), Latch::Paused);
+        assert!(engine.records() > 0);
+        let head = Head::from_bytes(&begun.first.head).unwrap();
+        let before = Engine::restore(&head.engine).unwrap();
+        assert_eq!((before.epoch(), before.latch()), (8, Latch::None));
+        assert_eq!(before.chain(), begun.first.at);
+        assert_eq!(head.state_of("c"), Some(b"kept".to_vec()));
+    }
+
+    #[test]
+    fn latches_hold_before_the_strategies_begin() {
+        let modules = modules();
+        let quarantined = StrategyLatch {
+            quarantine: Some(("trap".to_owned(), "unreachable".to_owned())),
+            ..StrategyLatch::default()
+        };
+        let latches = Latches {
+            account: Latched::Halted {
+                reason: "the operator".to_owned(),
+            },
+            strategies: BTreeMap::from([("b".to_owned(), quarantined)]),
+            ..Latches::default()
+        };
+        let terms = RecoveryTerms {
+            latches: latches.clone(),
+            ..terms(&modules)
+        };
+        let begun = left().begin(terms, |_| noted()).unwrap();
+        let guests = begun.driver.guests();
+        assert_eq!(guests.started, [StrategyId(0), StrategyId(2)]);
+        assert_eq!(guests.loaded, [(StrategyId(2), b"kept".to_vec())]);
+        assert_eq!(begun.driver.engine().latch(), Latch::Halted);
+        assert_eq!(*begun.latches.said(), latches);
+    }
+
+    #[test]
+    fn a_start_that_a_strategy_refuses_has_no_head() {
+        let modules = modules();
+        let refusing = Noted {
+            refuses: Some(StrategyId(1)),
+            ..noted()
+        };
+        let refused = left().begin(terms(&modules), |_| refusing);
+        let error = refused.map(|begun| begun.first).unwrap_err();
+        assert_eq!(error.to_string(), "strategy b refuses: no such period");
+    }
+}

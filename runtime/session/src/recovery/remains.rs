@@ -1,0 +1,74 @@
+//! Positions that are left to people: those of strategies or instruments that are configured no
+//! more, and those that a stop was to close. Reads the engine and changes nothing.
+
+use std::fmt;
+
+use windvane_engine::order::PositionSide;
+use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId};
+
+/// A position of a strategy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remains {
+    /// The strategy's id.
+    pub strategy: String,
+    /// The instrument's name.
+    pub instrument: String,
+    /// Its side; `Both` in one-way mode.
+    pub side: PositionSide,
+    /// Quantity, negative when short.
+    pub qty: String,
+}
+
+impl fmt::Display for Remains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (strategy, qty, instrument) = (&self.strategy, &self.qty, &self.instrument);
+        write!(f, "{strategy} holds {qty} {instrument}")?;
+        match self.side {
+            PositionSide::Both => Ok(()),
+            side => write!(f, " {}", side.as_str()),
+        }
+    }
+}
+
+/// What strategies hold, where this says so.
+pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool) -> Vec<Remains> {
+    let mut remains = Vec::new();
+    for (place, ledger) in engine.ledgers().strategies.iter().enumerate() {
+        let strategy = StrategyId(place as u16);
+        let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
+        for (id, side, held) in open.filter(|(id, ..)| is_meant(strategy, *id)) {
+            let (Some(name), Some(rules)) = (engine.strategy_name(strategy), engine.instrument(id))
+            else {
+                continue;
+            };
+            remains.push(Remains {
+                strategy: name.to_owned(),
+                instrument: rules.name(),
+                side,
+                qty: rules.qty(held.position.qty).normalize().to_string(),
+            });
+        }
+    }
+    remains
+}
+
+/// What a configuration trades.
+#[derive(Clone, Debug, Default)]
+pub struct Configured {
+    /// The ids of the strategies.
+    pub strategies: Vec<String>,
+    /// The names of the instruments.
+    pub instruments: Vec<String>,
+}
+
+/// What a start with this configuration leaves to nobody: the strategy, or the instrument, is in it
+/// no more.
+pub fn left_out(engine: &Engine, configured: &Configured) -> Vec<Remains> {
+    held(engine, |strategy, instrument| {
+        let name = engine.strategy_name(strategy);
+        let mut strategies = configured.strategies.iter();
+        let instrument = engine.instrument(instrument).map(Instrument::name);
+        !strategies.any(|one| Some(one.as_str()) == name)
+            || instrument.is_some_and(|name| !configured.instruments.contains(&name))
+    })
+}
