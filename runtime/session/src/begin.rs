@@ -46,7 +46,7 @@ pub(crate) fn begin<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
     account: &mut Account,
-    with: Begin<'_>,
+    with: &mut Begin<'_>,
 ) -> Result<(), (StrategyId, String)> {
     if let Some(foreign) = with.foreign {
         let (difference, what_to_do) = (foreign.difference, foreign.what_to_do);
@@ -113,7 +113,7 @@ mod tests {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let mut driver = Driver::new(engine, NoGuests, true);
         let mut latches = LatchState::new(file, std::iter::empty());
-        let with = Begin {
+        let mut with = Begin {
             latches: &mut latches,
             foreign,
             states: &[],
@@ -121,7 +121,7 @@ mod tests {
             surfaces: &[],
             is_streamed: false,
         };
-        begin(Time(1), &mut driver, &mut Account::Venue, with).unwrap();
+        begin(Time(1), &mut driver, &mut Account::Venue, &mut with).unwrap();
         latches.look(driver.engine());
         (driver.engine().latch(), latches.said().account.clone())
     }

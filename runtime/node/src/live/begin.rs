@@ -214,7 +214,7 @@ impl Prepared<'_> {
             .stage
             .public_streams(config, &self.names, (&spoken, clock.now()))?;
         self.stage.watch_stops(config, &self.names, &mailbox);
-        let journal = begin_journal(begun.first, ready, &mailbox)?;
+        let journal = begin_journal(&begun.first, ready, &mailbox)?;
         self.make_own(foreign.and(Some(begun.latches.said())));
         left_to_nobody(config.run.mode, &remains);
         let outside = self.outside(counter, mailbox.clone(), latch_file);
@@ -374,7 +374,7 @@ fn left_to_nobody(mode: Mode, remains: &[Remains]) {
 
 /// Begins the segment of this start, once nothing refuses any more.
 fn begin_journal(
-    first: FirstSegment,
+    first: &FirstSegment,
     ready: Ready,
     mailbox: &Mailbox,
 ) -> Result<Journal, BeginError> {

@@ -109,7 +109,7 @@ impl Left {
         }
         let names = modules.iter().map(|(name, _)| name.clone());
         let mut latches = LatchState::new(terms.latches, names);
-        let with = Begin {
+        let mut with = Begin {
             latches: &mut latches,
             foreign: terms.foreign,
             states: &states,
@@ -117,7 +117,7 @@ impl Left {
             surfaces: terms.surfaces,
             is_streamed: terms.is_streamed,
         };
-        let begun = begin(now, &mut driver, &mut account, with);
+        let begun = begin(now, &mut driver, &mut account, &mut with);
         begun.map_err(|(strategy, reason)| RecoverError::Refused {
             strategy: modules
                 .get(usize::from(strategy.0))

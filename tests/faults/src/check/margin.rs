@@ -80,6 +80,7 @@ mod tests {
         Log::new().start().user_event(&json!({"e": "MARGIN_CALL"}))
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "a log is made for each call")]
     fn judged(log: Log) -> Result<(), String> {
         verdict(Margin::default(), &log)
     }
