@@ -558,14 +558,15 @@ fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use windvane_venue::Brand;
     use windvane_venue::route;
     use windvane_venue::sign::Network;
 
     use super::*;
 
-    fn gateway() -> Gateway {
+    /// A gateway to three surfaces, the first two of which are on host `one`.
+    pub(crate) fn gateway() -> Gateway {
         let identity = Identity {
             dialect: Dialect {
                 brand: Brand::new("svc").unwrap(),

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bans;
 pub mod budget;
 pub mod clock;
 pub mod gateway;

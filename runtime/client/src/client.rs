@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
+use windvane_client_core::bans::BansNow;
 use windvane_client_core::gateway::{self, Answer, Change, Failure, Gateway, Now};
 use windvane_venue::route::{self, Route, Surface, Version};
 use windvane_venue::sign::{Prepared, Stamp};
@@ -254,26 +255,15 @@ impl Client {
         stop.map(|(why, until_ms)| (why, self.shared.gate.time_to(until_ms)))
     }
 
-    /// Hosts that take nothing from this address now, and for how long: after a 418, or a 429 or
-    /// 403 that named its end. Whoever starts later must know of them too.
-    pub fn bans(&self) -> Vec<(String, Duration)> {
-        let bans = self.shared.gateway.bans(self.shared.gate.now_ms());
-        let bans = bans.into_iter();
-        bans.map(|(host, left_ms)| (host, Duration::from_millis(left_ms)))
-            .collect()
+    /// The bans of this address while the wall clock shows this time, Unix milliseconds: after a 418, or a
+    /// 429 or 403 that named its end. Whoever starts later must know of them too.
+    pub fn bans_at(&self, wall_ms: i64) -> BansNow<'_> {
+        BansNow::new(&self.shared.gateway, self.shared.gate.now_ms(), wall_ms)
     }
 
     /// Waits until a host tells of such a stop.
     pub async fn ban_told(&self) {
         self.shared.banned.notified().await;
-    }
-
-    /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it
-    /// told an earlier process.
-    pub fn heed_ban(&self, host: &str, length: Duration) {
-        let length_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-        let now_ms = self.shared.gate.now_ms();
-        self.shared.gateway.heed_ban(now_ms, host, length_ms);
     }
 
     /// The way out that this client shares with whoever sends through [`Self::exchange`].

@@ -328,6 +328,8 @@ mod choice {
             "a commission that account trades alone state is not booked"
         LateFeeTwice "late-fee-twice"
             "a commission that account trades alone state is booked with each reading of them"
+        MarginCallIgnored "margin-call-ignored"
+            "a margin call leaves the state ready"
         SideUnbound "side-unbound"
             "in hedge mode a strategy may close what another one holds"
         SidesConfused "sides-confused"

@@ -42,6 +42,11 @@ pub trait Guests {
     /// The module failed: it may not be called any more.
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind>;
 
+    /// What a strategy saved last, in this process or in an earlier one.
+    fn saved(&self, _: StrategyId) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The fuel that the last [`Guests::save`] of a strategy took.
     fn fuel_of_save(&self, _: StrategyId) -> u64 {
         0

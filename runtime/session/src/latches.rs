@@ -9,6 +9,8 @@ use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::latches::{Latch as Latched, Latches, StrategyLatch};
 use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent, planted};
 
+use crate::forced;
+
 /// The reason of a command of the operator, where no other is known.
 pub const OPERATOR: &str = "the operator asked for it";
 
@@ -128,13 +130,13 @@ impl LatchState {
     }
 
     /// The same where it may be latched already: the reason is written down again.
-    pub(crate) fn amend_cause(&mut self, cause: String) {
+    fn amend_cause(&mut self, cause: String) {
         self.account.1 = cause;
         self.untold = true;
     }
 
     /// The account begins paused for this reason; a stricter latch stays, and says it too.
-    pub fn pause(&mut self, reason: String) {
+    pub(crate) fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;
         match latch {
             Latch::None => (*latch, *cause) = (Latch::Paused, reason),
@@ -194,6 +196,11 @@ impl LatchState {
             }
             Notice::InvariantBroken { broken, .. } => {
                 self.set_cause(format!("a mistake of this program: {broken}"));
+            }
+            Notice::ForcedClose { report, .. } => {
+                if let Some(cause) = forced::cause(engine, report, &self.account.1) {
+                    self.amend_cause(cause);
+                }
             }
             Notice::Halted { time, limit } => match limit {
                 Some(limit) => self.set_breached(*time, limit.key()),
@@ -330,11 +337,12 @@ mod tests {
     use windvane_engine::ids::StrategyName;
     use windvane_engine::instrument::{Filters, Instrument, SymbolStatus};
     use windvane_engine::live::{LiveConfig, OnStart, OnStop};
-    use windvane_engine::protocol::Fill;
+    use windvane_engine::protocol::{Fill, OrderUpdate};
     use windvane_engine::risk::RiskLimits;
     use windvane_engine::{
-        Amount, AssetId, Callback, InstrumentId, Level, MarketEvent, OrderStatus, OrderTerms,
-        OrderType, Price, Qty, Side, Surface, Time, TradeId,
+        Amount, AssetId, Callback, ClientOrderId, ExecutionType, InstrumentId, Level, MarketEvent,
+        OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side, Surface, Time,
+        TimeInForce, TradeId, VenueOrderId,
     };
 
     use super::*;
@@ -502,6 +510,84 @@ mod tests {
             let file = end(second, &lost);
             let third = held(file);
             assert!(third.missing(&holding()).is_empty());
+        }
+    }
+
+    /// What the file says after an event, of a state that hears the notices of an engine.
+    fn told(held: &mut LatchState, engine: &mut Engine, update: OrderUpdate) -> String {
+        engine.handle(Time(5), Input::User(&UserEvent::Order(update)));
+        while let Some(notice) = engine.poll_notice() {
+            held.notice(engine, &notice);
+        }
+        held.look(engine);
+        let account = &held.said().account;
+        account.words().map_or("", |(_, reason)| reason).to_owned()
+    }
+
+    #[test]
+    fn a_forced_close_gives_the_latch_its_reason_and_each_fill_says_more() {
+        let (mut held, mut engine) = (held(Latches::default()), holding());
+        let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
+        update.status = OrderStatus::PartiallyFilled;
+        let first = told(&mut held, &mut engine, update);
+        assert!(
+            first.starts_with("liquidation by the venue: 0.002 of"),
+            "{first}"
+        );
+        assert_eq!(engine.latch(), Latch::Halted);
+        let update = sold_by_the_venue(&engine, TradeId(3), (3, 5));
+        let second = told(&mut held, &mut engine, update);
+        assert!(
+            second.starts_with("liquidation by the venue: 0.005 of"),
+            "{second}"
+        );
+    }
+
+    #[test]
+    fn a_later_fill_of_a_forced_close_leaves_the_reason_of_a_later_latch() {
+        let (mut held, mut engine) = (held(Latches::default()), holding());
+        let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
+        update.status = OrderStatus::PartiallyFilled;
+        told(&mut held, &mut engine, update);
+        held.set_cause(OPERATOR.to_owned());
+        let update = sold_by_the_venue(&engine, TradeId(3), (3, 5));
+        told(&mut held, &mut engine, update);
+        assert_eq!(held.cause(), OPERATOR);
+    }
+
+    /// The venue's own order sold so much with this trade, and so much in all.
+    fn sold_by_the_venue(
+        engine: &Engine,
+        trade_id: TradeId,
+        (qty, executed): (i64, i64),
+    ) -> OrderUpdate {
+        OrderUpdate {
+            client_order_id: ClientOrderId::new("autoclose-17").unwrap(),
+            order_id: VenueOrderId(500),
+            instrument: BTC,
+            side: Side::Sell,
+            position_side: PositionSide::Both,
+            order_type: OrderType::Market,
+            time_in_force: TimeInForce::Ioc,
+            orig_qty: Qty(5),
+            price: Price(0),
+            stop_price: Price(0),
+            reduce_only: false,
+            execution: ExecutionType::Trade,
+            status: OrderStatus::Filled,
+            transaction_time: Time(5),
+            event_time: Time(5),
+            executed_qty: Qty(executed),
+            fill: Some(Fill {
+                trade_id,
+                price: Price(900),
+                qty: Qty(qty),
+                quote_qty: engine.instruments()[0].notional(900, qty),
+                fee: Amount(400_000_000),
+                fee_asset: AssetId(1),
+                maker: false,
+                realized_pnl: None,
+            }),
         }
     }
 

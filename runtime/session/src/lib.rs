@@ -16,6 +16,7 @@ mod clock;
 mod driver;
 mod engine_loop;
 mod exchange;
+pub mod forced;
 mod guests;
 pub mod head;
 mod latches;
@@ -31,9 +32,11 @@ mod start;
 mod stop;
 pub mod transit;
 mod user_streams;
+pub mod weights;
 mod writer;
 
 pub use account::{Account, AccountKind};
+pub use begin::Foreign;
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
@@ -54,8 +57,8 @@ pub use requests::{
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{
-    Ended, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded, Session,
-    log_note,
+    Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
+    Session, log_note,
 };
 pub use start::{
     FindAccount, InstrumentName, Known, Start, StartError, StartInput, StartOutput, StartTerms,

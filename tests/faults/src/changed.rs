@@ -1,20 +1,32 @@
-//! The binary `windvane`, in which one constant of the session may be changed: see the test `one_core`.
+//! The binary `windvane` with something wrong in it, as a test chooses: another constant of the session (the test
+//! `one_core`), or a planted bug (the test `bug_report`).
 
 use std::process::ExitCode;
 
-use windvane_engine::planted::{Constant, change};
+use windvane_engine::planted::{Constant, Planted, change, plant};
 
 /// Names the constant.
-const VARIABLE: &str = "WINDVANE_CHANGED";
+const CONSTANT: &str = "WINDVANE_CHANGED";
+/// Names the bug.
+const BUG: &str = "WINDVANE_PLANTED";
 
 fn main() -> ExitCode {
-    if let Ok(name) = std::env::var(VARIABLE) {
+    if let Ok(name) = std::env::var(CONSTANT) {
         let mut all = Constant::ALL.into_iter();
         let Some(constant) = all.find(|constant| constant.name() == name) else {
-            eprintln!("{VARIABLE} = {name:?} is no constant that can be changed");
+            eprintln!("{CONSTANT} = {name:?} is no constant that can be changed");
             return ExitCode::from(2);
         };
         change(Some(constant));
+    }
+    if let Ok(name) = std::env::var(BUG) {
+        match name.parse::<Planted>() {
+            Ok(bug) => plant(Some(bug)),
+            Err(error) => {
+                eprintln!("{BUG}: {error}");
+                return ExitCode::from(2);
+            }
+        }
     }
     windvane::cli::main()
 }

@@ -6,8 +6,9 @@
 //! Not simulated: sled itself. Its verdicts on what it finds are taken over as `windvane-journal`
 //! gives them: what lies behind the mark is not believed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use windvane_client_core::bans::WrittenBan;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
 use windvane_session::recovery::Remembered;
@@ -108,7 +109,7 @@ pub struct Disk {
     /// What is latched, by the file beside the journal.
     pub latches: Latches,
     /// The end of each ban by the wall clock, milliseconds, by the file beside the journal.
-    pub bans: BTreeMap<String, i64>,
+    pub bans: Vec<WrittenBan>,
     /// It takes nothing until a new segment is begun.
     pub failed: bool,
 }
@@ -127,7 +128,7 @@ impl Disk {
             verdict: "fresh",
             epoch: 0,
             latches: Latches::default(),
-            bans: BTreeMap::new(),
+            bans: Vec::new(),
             failed: false,
         }
     }

@@ -58,6 +58,7 @@ const LATCHES: &str = "nothing opens while halted or paused";
 const SIGNS: &str = "signs of health while healthy, and only then";
 const STEPS: &str = "a start takes every step before it signs";
 const OWN_BOOKS: &str = "the runtime's own books never contradict each other";
+const MARGIN: &str = "nothing opens after a margin call";
 const SIDES: &str = "a strategy closes only what it holds of a side";
 const EXITS: &str = "an order that closes opens nothing";
 
@@ -101,6 +102,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::MovingAccountWaits => &[FLATTENED],
         Planted::ExitMayOpen => &[EXITS],
         Planted::SideUnbound => &[SIDES],
+        Planted::MarginCallIgnored => &[MARGIN],
         Planted::ClosedPositionBookedTwice => &[LOSSES, FILLS_ONCE, FEES_ONCE, CONVERGES],
         Planted::OldListBelieved | Planted::YoungOrderDenied => &[LAGGING],
         Planted::MissingNotAsked | Planted::UnlistedPositionKept | Planted::UnknownOrderUnread => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windvane::build;
 use windvane::strategies::{Guest, host};
-use windvane_host::{Host, Limits};
+use windvane_host::{ContractVersion, Host, Limits};
 use windvane_session::Made;
 
 /// The modules that live here, and their folders: two samples, and two of our own: one that orders as
@@ -48,6 +48,14 @@ pub enum ModulesError {
         /// Why.
         source: windvane_host::LoadError,
     },
+    /// One was built for an earlier version of the strategy contract: no run would start it.
+    #[error("module {name} was built for strategy contract {contract}: build it again")]
+    Contract {
+        /// Its name.
+        name: &'static str,
+        /// Its contract.
+        contract: ContractVersion,
+    },
     /// No WebAssembly here.
     #[error(transparent)]
     Host(#[from] windvane_host::HostError),
@@ -80,7 +88,7 @@ impl Modules {
     /// Takes modules that were built before: `market_maker.wasm` and so on, in one folder.
     ///
     /// # Errors
-    /// One cannot be read.
+    /// One cannot be read, or is not for the present contract.
     pub fn read(dir: &Path) -> Result<Self, ModulesError> {
         let host = host()?;
         let mut modules = Vec::new();
@@ -88,6 +96,16 @@ impl Modules {
             let path = dir.join(format!("{name}.wasm"));
             let bytes = std::fs::read(&path);
             let bytes = bytes.map_err(|source| ModulesError::Read { path, source })?;
+            let info = windvane_host::validate(&bytes).map_err(|source| ModulesError::Load {
+                name: name.to_owned(),
+                source,
+            })?;
+            if info.contract != ContractVersion::PRESENT {
+                return Err(ModulesError::Contract {
+                    name,
+                    contract: info.contract,
+                });
+            }
             modules.push((name, Arc::from(bytes)));
         }
         Ok(Self { host, modules })

@@ -40,6 +40,7 @@ impl Engine {
                 self.explain_statement(update.surface);
             }
             UserEvent::Stated(positions) => self.take_told(positions),
+            UserEvent::MarginCall if planted!(MarginCallIgnored) => {}
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
             UserEvent::PositionMode { hedge } => self.take_position_mode(*hedge),
             UserEvent::AssetMode { multi_assets } => self.take_asset_mode(*multi_assets),

@@ -6,6 +6,7 @@ use crate::event::EventKind;
 use crate::holding::Ledger;
 use crate::ids::{InstrumentId, StrategyId};
 use crate::input::{Command, FaultKind};
+use crate::live::OnStop;
 use crate::planted;
 
 use super::doubt::Doubt;
@@ -157,7 +158,7 @@ impl Engine {
             let strategy = StrategyId(index as u16);
             // A command for one strategy alone has it closed all the same.
             let is_halted = self.strategies[index].latch == Latch::Halted;
-            if !is_halted && !self.is_closed_by_fault(strategy) {
+            if !is_halted && !self.must_be_closed(strategy) {
                 self.end_flattening(strategy);
             }
         }
@@ -177,10 +178,14 @@ impl Engine {
         }
     }
 
-    /// Whether a strategy is closed because of its own fault: no resume ends that.
-    pub(super) fn is_closed_by_fault(&self, strategy: StrategyId) -> bool {
+    /// Whether a strategy is closed because of its own fault, or of the stop of the run: no resume ends that.
+    pub(super) fn must_be_closed(&self, strategy: StrategyId) -> bool {
         let state = &self.strategies[usize::from(strategy.0)];
-        state.fault.is_some() && state.config.on_fault == OnFault::Flatten
+        let by_fault = state.fault.is_some() && state.config.on_fault == OnFault::Flatten;
+        let live = self.live.as_ref();
+        let by_stop =
+            live.is_some_and(|live| live.stopping && live.config.on_stop == OnStop::Flatten);
+        by_fault || by_stop
     }
 
     pub(super) fn halt(&mut self) {

@@ -55,7 +55,7 @@ impl Engine {
     /// Whoever resumes a strategy that lost too much accepts it: its limits count from here.
     fn resume_one(&mut self, strategy: StrategyId) {
         self.accept_loss(strategy);
-        if !self.is_closed_by_fault(strategy) {
+        if !self.must_be_closed(strategy) {
             self.end_flattening(strategy);
         }
         self.latch_one(strategy, Latch::None);

@@ -213,6 +213,22 @@ fn the_stop_goes_on_as_long_as_it_lasts() {
     assert_eq!(account.engine.close_waits()[0].positions, [(BTC, 15)]);
 }
 
+/// A person who resumes while the run stops clears what kept it from closing: the run does not end with a position
+/// that it was to close.
+#[test]
+fn a_resume_does_not_end_the_closes_of_a_stop() {
+    let mut account = holding(LiveConfig {
+        on_stop: OnStop::Flatten,
+        ..live_config()
+    });
+    account.live(LiveInput::Stop);
+    refuse_for(&mut account, 20, REFUSED);
+    account.handle(Input::Command(Command::Resume));
+    assert!(!account.engine.has_stopped());
+    assert!(account.engine.is_flattening(MM));
+    assert!(refuse_for(&mut account, 60, REFUSED) > 0, "it goes on");
+}
+
 /// A resting order of MM whose outcome is unknown, beside its position.
 fn lost(account: &mut Account, side: Side, qty: i64) -> ClientOrderId {
     let order = account.submit(MM, limit(side, 990, qty));

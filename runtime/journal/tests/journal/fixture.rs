@@ -10,7 +10,12 @@ use windvane_journal::{Options, Verdict, ledger, open, segment, segments, verify
 use super::support::{Rig, copy, locked};
 
 fn stored() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixture-3")
+    stored_in(3)
+}
+
+/// What the program of a format left.
+fn stored_in(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixture-{format}"))
 }
 
 /// What a journal gives, in words.
@@ -62,6 +67,32 @@ fn the_files_of_this_version_stay_readable() {
     let (mut rig, _) = Rig::start(&data, &Options::default());
     rig.append_durably(3);
     drop(rig.journal);
+    assert_eq!(verify(&data).unwrap().problems, []);
+}
+
+/// Recorded with the journal of the parent of commit ca2d05f: two segments in sled alone, without a tail. The first was
+/// ended in order, the second was open when its process was killed. Folders of format 2 are in `tests/fixtures` of the
+/// repository.
+#[test]
+fn a_journal_of_format_1_is_read_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    copy(&stored_in(1).join("data"), &data);
+    let blocks = |number| segment(&data, number).unwrap().blocks.len();
+    assert_eq!(
+        [blocks(1), blocks(2)],
+        [6, 6],
+        "as the program of then counted"
+    );
+    let expected = fs::read_to_string(stored_in(1).join("words.txt")).unwrap();
+    assert_eq!(words(&data), expected);
+    assert_eq!(verify(&data).unwrap().problems, []);
+    let (mut rig, recovered) = Rig::start(&data, &Options::default());
+    assert_eq!(recovered.verdict, Verdict::Clean);
+    assert_eq!((recovered.segment, recovered.blocks.len()), (Some(2), 6));
+    rig.append_durably(3);
+    drop(rig.journal);
+    assert_eq!(segments(&data).unwrap(), [1, 2, 3]);
     assert_eq!(verify(&data).unwrap().problems, []);
 }
 

@@ -13,7 +13,7 @@ use windvane_engine::Surface;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
-use windvane_session::{Account, BLOCKS_UNDER_WAY, Module, Parts, Session};
+use windvane_session::{Account, BLOCKS_UNDER_WAY, Foreign, Module, Parts, Session};
 use windvane_venue::speak::Names;
 
 use super::awake::Awake;
@@ -191,7 +191,6 @@ impl Prepared<'_> {
             LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), file.clone())?;
         let surfaces = start::surfaces(&self.names);
         let now = clock.now();
-        let pause = foreign.as_ref();
         let terms = RecoveryTerms {
             now,
             played_from: player.as_ref().map(Player::time),
@@ -200,7 +199,10 @@ impl Prepared<'_> {
             modules: &modules,
             account,
             latches: file,
-            pause: pause.map(|words| format!("{words}; {}", identity::WHAT_TO_DO)),
+            foreign: foreign.as_deref().map(|difference| Foreign {
+                difference,
+                what_to_do: identity::WHAT_TO_DO,
+            }),
             is_unwaited: config.run.unwaited,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &surfaces,
@@ -212,7 +214,7 @@ impl Prepared<'_> {
             .stage
             .public_streams(config, &self.names, (&spoken, clock.now()))?;
         self.stage.watch_stops(config, &self.names, &mailbox);
-        let journal = begin_journal(begun.first, ready, &mailbox)?;
+        let journal = begin_journal(&begun.first, ready, &mailbox)?;
         self.make_own(foreign.and(Some(begun.latches.said())));
         left_to_nobody(config.run.mode, &remains);
         let outside = self.outside(counter, mailbox.clone(), latch_file);
@@ -372,7 +374,7 @@ fn left_to_nobody(mode: Mode, remains: &[Remains]) {
 
 /// Begins the segment of this start, once nothing refuses any more.
 fn begin_journal(
-    first: FirstSegment,
+    first: &FirstSegment,
     ready: Ready,
     mailbox: &Mailbox,
 ) -> Result<Journal, BeginError> {

@@ -1,12 +1,12 @@
-//! Liquidation and ADL as people see them: the log line, the reason of the latch, the rows of
-//! `status`. Decides nothing.
+//! Liquidation and ADL as people see them: the log line, and the rows of `status`. Decides nothing.
 
 use std::collections::BTreeSet;
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::{ForcedClose, ForcedShare};
-use windvane_engine::forced::{ForcedClose as ForcedKind, ForcedCloseReport, OnLiquidation};
-use windvane_engine::{Amount, Decimal, Engine, Instrument, InstrumentId, VenueOrderId};
+use windvane_engine::forced::{ForcedCloseReport, OnLiquidation};
+use windvane_engine::{Decimal, Engine, InstrumentId, VenueOrderId};
+use windvane_session::forced::{ForcedFigures, sum_so_far};
 
 /// Of a close that only the balance showed.
 const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
@@ -29,16 +29,6 @@ impl Counted {
                 .increment(1);
         }
     }
-}
-
-/// What is reported of an order so far: a report is about one fill of it.
-fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a ForcedCloseReport {
-    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
-    let of_order = reports.find(|sum| {
-        report.order_id.0 != 0
-            && (sum.instrument, sum.order_id) == (report.instrument, report.order_id)
-    });
-    of_order.unwrap_or(report)
 }
 
 /// Logs a forced close with all figures and with what to do. Those of a later fill are the sum of its order.
@@ -84,44 +74,6 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
     );
 }
 
-/// Why the run is latched after a forced close, as far as its order is reported. `None` where the close is
-/// another one than that which latched the run for `known`.
-pub fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
-    let sum = sum_so_far(engine, report);
-    let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
-    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
-    let has_latched =
-        sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
-    // The operator, or a limit, may have latched it since.
-    let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
-    (report.latched || goes_on).then(|| cause_of(&row(engine, 0, sum), sum))
-}
-
-const BY_VENUE: &str = "by the venue: ";
-
-fn cause_of(row: &ForcedClose, report: &ForcedCloseReport) -> String {
-    let (qty, instrument, lost) = (&row.qty, &row.instrument, &row.realized_pnl);
-    let closed = match (&row.price, &row.fee) {
-        (Some(price), Some(fee)) => {
-            format!("{qty} of {instrument} was closed at {price}, {lost} realized, fee {fee}")
-        }
-        (Some(price), None) if report.qty > 0 => {
-            format!(
-                "{qty} of {instrument} was closed at {price}, {lost} realized, commission not stated yet"
-            )
-        }
-        _ if report.qty > 0 => {
-            format!("{qty} of {instrument} was closed, {lost} realized with the commission")
-        }
-        _ => format!("a position of {instrument} is being closed"),
-    };
-    let by = match report.kind {
-        ForcedKind::Unreported => "close that no order explains, by a person or ".to_owned(),
-        ForcedKind::Liquidation | ForcedKind::Adl => format!("{} ", row.reason),
-    };
-    format!("{by}{BY_VENUE}{closed}; check margin and positions, then windvane resume")
-}
-
 /// Forced closes since the operator resumed last.
 pub fn rows(engine: &Engine) -> Vec<ForcedClose> {
     let all = engine.forced_closes();
@@ -141,34 +93,21 @@ fn row(engine: &Engine, time_ms: i64, report: &ForcedCloseReport) -> ForcedClose
         realized_pnl: text(share.realized_pnl.to_decimal()),
         left: qty(share.left),
     });
-    let price = rules.and_then(|rules| {
-        let closed = rules.qty(report.qty);
-        report.quote.to_decimal().checked_div(closed)
-    });
-    let is_only_stated = (report.qty, report.order_id.0) == (0, 0);
-    let reason = if is_only_stated {
-        "insurance_clear"
-    } else {
-        report.kind.as_str()
-    };
-    let is_apart = !report.has_balance_figures();
-    let lacks_fee = is_apart && report.qty > 0 && report.fee == Amount::ZERO;
-    let note = match (is_apart, lacks_fee) {
-        (false, _) => Some(NOT_APART),
-        (true, true) => Some(NO_FEE),
-        (true, false) => None,
+    let figures = ForcedFigures::of(engine, report);
+    let note = match (report.has_balance_figures(), figures.lacks_fee) {
+        (true, _) => Some(NOT_APART),
+        (false, true) => Some(NO_FEE),
+        (false, false) => None,
     };
     ForcedClose {
         time_ms,
-        reason: reason.to_owned(),
-        instrument: rules.map(Instrument::name).unwrap_or_default(),
+        reason: figures.reason.to_owned(),
+        instrument: figures.instrument,
         side: report.side.as_str().to_owned(),
-        qty: qty(report.qty),
-        price: price
-            .filter(|_| is_apart)
-            .map(|price| text(price.round_dp(8))),
-        realized_pnl: text(report.realized_pnl.to_decimal()),
-        fee: (is_apart && !lacks_fee && report.qty > 0).then(|| text(report.fee.to_decimal())),
+        qty: figures.qty,
+        price: figures.price,
+        realized_pnl: figures.realized_pnl,
+        fee: figures.fee,
         note: note.map(str::to_owned),
         strategies: strategies.collect(),
         unowned: qty(report.unowned),

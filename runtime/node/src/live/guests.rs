@@ -54,11 +54,6 @@ impl LiveGuests {
         &self.0[usize::from(strategy.0)].guest
     }
 
-    /// What a strategy saved last.
-    pub fn saved(&self, strategy: StrategyId) -> Option<Vec<u8>> {
-        self.0[usize::from(strategy.0)].saved.clone()
-    }
-
     fn place(&mut self, strategy: StrategyId) -> &mut Place {
         &mut self.0[usize::from(strategy.0)]
     }
@@ -79,6 +74,10 @@ impl Guests for LiveGuests {
 
     fn trouble(&self, strategy: StrategyId) -> Option<&str> {
         self.0.get(usize::from(strategy.0))?.trouble.as_deref()
+    }
+
+    fn saved(&self, strategy: StrategyId) -> Option<Vec<u8>> {
+        self.0.get(usize::from(strategy.0))?.saved.clone()
     }
 
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {

@@ -24,7 +24,6 @@ mod mailbox;
 mod market;
 mod not_sent;
 mod outside;
-pub mod plan;
 mod player;
 mod playing;
 mod pulse;
@@ -74,7 +73,7 @@ use mailbox::Mailbox;
 pub use player::Pace;
 use pulse::Finish;
 pub use reload::Reread;
-use windvane_session::StartError;
+use windvane_session::{StartError, weights};
 
 /// After the second signal the process ends within this, whatever hangs.
 const HURRY: Duration = Duration::from_secs(2);
@@ -111,7 +110,7 @@ pub enum LiveError {
     Start(Box<StartError>),
     /// The venue's limits do not hold what is configured.
     #[error(transparent)]
-    Overbooked(#[from] plan::Overbooked),
+    Overbooked(#[from] weights::Overbooked),
     /// The simulated account.
     #[error(transparent)]
     Paper(#[from] windvane_session::paper::PaperError),

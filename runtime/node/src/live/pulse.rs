@@ -30,7 +30,7 @@ use super::remains;
 use super::results::Results;
 use super::sockets::Sockets;
 use super::steering::CarriedOut;
-use super::{forced, tell, venue_wait};
+use super::{tell, venue_wait};
 use crate::config::Leave;
 use crate::results::{ResultError, Summary};
 
@@ -267,11 +267,6 @@ impl Pulse {
             results.notice(engine, notice);
         }
         self.outside.notice(engine, notice);
-        if let Notice::ForcedClose { report, .. } = notice
-            && let Some(cause) = forced::cause(engine, report, self.session.latches().cause())
-        {
-            self.session.amend_latch(cause);
-        }
     }
 
     /// The answer to an order says whether it was sent.

@@ -9,7 +9,7 @@ use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_venue::Assets;
 
-use windvane_session::{PublicStreams, Requests};
+use windvane_session::{PublicStreams, Requests, weights};
 use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::clock::Clock;
@@ -17,7 +17,7 @@ use super::desk::Counter;
 use super::mailbox::Mailbox;
 use super::player::Player;
 use super::results::Results;
-use super::{LiveError, Market, Playing, plan, start, venue_wait};
+use super::{LiveError, Market, Playing, start, venue_wait};
 use crate::assembly;
 use crate::backtest::{Progress, load};
 use crate::bans;
@@ -71,7 +71,12 @@ impl Stage {
         bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
         counter.say("the venue is asked for its clock and its instruments");
         let surfaces = start::surfaces(names);
-        let plan = || plan::keep(config, &surfaces, client.gateway()).map_err(LiveError::from);
+        let wants = || {
+            surfaces
+                .iter()
+                .map(|&surface| start::wants(config, surface))
+        };
+        let plan = || weights::keep(client.gateway(), wants()).map_err(LiveError::from);
         let terms = start::terms(config, names);
         let (known, clock) = start::find_out(config, &client, terms, plan).await?;
         let found = Found {

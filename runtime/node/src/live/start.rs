@@ -12,6 +12,7 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
+use windvane_session::weights::Wants;
 use windvane_session::{
     CallId, Documented, DocumentedFeed, Exchange, FindAccount, Known, PublicFeed, PublicStreams,
     RequestTerms, Requests, Signing, Start, StartError, StartInput, StartOutput, StartTerms,
@@ -255,6 +256,21 @@ pub fn public_streams(
     });
     let feeds: Vec<_> = feeds.collect::<Result<_, FeedError>>()?;
     Ok(PublicStreams::new(now, feeds))
+}
+
+/// What a configuration asks of a surface, for the plan of weights.
+pub fn wants(config: &Config, surface: Surface) -> Wants {
+    let names = assembly::instrument_names(config);
+    let symbols = names.iter().filter(|name| name.surface == surface).count();
+    Wants {
+        surface,
+        symbols: u32::try_from(symbols).unwrap_or(u32::MAX),
+        renew_ms: config.heartbeat.interval_ms,
+        reconcile_ms: config.reconcile.interval_ms,
+        topics: topics(config, surface),
+        market_data: market_data(config.venue.market_data),
+        is_live: config.run.mode == config::Mode::Live,
+    }
 }
 
 /// The public topics of a surface: what strategies are told, and what risk and equity need.

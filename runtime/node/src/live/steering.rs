@@ -7,7 +7,7 @@ use windvane_admin::{Applied, Command as Word, Refused, Steer};
 use windvane_engine::StrategyId;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_session::{Input, Renewed};
+use windvane_session::{Freed, Input, Renewed};
 
 use super::latch::Kept;
 use super::pulse::{Pulse, State};
@@ -112,43 +112,21 @@ impl Pulse {
             });
         };
         let strategy = StrategyId(place as u16);
-        let mut note = String::new();
-        if command == Command::Resume && self.session.engine().fault(strategy).is_some() {
-            let freed = self.free(name, strategy);
-            self.perform(state).await;
-            note = freed?;
-        }
-        let input = Input::Command(command, Some(strategy));
-        self.handle(input, state).await;
-        Ok((Some(strategy), note))
-    }
-
-    /// Takes a strategy out of quarantine: a new instance of its module, with its last good state.
-    fn free(&mut self, name: &str, strategy: StrategyId) -> Result<String, Refused> {
-        let saved = self.session.driver().guests().saved(strategy);
-        let now = self.clock.now();
-        let renewed = self.session.renew(now, strategy, saved.as_deref(), true);
-        match renewed {
-            Ok(Renewed::WithState) => {
-                let with_state = saved.is_some();
-                tracing::warn!(strategy = name, with_state, "free from quarantine");
-                Ok(String::new())
-            }
-            Ok(Renewed::Fresh(reason)) => {
-                tracing::warn!(
-                    strategy = name,
-                    reason,
-                    "free from quarantine, begun afresh"
-                );
-                Ok(format!("it began afresh, without its state: {reason}"))
-            }
-            Err(reason) => Err(Refused {
-                error: format!("strategy {name} does not begin: {reason}"),
-                what_to_do: "mend its module or parameters, reload, then resume it again; it \
+        let steered = self.session.steer(self.clock.now(), strategy, command);
+        self.perform(state).await;
+        let note = match steered {
+            Ok(None) => String::new(),
+            Ok(Some(freed)) => tell_freed(name, freed),
+            Err(reason) => {
+                return Err(Refused {
+                    error: format!("strategy {name} does not begin: {reason}"),
+                    what_to_do: "mend its module or parameters, reload, then resume it again; it \
                                  stays in quarantine"
-                    .to_owned(),
-            }),
-        }
+                        .to_owned(),
+                });
+            }
+        };
+        Ok((Some(strategy), note))
     }
 
     /// Shows what a command led to, and says it.
@@ -199,6 +177,21 @@ impl Pulse {
             pending: pending.join("; "),
             strategy: strategy.and_then(|one| row(usize::from(one.0))),
             changes: Vec::new(),
+        }
+    }
+}
+
+/// Says that a strategy is free from quarantine, and answers what the operator is to know of it.
+fn tell_freed(strategy: &str, freed: Freed) -> String {
+    match freed.renewed {
+        Renewed::WithState => {
+            let with_state = freed.had_state;
+            tracing::warn!(strategy, with_state, "free from quarantine");
+            String::new()
+        }
+        Renewed::Fresh(reason) => {
+            tracing::warn!(strategy, reason, "free from quarantine, begun afresh");
+            format!("it began afresh, without its state: {reason}")
         }
     }
 }

@@ -15,7 +15,6 @@ mod sweep;
 pub use aside::Aside;
 pub use keeper::{Begin, Keeper};
 pub use process::{WatchdogError, watch};
-pub use sweep::LIST_EVERY;
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::ClientOrderId;

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, NotDone};
 use windvane_engine::OrderStatus;
+use windvane_session::weights::WATCHDOG_LIST_MS;
 use windvane_venue::route::Surface;
 use windvane_venue::wire::Word;
 use windvane_venue::wire::spot::{CancelOrder, OpenOrders};
@@ -20,7 +21,7 @@ const CLEAN: u32 = 2;
 /// From listings that found orders to the next.
 const AGAIN: Duration = Duration::from_millis(250);
 /// Between listings while a late request could still arrive.
-pub const LIST_EVERY: Duration = Duration::from_secs(1);
+const LIST_EVERY: Duration = Duration::from_millis(WATCHDOG_LIST_MS);
 /// After a failure, doubled each time from the first to the second.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// Waits so long for its share of the weight.

@@ -9,6 +9,7 @@
 mod documented;
 mod feed;
 mod listings;
+mod weights;
 
 use std::fmt;
 
@@ -28,6 +29,7 @@ use crate::start::{InstrumentName, StartError};
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
+pub(crate) use weights::Recurring;
 
 /// What an exchange can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

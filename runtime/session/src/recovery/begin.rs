@@ -10,7 +10,7 @@ use windvane_engine::{Surface, Time};
 
 use super::{Before, Left, RecoverError};
 use crate::account::Account;
-use crate::begin::{Begin, begin};
+use crate::begin::{Begin, Foreign, begin};
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::guests::Guests;
@@ -37,8 +37,8 @@ pub struct RecoveryTerms<'a> {
     pub account: Account,
     /// What the file of the latches says.
     pub latches: Latches,
-    /// Why the account begins paused, where it does.
-    pub pause: Option<String>,
+    /// What was left is of another account: the run begins paused.
+    pub foreign: Option<Foreign<'a>>,
     /// Nothing waits for the disk.
     pub is_unwaited: bool,
     /// What follows a liquidation.
@@ -109,17 +109,15 @@ impl Left {
         }
         let names = modules.iter().map(|(name, _)| name.clone());
         let mut latches = LatchState::new(terms.latches, names);
-        if let Some(reason) = terms.pause {
-            latches.pause(reason);
-        }
-        let with = Begin {
-            latches: &latches,
+        let mut with = Begin {
+            latches: &mut latches,
+            foreign: terms.foreign,
             states: &states,
             on_liquidation: terms.on_liquidation,
             surfaces: terms.surfaces,
             is_streamed: terms.is_streamed,
         };
-        let begun = begin(now, &mut driver, &mut account, &with);
+        let begun = begin(now, &mut driver, &mut account, &mut with);
         begun.map_err(|(strategy, reason)| RecoverError::Refused {
             strategy: modules
                 .get(usize::from(strategy.0))
@@ -260,7 +258,7 @@ mod tests {
             modules,
             account: Account::Venue,
             latches: Latches::default(),
-            pause: None,
+            foreign: None,
             is_unwaited: false,
             on_liquidation: OnLiquidation::default(),
             surfaces: &[Surface::Futures],
@@ -279,7 +277,10 @@ mod tests {
     fn the_head_holds_the_engine_before_anything_began() {
         let modules = modules();
         let terms = RecoveryTerms {
-            pause: Some("another account".to_owned()),
+            foreign: Some(Foreign {
+                difference: "the folder is of another account",
+                what_to_do: "resume or stop",
+            }),
             ..terms(&modules)
         };
         let begun = left().begin(terms, |_| noted()).unwrap();

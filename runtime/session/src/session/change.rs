@@ -3,13 +3,23 @@
 use windvane_engine::Input as EngineInput;
 use windvane_engine::config::Reconfiguration;
 use windvane_engine::forced::OnLiquidation;
+use windvane_engine::input::Command;
 use windvane_engine::live::OnStop;
 use windvane_engine::{StrategyId, Time, planted};
 
-use super::{Ended, Session};
+use super::{Ended, Input, Session};
 use crate::driver::Renewed;
 use crate::guests::Guests;
 use crate::requests::Requests;
+
+/// How a strategy left its quarantine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// How its new instance began.
+    pub renewed: Renewed,
+    /// It had saved a state.
+    pub had_state: bool,
+}
 
 /// Changes of a running configuration. After each, [`Session::poll_output`] has to be drained.
 impl<G: Guests> Session<G> {
@@ -38,11 +48,34 @@ impl<G: Guests> Session<G> {
         self.driver.rehearse(strategy, state)
     }
 
+    /// Takes in a command of the operator for one strategy. A resume of one in quarantine first begins a
+    /// new instance of its module with what it saved last, or without, if it cannot use that; tells how.
+    ///
+    /// # Errors
+    /// Why the new instance does not begin: the strategy stays in quarantine, and the command is not done.
+    pub fn steer(
+        &mut self,
+        now: Time,
+        strategy: StrategyId,
+        command: Command,
+    ) -> Result<Option<Freed>, String> {
+        let mut freed = None;
+        if command == Command::Resume && self.engine().fault(strategy).is_some() {
+            let saved = self.driver.guests().saved(strategy);
+            freed = Some(Freed {
+                renewed: self.renew(now, strategy, saved.as_deref(), true)?,
+                had_state: saved.is_some(),
+            });
+        }
+        self.handle(now, Input::Command(command, Some(strategy)));
+        Ok(freed)
+    }
+
     /// Begins a new instance of a strategy's module, see [`Driver::renew`].
     ///
     /// # Errors
     /// Why it does not begin; it is in quarantine then.
-    pub fn renew(
+    pub(super) fn renew(
         &mut self,
         now: Time,
         strategy: StrategyId,

@@ -39,6 +39,7 @@ use crate::stop::Stop;
 use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
 use crate::writer::{Lag, Writer};
 
+pub use change::Freed;
 pub use outside::log_note;
 pub use reload::{NotReloaded, Reload, Reloaded};
 
@@ -454,12 +455,6 @@ impl<G: Guests> Session<G> {
     /// What is latched, and why.
     pub const fn latches(&self) -> &LatchState {
         &self.latches
-    }
-
-    /// The reason of the account's latch is this one from now on: the shell knows more of it.
-    pub fn amend_latch(&mut self, cause: String) {
-        self.latches.amend_cause(cause);
-        self.keep_latches();
     }
 
     /// What follows outside, and in the file of the latches.

@@ -3,7 +3,7 @@
 //! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close. Beside a
 //! limit order that may be open it only reduces, and leaves what that order may close.
 //!
-//! An act lasts until the operator resumes: a strategy that was halted or flattened by a word about it
+//! An act lasts until the operator resumes, one of a stop until the process ends: a strategy that was halted or flattened by a word about it
 //! alone, by one about it alone. The journal remembers it, so that the next process may
 //! go on with one that the last one was told to end, just before it was killed.
 
@@ -31,6 +31,8 @@ pub struct Closings {
     lost: bool,
     /// An orderly stop closes everything.
     stop_closes: bool,
+    /// Such a stop goes on: no resume ends its closes.
+    is_stopping: bool,
 }
 
 impl Closings {
@@ -48,6 +50,7 @@ impl Closings {
             alone: BTreeSet::new(),
             lost: false,
             stop_closes: terms.on_stop == "flatten",
+            is_stopping: false,
         }
     }
 
@@ -62,9 +65,13 @@ impl Closings {
                 self.begin(vec![strategy.clone()]);
             }
             Seen::Stopping { .. } if self.stop_closes => {
+                self.is_stopping = true;
                 self.begin(self.strategies.keys().cloned().collect());
             }
-            Seen::Process(ProcessSeen::Started { .. }) => self.acts.clone_from(&self.ever),
+            Seen::Process(ProcessSeen::Started { .. }) => {
+                self.is_stopping = false;
+                self.acts.clone_from(&self.ever);
+            }
             Seen::Process(ProcessSeen::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
@@ -77,7 +84,7 @@ impl Closings {
         let concerned: Vec<_> = strategy.map_or(all.collect(), |one| vec![one.clone()]);
         match command {
             "halt" | "flatten" => self.alone.extend(strategy.cloned()),
-            "resume" => {
+            "resume" if !self.is_stopping => {
                 if let Some(strategy) = strategy {
                     self.alone.remove(strategy);
                 }
@@ -189,6 +196,11 @@ mod tests {
         assert!(sells(holding().command("halt", None)).is_err());
         assert!(sells(holding().command("flatten", Some("other"))).is_err());
         assert_eq!(sells(holding().command("flatten", Some("mm"))), Ok(()));
+        let stopping = |log: Log| log.start().stopping().command("resume", None);
+        let mut closes = terms();
+        "flatten".clone_into(&mut closes.on_stop);
+        let stopped = stopping(holding()).place_market("mm.a.2", "SELL");
+        assert_eq!(verdict(Intents::new(&closes), &stopped), Ok(()));
         let over = holding().command("flatten", None).command("resume", None);
         assert!(sells(over).is_err());
         let alone = || holding().command("flatten", Some("mm")).start();

@@ -26,6 +26,7 @@ mod latches;
 mod late;
 mod ledgers;
 mod losses;
+mod margin;
 mod memory;
 mod modes;
 mod orders;
@@ -90,6 +91,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(overdue::Overdue::new(terms)),
         Box::new(blind::Blind::default()),
         Box::new(modes::Modes::new(terms)),
+        Box::new(margin::Margin::default()),
         Box::new(others::Others::default()),
         Box::new(bans::Bans::default()),
         Box::new(trading::Trading::new(terms)),

@@ -29,6 +29,8 @@ pub struct Modes {
     told: BTreeMap<u64, (i64, Vec<(Mode, bool)>)>,
     /// When the newest event was made that reached this process: an older one says nothing of the present.
     newest: i64,
+    /// The process is stopped: it may give up the connection before it reads what came on it.
+    is_paused: bool,
     asked: BTreeMap<RequestId, Mode>,
     /// Orders that were intended in another mode.
     doubtful: BTreeMap<String, Mode>,
@@ -79,7 +81,10 @@ impl Check for Modes {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
+            Seen::Process(ProcessSeen::Paused { .. }) => self.is_paused = true,
+            Seen::Process(ProcessSeen::Resumed { .. }) => self.is_paused = false,
             Seen::Process(ProcessSeen::Started { .. }) => {
+                self.is_paused = false;
                 self.on.clear();
                 self.newest = 0;
                 self.asked.clear();
@@ -91,7 +96,7 @@ impl Check for Modes {
             } if text.contains("\"ACCOUNT_CONFIG_UPDATE\"") => {
                 self.told.insert(*number, event(text));
             }
-            Seen::Delivered { event, .. } => {
+            Seen::Delivered { event, .. } if !self.is_paused => {
                 let (made, modes) = self.told.get(event).cloned().unwrap_or_default();
                 if made >= self.newest {
                     for (mode, is_on) in modes {
@@ -190,6 +195,15 @@ mod tests {
         assert!(judged(changed()).is_err());
         assert_eq!(judged(told(back(), 1, true)), Ok(()));
         assert!(judged(told(back(), 3, true)).is_err());
+    }
+
+    #[test]
+    fn an_event_that_came_to_a_stopped_process_may_be_lost_with_its_connection() {
+        let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "ai": {"d": true}});
+        let stopped = Log::new().start().paused().user_event(&event);
+        assert_eq!(judged(stopped.resumed()), Ok(()));
+        let later = Log::new().start().paused().resumed().user_event(&event);
+        assert!(judged(later).is_err());
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::time::Duration;
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
-use windvane::live::{plan, start};
+use windvane::live::start;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Time;
 use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{
     Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,
-    StartTerms,
+    StartTerms, weights,
 };
 use windvane_venue::speak::Names;
 
@@ -74,8 +74,9 @@ impl Process {
                 StartOutput::Abandon(id) => self.abandon(id),
                 StartOutput::LimitsKnown => {
                     let setup = &self.setup;
-                    let kept = plan::keep(&setup.config, &setup.surfaces, &self.gateway);
-                    if let Err(error) = kept {
+                    let surfaces = setup.surfaces.iter();
+                    let wants = surfaces.map(|&surface| start::wants(&setup.config, surface));
+                    if let Err(error) = weights::keep(&self.gateway, wants) {
                         self.broken = Some(error.to_string());
                     }
                 }
@@ -124,7 +125,7 @@ impl Process {
             modules: &modules,
             account: Account::Venue,
             latches: given.latches,
-            pause: None,
+            foreign: None,
             is_unwaited: false,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,

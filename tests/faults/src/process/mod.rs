@@ -12,14 +12,16 @@ mod run;
 mod shown;
 mod signer;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rust_decimal::Decimal;
 use windvane::config::{Config, InstrumentName};
+use windvane_client_core::bans::{BansNow, WrittenBan};
 use windvane_client_core::budget::Shares;
-use windvane_client_core::gateway::{self, Gateway, Identity};
+use windvane_client_core::gateway::{self, Change, Gateway, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
@@ -153,8 +155,8 @@ pub enum Out {
     Roll(Vec<u8>, Chain),
     /// The file of the latches changes.
     Latches(Latches),
-    /// A host takes nothing for so many milliseconds.
-    Ban(String, u64),
+    /// A host told of a ban: [`Process::bans`] are to be written down.
+    Bans,
     /// The watchdog process of spot is given a sign of health.
     Beat(u64),
     /// The process ends by itself, and why.
@@ -190,8 +192,8 @@ pub struct Given {
     pub epoch: u64,
     /// What the file of the latches says.
     pub latches: Latches,
-    /// Until when no host takes anything, by the file of bans and the wall clock: milliseconds that are left.
-    pub bans: Vec<(String, u64)>,
+    /// What the file of bans says.
+    pub bans: Vec<WrittenBan>,
 }
 
 /// A process.
@@ -210,8 +212,8 @@ pub struct Process {
     now_ns: i64,
     /// Wall less true time at the start.
     counted_from_ns: i64,
-    /// When the bans that were told end, milliseconds since the start.
-    bans: BTreeMap<String, u64>,
+    /// A ban was told that is not written down yet.
+    is_banned: Arc<AtomicBool>,
     /// Why it cannot go on: a bug, of the runtime or of this simulator.
     pub broken: Option<String>,
 }
@@ -219,14 +221,19 @@ pub struct Process {
 impl Process {
     /// A process that starts now.
     pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
-        let gateway = Gateway::new(
+        let is_banned = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_banned);
+        let gateway = Gateway::telling(
             setup.identity.clone(),
             Shares::default(),
             Arc::new(Nonces::new()),
+            move |change| {
+                if matches!(change, Change::Banned) {
+                    told.store(true, Ordering::Relaxed);
+                }
+            },
         );
-        for (host, left_ms) in &given.bans {
-            gateway.heed_ban(0, host, *left_ms);
-        }
+        BansNow::new(&gateway, 0, wall_ns / MS).heed(&given.bans);
         let now = Time(wall_ns);
         let requests = requests(&setup, gateway.clone(), life, now);
         let mut process = Self {
@@ -239,7 +246,7 @@ impl Process {
             outs: VecDeque::new(),
             now_ns,
             counted_from_ns: wall_ns - now_ns,
-            bans: BTreeMap::new(),
+            is_banned,
             broken: None,
             setup,
         };
@@ -405,16 +412,19 @@ impl Process {
         self.write_bans();
     }
 
-    /// Writes down what hosts said of the time in which they take nothing.
+    /// Has bans written down that hosts told of since the last time.
     fn write_bans(&mut self) {
+        let is_banned = self.is_banned.swap(false, Ordering::Relaxed);
+        if is_banned && !self.bans(0).is_empty() {
+            self.outs.push_back(Out::Bans);
+        }
+    }
+
+    /// What the file of bans is to say, by the wall clock.
+    pub fn bans(&self, wall_ns: i64) -> Vec<WrittenBan> {
         let since_ns = self.now_ns - self.started_ns;
         let now_ms = u64::try_from(since_ns / MS).unwrap_or(0);
-        for (host, left_ms) in self.gateway.bans(now_ms) {
-            let until_ms = now_ms + left_ms;
-            if self.bans.insert(host.clone(), until_ms) != Some(until_ms) {
-                self.outs.push_back(Out::Ban(host, left_ms));
-            }
-        }
+        BansNow::new(&self.gateway, now_ms, wall_ns / MS).to_write()
     }
 
     fn socket(&mut self, key: StreamKey, link: u64, event: SocketEvent<'_>) {

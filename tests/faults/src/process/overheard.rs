@@ -86,6 +86,10 @@ impl Guests for Overheard {
         self.guests.trouble(strategy)
     }
 
+    fn saved(&self, strategy: StrategyId) -> Option<Vec<u8>> {
+        self.guests.saved(strategy)
+    }
+
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
         self.heard.push(Heard::Renewed(strategy));
         self.guests.renew(strategy)

@@ -3,6 +3,7 @@
 use windvane::assembly;
 use windvane::live::start;
 use windvane::strategies::Guest;
+use windvane_engine::StrategyId;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};
@@ -23,11 +24,16 @@ impl Process {
                 return;
             }
         };
-        let changed = session.changed(&instances).into_iter();
+        // By what was configured, not by what the session sees of it: a change that it overlooks is found.
+        let changed = (0..instances.len()).filter(|place| self.setup.differs(&next, *place));
         // One in quarantine gets its module, and does not begin.
-        let begins = changed.filter(|id| session.engine().fault(*id).is_none());
-        let names = begins.filter_map(|id| session.engine().strategy_name(id));
-        let strategies = names.map(str::to_owned).collect();
+        let is_sound = |place: &usize| {
+            let id = StrategyId(*place as u16);
+            session.engine().fault(id).is_none()
+        };
+        let begins = changed.filter(is_sound);
+        let strategies = begins.map(|place| next.strategies[place].0.clone());
+        let strategies = strategies.collect();
         self.outs
             .push_back(Out::Seen(Seen::Reloading { strategies }));
         let config = &next.config;
@@ -73,6 +79,15 @@ impl Process {
 }
 
 impl Setup {
+    /// Whether another setup has other parameters or another build of a strategy.
+    fn differs(&self, other: &Self, place: usize) -> bool {
+        let of = |setup: &Self| {
+            let params = setup.config.strategies[place].params.to_string();
+            (setup.builds[place], params)
+        };
+        of(self) != of(other)
+    }
+
     /// A new instance of a strategy.
     pub(super) fn guest(&self, place: usize) -> Result<Guest, crate::modules::ModulesError> {
         let (id, module) = &self.strategies[place];

@@ -17,6 +17,7 @@ mod watchdog;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use windvane_client_core::bans::WrittenBan;
 use windvane_engine::codec::RecordBody;
 use windvane_engine::latches::{Latch, Latches};
 use windvane_engine::record::Block;
@@ -386,13 +387,13 @@ impl World {
         self.drain();
     }
 
-    /// What the file of bans says, by the wall clock.
-    fn bans_left(&mut self) -> Vec<(String, u64)> {
+    /// What the file of bans says; the witness sees whether it has to be heeded.
+    fn bans_left(&mut self) -> Vec<WrittenBan> {
         let wall_ms = self.wall_ns() / MS;
         let bans = self.disk.bans.iter();
-        let left = bans.map(|(host, until_ms)| (host.clone(), until_ms - wall_ms));
-        let left: Vec<_> = left.filter(|(_, left_ms)| *left_ms > 0).collect();
-        if let Some(left_ms) = left.iter().map(|(_, left_ms)| *left_ms).max() {
+        let left_ms = bans.map(|ban| ban.left_ms(wall_ms)).max().unwrap_or(0);
+        let left_ms = i64::try_from(left_ms).unwrap_or(i64::MAX);
+        if left_ms > 0 {
             self.log.count(tally::BAN_HEEDED);
             let until_ns = self.now_ns.saturating_add(left_ms.saturating_mul(MS));
             self.banned_until_ns = self.banned_until_ns.max(until_ns);
@@ -402,9 +403,7 @@ impl World {
             }
             self.see(Seen::BanRemembered { until_ns });
         }
-        let left = left.into_iter();
-        left.map(|(host, left_ms)| (host, left_ms.unsigned_abs()))
-            .collect()
+        self.disk.bans.clone()
     }
 
     pub(in crate::world) fn deliver(&mut self, life: u32, happened: In) {
@@ -532,10 +531,11 @@ impl World {
                     self.disk_is_given();
                 }
             }
-            Out::Ban(host, left_ms) => {
-                let left_ms = i64::try_from(left_ms).unwrap_or(i64::MAX / MS);
-                let until_ms = (self.wall_ns() / MS).saturating_add(left_ms);
-                self.disk.bans.insert(host, until_ms);
+            Out::Bans => {
+                let wall_ns = self.wall_ns();
+                if let Some(process) = &self.process {
+                    self.disk.bans = process.bans(wall_ns);
+                }
             }
             Out::Latches(latches) => {
                 self.see(latched(&latches));

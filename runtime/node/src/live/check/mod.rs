@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
 use windvane_session::StartTerms;
+use windvane_session::weights::{Plan, Use};
 use windvane_venue::speak::FuturesAccount;
 
 use super::identity::Identity;
-use super::plan::{Plan, Use};
 use super::start;
 use crate::assembly;
 use crate::bans;

@@ -9,11 +9,11 @@ use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Instrument, Surface};
 use windvane_venue::Assets;
 
-use super::super::plan::{self, Polling, Wants};
 use super::super::start;
 use super::Report;
 use crate::assembly;
 use crate::config::{Config, InstrumentName, MarketData};
+use windvane_session::weights::{Plan, Polling};
 use windvane_session::{Known, StartError, StartTerms, venue_surface};
 
 /// No single answer takes longer.
@@ -207,14 +207,14 @@ pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report
             let found = format!("risk.max_orders_per_minute = {wanted} is over the venue's {most}");
             report.warn("limits", found, "orders beyond the venue's limit wait");
         }
-        for plan in Wants::of(config, surface).plans(&limits) {
+        for plan in start::wants(config, surface).plans(&limits) {
             check_plan(config, &plan, report);
             report.plans.push(plan);
         }
     }
 }
 
-fn check_plan(config: &Config, plan: &plan::Plan, report: &mut Report) {
+fn check_plan(config: &Config, plan: &Plan, report: &mut Report) {
     match plan.check() {
         Ok(()) => {
             let (surface, sum, limit) = (plan.surface, plan.sum(), plan.limit);

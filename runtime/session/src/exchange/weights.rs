@@ -1,0 +1,90 @@
+//! What the calls weigh that a run makes again and again.
+
+use windvane_engine::Surface;
+use windvane_venue::route;
+
+use super::Documented;
+use crate::requests::DEPTH_LEVELS;
+
+/// A call that a run makes again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recurring {
+    /// The clock.
+    Clock,
+    /// The instruments, and the limits.
+    Listing,
+    /// A snapshot of a book.
+    Depth,
+    /// The countdown that cancels the orders of a symbol.
+    Heartbeat,
+    /// The open orders of all symbols.
+    OpenOrders,
+    /// The open orders of one symbol.
+    OpenOrdersOfSymbol,
+    /// The account.
+    Account,
+    /// The futures account by the info endpoint.
+    AccountInfo,
+    /// The fills of the account.
+    AccountTrades,
+    /// The renewal of a listen key.
+    RenewKey,
+}
+
+impl Documented {
+    /// What a call weighs on a surface.
+    pub(crate) fn weight(surface: Surface, call: Recurring) -> u32 {
+        let (name, with_symbol, limit) = match call {
+            Recurring::Clock => ("time", false, None),
+            Recurring::Listing => ("exchange_info", false, None),
+            Recurring::Depth => ("depth", true, DEPTH_LEVELS.parse().ok()),
+            Recurring::Heartbeat => ("countdown_cancel_all", false, None),
+            Recurring::OpenOrders => ("open_orders", false, None),
+            Recurring::OpenOrdersOfSymbol => ("open_orders", true, None),
+            Recurring::Account => ("account", false, None),
+            // The info endpoint may use the same counter (spec 3, Limits).
+            Recurring::AccountInfo => return 1,
+            Recurring::AccountTrades => ("user_trades", false, None),
+            Recurring::RenewKey => ("keepalive_listen_key", false, None),
+        };
+        let route = route::named(&format!("{surface}.{name}"));
+        // Every name is one of the table: a test holds them to it.
+        route.map_or(0, |route| route.weight.of(with_symbol, limit))
+    }
+
+    /// What it weighs to read the modes of the account.
+    pub(crate) fn weight_of_modes() -> u32 {
+        let routes = Self::CAPABILITIES.modes.iter();
+        routes
+            .filter_map(|name| route::named(name))
+            .map(|route| route.weight.of(false, None))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_in_the_table_of_routes() {
+        let of_both = [
+            Recurring::Clock,
+            Recurring::Listing,
+            Recurring::Depth,
+            Recurring::OpenOrders,
+            Recurring::OpenOrdersOfSymbol,
+            Recurring::Account,
+            Recurring::AccountTrades,
+            Recurring::RenewKey,
+        ];
+        for call in of_both {
+            for &surface in Surface::ALL {
+                let weight = Documented::weight(surface, call);
+                assert!(weight > 0, "{surface}: {call:?}");
+            }
+        }
+        assert!(Documented::weight(Surface::Futures, Recurring::Heartbeat) > 0);
+        assert!(Documented::weight_of_modes() > 0);
+    }
+}

@@ -1,0 +1,108 @@
+//! Forced closes: their figures in words, and the reason that they give a latch.
+//!
+//! What may never enter here: deciding to latch. The engine does.
+
+use windvane_engine::forced::{ForcedClose, ForcedCloseReport};
+use windvane_engine::{Amount, Decimal, Engine, Instrument};
+
+/// The figures of a forced close, as people read them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForcedFigures {
+    /// Why the venue closed.
+    pub reason: &'static str,
+    /// The instrument.
+    pub instrument: String,
+    /// Quantity that was closed.
+    pub qty: String,
+    /// The average price, if the venue stated it.
+    pub price: Option<String>,
+    /// Profit or loss.
+    pub realized_pnl: String,
+    /// The commission, if the venue stated it.
+    pub fee: Option<String>,
+    /// The order has traded, and its commission is not stated so far.
+    pub lacks_fee: bool,
+}
+
+impl ForcedFigures {
+    /// Those of a report.
+    pub fn of(engine: &Engine, report: &ForcedCloseReport) -> Self {
+        let rules = engine.instrument(report.instrument);
+        let qty = |qty: i64| rules.map_or_else(String::new, |rules| text(rules.qty(qty)));
+        let price = rules.and_then(|rules| {
+            let closed = rules.qty(report.qty);
+            report.quote.to_decimal().checked_div(closed)
+        });
+        let is_only_stated = (report.qty, report.order_id.0) == (0, 0);
+        let reason = if is_only_stated {
+            "insurance_clear"
+        } else {
+            report.kind.as_str()
+        };
+        let is_apart = !report.has_balance_figures();
+        let lacks_fee = is_apart && report.qty > 0 && report.fee == Amount::ZERO;
+        Self {
+            reason,
+            instrument: rules.map(Instrument::name).unwrap_or_default(),
+            qty: qty(report.qty),
+            price: price
+                .filter(|_| is_apart)
+                .map(|price| text(price.round_dp(8))),
+            realized_pnl: text(report.realized_pnl.to_decimal()),
+            fee: (is_apart && !lacks_fee && report.qty > 0).then(|| text(report.fee.to_decimal())),
+            lacks_fee,
+        }
+    }
+}
+
+/// What is reported of an order so far: a report is about one fill of it.
+pub fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a ForcedCloseReport {
+    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
+    let of_order = reports.find(|sum| {
+        report.order_id.0 != 0
+            && (sum.instrument, sum.order_id) == (report.instrument, report.order_id)
+    });
+    of_order.unwrap_or(report)
+}
+
+/// Why the run is latched after a forced close, as far as its order is reported. `None` where the close is
+/// another one than that which latched the run for `known`.
+pub(crate) fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
+    let sum = sum_so_far(engine, report);
+    let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
+    let mut reports = engine.forced_closes().map(|(_, sum)| sum);
+    let has_latched =
+        sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
+    // The operator, or a limit, may have latched it since.
+    let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
+    (report.latched || goes_on).then(|| cause_of(&ForcedFigures::of(engine, sum), sum))
+}
+
+const BY_VENUE: &str = "by the venue: ";
+
+fn cause_of(figures: &ForcedFigures, report: &ForcedCloseReport) -> String {
+    let (qty, instrument, lost) = (&figures.qty, &figures.instrument, &figures.realized_pnl);
+    let closed = match (&figures.price, &figures.fee) {
+        (Some(price), Some(fee)) => {
+            format!("{qty} of {instrument} was closed at {price}, {lost} realized, fee {fee}")
+        }
+        (Some(price), None) if report.qty > 0 => {
+            format!(
+                "{qty} of {instrument} was closed at {price}, {lost} realized, commission not stated yet"
+            )
+        }
+        _ if report.qty > 0 => {
+            format!("{qty} of {instrument} was closed, {lost} realized with the commission")
+        }
+        _ => format!("a position of {instrument} is being closed"),
+    };
+    let by = match report.kind {
+        ForcedClose::Unreported => "close that no order explains, by a person or ".to_owned(),
+        ForcedClose::Liquidation | ForcedClose::Adl => format!("{} ", figures.reason),
+    };
+    format!("{by}{BY_VENUE}{closed}; check margin and positions, then windvane resume")
+}
+
+fn text(value: Decimal) -> String {
+    value.normalize().to_string()
+}

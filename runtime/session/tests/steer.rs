@@ -1,0 +1,161 @@
+//! A command of the operator for one strategy; a resume takes it out of quarantine.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "../../engine/tests/support/mod.rs"]
+mod support;
+
+use support::config;
+use windvane_client_core::streams::StreamSettings;
+use windvane_engine::engine::Latch;
+use windvane_engine::input::{Command, FaultKind};
+use windvane_engine::latches::Latches;
+use windvane_engine::{Engine, Event, Input, Intent, StrategyId, Time};
+use windvane_session::{
+    Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, LatchState, Parts,
+    Renewed, Session,
+};
+
+const ONE: StrategyId = StrategyId(0);
+const NOW: Time = Time(1_700_000_000_000_000_000);
+
+/// A strategy that saved something.
+#[derive(Default)]
+struct Saver {
+    saved: Option<Vec<u8>>,
+    /// It cannot use what it saved.
+    forgets: bool,
+    /// It has no new instance.
+    is_gone: bool,
+    /// What new instances were given.
+    given: Vec<Vec<u8>>,
+}
+
+impl Guests for Saver {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn saved(&self, _: StrategyId) -> Option<Vec<u8>> {
+        self.saved.clone()
+    }
+
+    fn renew(&mut self, _: StrategyId) -> Result<(), String> {
+        if self.is_gone {
+            return Err("gone".to_owned());
+        }
+        Ok(())
+    }
+
+    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        (engine, InitResult::Ready)
+    }
+
+    fn deliver(
+        &mut self,
+        _: StrategyId,
+        engine: Box<Engine>,
+        _: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        (engine, Ok(()))
+    }
+
+    fn intents(&self, _: StrategyId) -> &[Intent] {
+        &[]
+    }
+
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        Ok(self.saved.clone())
+    }
+
+    fn load(&mut self, _: StrategyId, state: &[u8]) -> Result<(), String> {
+        if self.forgets {
+            return Err("of another version".to_owned());
+        }
+        self.given.push(state.to_vec());
+        Ok(())
+    }
+
+    fn show_output(&mut self, _: StrategyId, _: Time) {}
+}
+
+/// A session whose strategy is paused by the operator, and in quarantine.
+fn quarantined(guests: Saver) -> Session<Saver> {
+    let mut config = config();
+    config.strategies.truncate(1);
+    let mut driver = Driver::new(Engine::new(config).unwrap(), guests, true);
+    driver.start(NOW, &[None]).unwrap();
+    let (strategy, kind) = (ONE, FaultKind::Trap);
+    driver.handle(NOW, Input::Fault { strategy, kind });
+    let command = Command::Pause;
+    driver.handle(NOW, Input::Steer { strategy, command });
+    let parts = Parts {
+        driver,
+        account: Account::Venue,
+        requests: None,
+        clock: Clock::counted(NOW, NOW),
+        modules: vec![("one".to_owned(), [0; 32])],
+        surfaces: Vec::new(),
+        streams: StreamSettings::default(),
+        public: None,
+        latches: LatchState::new(Latches::default(), std::iter::once("one".to_owned())),
+        flattens: false,
+        blocks_under_way: BLOCKS_UNDER_WAY,
+    };
+    Session::new(NOW, parts)
+}
+
+fn state(session: &Session<Saver>) -> (bool, Latch) {
+    let engine = session.engine();
+    (engine.fault(ONE).is_some(), engine.latch_of(ONE))
+}
+
+#[test]
+fn a_resume_frees_a_strategy_with_what_it_saved_last() {
+    let saved = Some(b"what it knew".to_vec());
+    let mut session = quarantined(Saver {
+        saved,
+        ..Saver::default()
+    });
+    let freed = session.steer(NOW, ONE, Command::Resume).unwrap();
+    let with_state = Freed {
+        renewed: Renewed::WithState,
+        had_state: true,
+    };
+    assert_eq!(freed, Some(with_state));
+    assert_eq!(state(&session), (false, Latch::None));
+    let given = &session.driver().guests().given;
+    assert_eq!(*given, [b"what it knew".to_vec()]);
+    // Once it is free, a resume begins nothing anew.
+    assert_eq!(session.steer(NOW, ONE, Command::Resume), Ok(None));
+}
+
+#[test]
+fn one_that_cannot_use_its_state_is_freed_without() {
+    let mut session = quarantined(Saver {
+        saved: Some(Vec::new()),
+        forgets: true,
+        ..Saver::default()
+    });
+    let freed = session.steer(NOW, ONE, Command::Resume).unwrap().unwrap();
+    assert!(matches!(freed.renewed, Renewed::Fresh(_)), "{freed:?}");
+    assert_eq!(state(&session), (false, Latch::None));
+}
+
+#[test]
+fn one_that_does_not_begin_stays_as_it_is() {
+    let mut session = quarantined(Saver {
+        is_gone: true,
+        ..Saver::default()
+    });
+    let refused = session.steer(NOW, ONE, Command::Resume).unwrap_err();
+    assert!(refused.contains("gone"), "{refused}");
+    assert_eq!(state(&session), (true, Latch::Paused));
+}
+
+#[test]
+fn other_commands_begin_nothing_anew() {
+    let mut session = quarantined(Saver::default());
+    assert_eq!(session.steer(NOW, ONE, Command::Halt), Ok(None));
+    assert_eq!(state(&session), (true, Latch::Halted));
+}

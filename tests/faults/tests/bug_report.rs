@@ -1,0 +1,50 @@
+//! A live run whose own books contradict each other halts, cancels its orders, says so, and leaves a snapshot for the
+//! report.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use windvane_tests::binary;
+use windvane_tests::launch::Launch;
+use windvane_tests::venue::Venue;
+
+fn rows(answer: &Value) -> impl Iterator<Item = &Value> {
+    answer.as_array().into_iter().flatten()
+}
+
+#[test]
+fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
+    binary::choose(Path::new(env!("CARGO_BIN_EXE_windvane-changed")));
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let venue = Venue::start(&["--seed", "7"]);
+    let launch = Launch::new(&venue, &data).modules(&["market_maker", "ema_cross"]);
+    let mut instance = launch.env("WINDVANE_PLANTED", "books-contradict").start();
+    instance.ready();
+    let orders = instance.until("orders", &|orders| rows(orders).count() >= 2);
+    let reports = data.join("bug-reports");
+    assert!(!reports.exists(), "nothing is wrong before the first fill");
+
+    // The commission of this fill is booked to the strategy alone.
+    let id = rows(&orders).next().unwrap()["client_order_id"].clone();
+    venue.control(
+        "/act",
+        &json!({"act": "fill", "symbol": "BTCUSDT", "client_order_id": id}),
+    );
+    instance.until("status", &|status| status["state"] == "halted");
+    instance.until("orders", &|orders| rows(orders).count() == 0);
+    while !instance.log().contains("send this file with a report") {
+        assert!(instance.ended().is_none(), "{}", instance.log());
+    }
+    let kept: Vec<_> = std::fs::read_dir(&reports).unwrap().collect();
+    assert_eq!(kept.len(), 1);
+    let snapshot = kept.into_iter().next().unwrap().unwrap();
+    assert!(snapshot.metadata().unwrap().len() > 0);
+
+    // Whoever resumes accepts the books as they are until they are compared again: the halt comes back.
+    assert!(instance.verb("resume").status.success());
+    instance.until("status", &|status| status["state"] == "halted");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
