@@ -1,4 +1,4 @@
-//! The venue's limits, with other programs on the address: what takes risk away is sent all the same,
+//! The venue's limits, with other programs on the address: cancels, closes and renewals are sent all the same,
 //! and waits only where the venue itself says so.
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE, REST};
 
-/// What a sound start may take. A start that waits for the next minute takes longer most of the time.
+/// A sound start takes at most so long. A start that waits for the next minute takes longer most of the time.
 const START: Duration = Duration::from_secs(20);
 
 fn positions(account: &Value) -> usize {

@@ -159,7 +159,6 @@ impl Log {
         })
     }
 
-    /// An order to buy 1 at 100 is intended.
     /// An order is let go.
     pub fn release(self, id: &str) -> Self {
         let at_ns = self.now_ns;
@@ -169,6 +168,7 @@ impl Log {
         })
     }
 
+    /// An order to buy 1 at 100 is intended.
     pub fn intend(self, id: &str) -> Self {
         self.intend_order(id, "BUY", Some("100"), false)
     }

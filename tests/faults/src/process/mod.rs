@@ -420,7 +420,7 @@ impl Process {
         }
     }
 
-    /// What the file of bans is to say, by the wall clock.
+    /// The bans to write into the file of bans, with their ends by the wall clock.
     pub fn bans(&self, wall_ns: i64) -> Vec<WrittenBan> {
         let since_ns = self.now_ns - self.started_ns;
         let now_ms = u64::try_from(since_ns / MS).unwrap_or(0);

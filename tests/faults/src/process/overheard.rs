@@ -1,7 +1,7 @@
 //! Strategies that are overheard: each order that a callback answers, and what its strategy knew
 //! then, is kept for the witness before the engine takes it; so is what strategies are given back.
 //!
-//! What may never enter here: what the engine makes of an answer.
+//! This file must not read what the engine makes of an answer.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -12,10 +12,10 @@ use windvane_engine::order::OrderTerms;
 use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
 use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
-/// What was overheard of a strategy. A state is told by its hash.
+/// An act of a strategy that was overheard. A state is given as its hash.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard {
-    /// It answered an order: its number, what it wants, and what the strategy knew then.
+    /// The strategy answered an order: the number and the terms of the order, and the state of the strategy then.
     Order(StrategyId, OrderSeq, OrderTerms, u64),
     /// It saved something new.
     Saved(StrategyId, u64),
@@ -28,9 +28,9 @@ pub enum Heard {
 /// The strategies of a run.
 pub struct Overheard {
     guests: LiveGuests,
-    /// What the last callback of each intended: to be asked what it knows begins another one.
+    /// The intents of the last callback of each strategy. `save` begins another callback, which clears them.
     intents: Vec<Vec<Intent>>,
-    /// What each saved last.
+    /// The hash of the last state of each strategy.
     saved: Vec<Option<u64>>,
     heard: Vec<Heard>,
 }
@@ -47,7 +47,7 @@ impl Overheard {
         }
     }
 
-    /// What was heard since the last time.
+    /// The acts since the last call.
     pub fn take(&mut self) -> Vec<Heard> {
         std::mem::take(&mut self.heard)
     }

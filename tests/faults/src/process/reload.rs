@@ -63,7 +63,7 @@ impl Process {
         self.outs.push_back(Out::Seen(Seen::Reloaded { refused }));
     }
 
-    /// What is configured from here on, for the witness.
+    /// Tells the witness the configuration that holds from here on.
     pub(super) fn tell_configured(&mut self) {
         let config = &self.setup.config;
         let limits = config.strategies.iter().map(|strategy| {

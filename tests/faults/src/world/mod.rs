@@ -387,7 +387,7 @@ impl World {
         self.drain();
     }
 
-    /// What the file of bans says; the witness sees whether it has to be heeded.
+    /// The bans in the file of bans. The witness sees whether one of them still holds.
     fn bans_left(&mut self) -> Vec<WrittenBan> {
         let wall_ms = self.wall_ns() / MS;
         let bans = self.disk.bans.iter();
@@ -739,7 +739,7 @@ fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64)
     ids
 }
 
-/// What the file of the latches says, for the witness.
+/// The content of the latch file, for the witness.
 fn latched(latches: &Latches) -> Seen {
     let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
     let strategies = latches.strategies.iter();
