@@ -3,6 +3,7 @@
 //!
 //! What may never enter here: sockets, tasks, and decisions about orders. The engine makes them.
 
+mod account;
 mod calls;
 mod clocks;
 mod modes;
@@ -33,6 +34,7 @@ pub use waits::stop_reason;
 
 use crate::exchange::{Exchange, Question};
 
+use account::Account;
 use calls::{Flying, Signs, Waiting};
 use clocks::Clocks;
 use modes::Modes;
@@ -148,6 +150,7 @@ pub struct Requests {
     /// Orders on their way, so that no cancel overtakes one on another connection.
     placing: BTreeSet<ClientOrderId>,
     modes: Modes,
+    account: Account,
     elsewhere: Elsewhere,
     probes: Probes,
     clocks: Clocks,
@@ -183,6 +186,7 @@ impl Requests {
             next_carried: 0,
             placing: BTreeSet::new(),
             modes: Modes::default(),
+            account: Account::default(),
             elsewhere: Elsewhere::default(),
             probes: Probes::default(),
             clocks: Clocks::default(),

@@ -199,6 +199,7 @@ impl Requests {
             return;
         };
         let route = call.route;
+        self.account.hear(route, &became, &mut *self.exchange);
         match became {
             Ok(text) => {
                 if matches!(carried.request, Request::Read(_)) {
@@ -574,6 +575,48 @@ mod tests {
             panic!("{replies:?}")
         };
         assert!(matches!(outcome, Outcome::Unknown), "{outcome:?}");
+    }
+
+    /// Reads the futures account, which is answered with this; answers the route that was asked.
+    fn read_account(requests: &mut Requests, status: u16, text: &str) -> &'static str {
+        let surface = Surface::Futures;
+        let read = Request::Read(Subject::Account { surface });
+        requests.carry(NOW, (read, EnginePurpose::Ordinary), None, false);
+        let call = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+            Done::Send(call) => Some(call),
+            _ => None,
+        });
+        let call = call.unwrap();
+        let headers = &[];
+        let answer = CallAnswer::Came(Answer {
+            status,
+            headers,
+            text,
+        });
+        requests.answered(NOW, (call.id, answer));
+        while requests.poll().is_some() {}
+        call.route.name
+    }
+
+    #[test]
+    fn a_start_that_did_not_learn_where_the_account_is_leaves_it_to_the_first_clear_answer() {
+        let not_served = r#"{"code":-1020,"msg":"This operation is not supported."}"#;
+        let cut = r#"{"code":-1020,"msg":"This o"#;
+        let address = "0x1".to_owned();
+        let other = FuturesAccount::Info { address };
+        let mut not_here = requests(Signing::Here);
+        not_here.end_start(Some(other.clone()));
+        assert_eq!(read_account(&mut not_here, 400, cut), "futures.account");
+        let asked = read_account(&mut not_here, 400, not_served);
+        assert_eq!(asked, "futures.account");
+        assert_ne!(read_account(&mut not_here, 200, "{}"), "futures.account");
+
+        let mut here = requests(Signing::Here);
+        here.end_start(Some(other));
+        // Once it was read there, a refusal is that of a venue in trouble.
+        for (status, text) in [(200, "{}"), (400, not_served), (200, "{}")] {
+            assert_eq!(read_account(&mut here, status, text), "futures.account");
+        }
     }
 
     /// A call of the request, which waits for its signature.

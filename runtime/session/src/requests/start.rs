@@ -2,6 +2,7 @@
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
+use windvane_venue::speak::FuturesAccount;
 
 use crate::exchange::Question;
 
@@ -15,8 +16,11 @@ impl Requests {
         self.question(now, question, (Lane::Start, Purpose::Start))
     }
 
-    /// The start is over. Nobody told the engine of stops yet: the session does.
-    pub(crate) fn end_start(&mut self) {
+    /// The start is over. Nobody told the engine of stops yet: the session does. `other_account` is where
+    /// the futures account can be read if its route is not served, as long as the exchange did not say
+    /// whether it is.
+    pub(crate) fn end_start(&mut self, other_account: Option<FuturesAccount>) {
+        self.account.may_be_at(other_account);
         self.stops = Stops::default();
         self.done.clear();
     }
@@ -73,7 +77,7 @@ mod tests {
         };
         assert!(told(&mut requests));
         assert!(!told(&mut requests));
-        requests.end_start();
+        requests.end_start(None);
         assert!(told(&mut requests));
     }
 }

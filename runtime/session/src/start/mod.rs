@@ -121,7 +121,7 @@ pub struct Start {
     texts: Vec<(Surface, String)>,
     found: Option<(Vec<Instrument>, Assets)>,
     futures_account: FuturesAccount,
-    /// The info endpoint, by the wallet address of the account.
+    /// The info endpoint, by the wallet address of the account, until it is known where the account is.
     info: Option<FuturesAccount>,
     /// The first step is tried again then.
     again: Option<Time>,
@@ -384,6 +384,7 @@ impl Start {
                 return self.go_on(now);
             }
             Ok(text) if self.is_account(&text) => {
+                self.info = None;
                 self.step_done();
                 return self.go_on(now);
             }
@@ -417,7 +418,7 @@ impl Start {
         let Some(mut requests) = self.requests.take() else {
             return;
         };
-        requests.end_start();
+        requests.end_start(self.info.take());
         let (instruments, assets) = self.found.take().unwrap_or_default();
         self.result = Some(Ok(Known {
             instruments,
