@@ -11,7 +11,7 @@
 
 /// Version of the decisions that the engine makes. Raise it with every change after which the same
 /// inputs can lead to other effects: a replay of an older journal then says why it differs.
-pub const ENGINE_RULES: u32 = 15;
+pub const ENGINE_RULES: u32 = 16;
 
 pub mod planted;
 

@@ -116,7 +116,8 @@ impl Journal {
         };
         owner.begin(head, base)?;
         if options.packs {
-            owner.packing = Some(PackThread::start(&owner.journal, number)?);
+            let listener = Arc::clone(&owner.listener);
+            owner.packing = Some(PackThread::start(&owner.journal, number, listener)?);
         }
         let builder = std::thread::Builder::new().name("journal".to_owned());
         let thread = builder.spawn(move || owner.run(&messages))?;

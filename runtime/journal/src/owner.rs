@@ -93,6 +93,11 @@ pub enum Event {
         /// How long it took.
         stalled: Duration,
     },
+    /// An ended segment was packed, or is left as it is; told on the thread that packs, which read all of it.
+    Packed {
+        /// Its number.
+        segment: u32,
+    },
     /// Nothing is durable any more until [`Event::Rolled`]; roll the journal when that can help.
     Failed(Failure),
 }

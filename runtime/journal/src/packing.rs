@@ -21,6 +21,7 @@ use crate::directory::segments;
 use crate::failure::{Failure, guarded};
 use crate::groups::{self, Times};
 use crate::market;
+use crate::owner::{Event, Listener};
 use crate::packed::{self, Packer};
 use crate::reading::{self, ReadError, Rows, StoredSegment};
 use crate::segment::{self, chain_bytes, key};
@@ -244,7 +245,7 @@ pub struct PackThread {
 
 impl PackThread {
     /// Starts with the segments of earlier processes, up to `last`.
-    pub fn start(journal: &Path, last: u32) -> io::Result<Self> {
+    pub fn start(journal: &Path, last: u32, listener: Listener) -> io::Result<Self> {
         let (numbers, received) = mpsc::channel();
         for number in segments(journal)? {
             if number <= last {
@@ -256,7 +257,7 @@ impl PackThread {
         let ends = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ends);
         let builder = std::thread::Builder::new().name("journal-pack".to_owned());
-        let thread = builder.spawn(move || run(&journal, &received, &seen))?;
+        let thread = builder.spawn(move || run(&journal, &received, (&seen, &listener)))?;
         Ok(Self {
             numbers: Some(numbers),
             ends,
@@ -282,7 +283,7 @@ impl Drop for PackThread {
     }
 }
 
-fn run(journal: &Path, numbers: &Receiver<u32>, ends: &AtomicBool) {
+fn run(journal: &Path, numbers: &Receiver<u32>, (ends, listener): (&AtomicBool, &Listener)) {
     for number in numbers {
         if ends.load(Ordering::Relaxed) {
             return;
@@ -298,5 +299,6 @@ fn run(journal: &Path, numbers: &Receiver<u32>, ends: &AtomicBool) {
                 tracing::warn!(%failure, number, "an ended segment is not packed: it takes more space");
             }
         }
+        listener(Event::Packed { segment: number });
     }
 }

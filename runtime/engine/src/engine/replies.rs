@@ -476,8 +476,8 @@ impl Engine {
     }
 
     /// The venue knows no such order. That is conclusive only where it was asked once a request that
-    /// was sent before its outcome was lost would be refused for its time (promise 2): an answer may
-    /// be old when it is heard.
+    /// was sent before its outcome was lost would be refused for its time (promise 2), and once a query
+    /// that is behind would show one that arrived last: an answer may be old when it is heard.
     fn take_absence(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
@@ -508,7 +508,7 @@ impl Engine {
             return;
         }
         let lost = *order.lost.get_or_insert(now);
-        let over = lost.plus_ms(absence_ms);
+        let over = lost.plus_ms(absence_ms).plus_ms(READ_LAG_MS);
         let is_over = !is_uncounted && order.questions.was_absent_at(over);
         if !is_over && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);

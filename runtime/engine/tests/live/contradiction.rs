@@ -184,7 +184,7 @@ fn one_that_may_be_forgotten_by_the_documents_is_over() {
     let mut account = ready();
     let order = account.rest();
     account.pass(7 * 24 * 60 * 60 * 1_000);
-    for _ in 0..2 {
+    for _ in 0..4 {
         queried(&mut account, order, refused(-2013));
         account.pass(6_000);
     }

@@ -28,7 +28,7 @@ fn appender() {
             say(format!("durable {} {:?}", chain.last_record, chain.hash));
         }
         Event::Failed(failure) => panic!("{failure}"),
-        Event::Stalled { .. } | Event::Healthy { .. } => {}
+        Event::Stalled { .. } | Event::Healthy { .. } | Event::Packed { .. } => {}
     });
     let options = Options {
         queue_blocks: 16,

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_engine::Surface;
 use windvane_engine::latches::Latches;
-use windvane_journal::{BeginError, Directory, Journal, Options, Ready};
+use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
 use windvane_session::{Account, BLOCKS_UNDER_WAY, Foreign, Module, Parts, Session};
 use windvane_venue::speak::Names;
@@ -37,10 +37,10 @@ use super::stage::{Found, Stage};
 use super::thread::EngineThread;
 use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, forced, start, tell};
-use crate::assembly;
 use crate::config::{Config, InstrumentName, Leave, Mode};
 use crate::strategies::{self, Guest};
 use crate::watchdog::{self, Keeper, Plan};
+use crate::{assembly, memory};
 
 /// What a start is given beside its configuration.
 pub struct Start<'a> {
@@ -379,6 +379,9 @@ fn begin_journal(
     mailbox: &Mailbox,
 ) -> Result<Journal, BeginError> {
     let mailbox = mailbox.clone();
-    let listener = Arc::new(move |event| mailbox.journal(event));
+    let listener = Arc::new(move |event| match event {
+        Event::Packed { .. } => memory::give_back(),
+        event => mailbox.journal(event),
+    });
     ready.begin(&first.head, first.at, &Options::default(), listener)
 }

@@ -411,6 +411,7 @@ impl Pulse {
                 JournalEvent::Stalled
             }
             Event::Healthy { .. } => JournalEvent::Healthy,
+            Event::Packed { .. } => return,
             Event::Failed(failure) => {
                 tracing::error!(%failure, "the journal failed: no new exposure until it writes");
                 JournalEvent::Failed

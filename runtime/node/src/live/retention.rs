@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use windvane_journal::{Directory, ExportError, Keep, Pruned};
 
 use super::ledger;
-use crate::strategies;
+use crate::{memory, strategies};
 use windvane_session::Head;
 
 static PRUNING: Mutex<()> = Mutex::new(());
@@ -31,6 +31,12 @@ enum Undropped {
 pub fn prune(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     // Two prunings at once would enter a segment twice.
     let _one = PRUNING.lock().unwrap_or_else(PoisonError::into_inner);
+    drop_old(directory, keep, running);
+    // The ledger read all of a segment.
+    memory::give_back();
+}
+
+fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     if let Err(error) = ledger::update(directory) {
         tracing::warn!(%error, "the ledger is not up to date: no segment is dropped");
         return;

@@ -17,6 +17,9 @@ const FRESH_NS: i64 = 1_000_000_000;
 /// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
 /// all of its time. What has no answer is asked for and, being a cancel, sent again.
 const HURRIED: Duration = Duration::from_secs(3);
+/// A signature is waited for so long. A call without one did not leave, so that another may: a heartbeat
+/// whose signature is lost must not use up the time of the next.
+const SIGN_WITHIN: Duration = Duration::from_secs(3);
 /// After a question that failed.
 pub(super) const AGAIN_NS: i64 = 2_000_000_000;
 
@@ -83,7 +86,8 @@ pub(super) struct Signs {
 impl Signs {
     /// When it is given up: one that must not leave later needs no signature later.
     pub(super) fn by(&self) -> Time {
-        self.leave_by.map_or(self.by, |by| by.min(self.by))
+        let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
+        by.min(self.began.plus_ns(ns(SIGN_WITHIN)))
     }
 }
 
