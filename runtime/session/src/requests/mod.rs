@@ -243,11 +243,6 @@ impl Requests {
         self.modes.forget();
     }
 
-    /// The account's modes may have changed unnoticed: they are asked for with the next reading.
-    pub(crate) fn doubt_modes(&mut self) {
-        self.modes.doubt();
-    }
-
     /// The run is ending: what is asked from here on has little time. Orders keep theirs, for one
     /// whose answer was given up is never sent again.
     pub(crate) const fn hurry(&mut self) {

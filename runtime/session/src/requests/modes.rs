@@ -11,7 +11,7 @@ use windvane_venue::speak::Asked;
 use super::Requests;
 use super::parts::Became;
 
-/// An answer counts for so long, while the user stream misses nothing.
+/// An answer counts for so long.
 pub const MODES_AGE_MS: i64 = 60_000;
 /// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
 /// of them costs at most, and as much again.
@@ -23,17 +23,9 @@ const START_PARTS: u32 = 2;
 /// The last answers of the routes that tell the modes ([`Capabilities::modes`](crate::Capabilities::modes)).
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    known: BTreeMap<&'static str, Answer>,
+    known: BTreeMap<&'static str, (Time, String)>,
     /// Nothing opens before the modes are known.
     pub(super) are_needed: bool,
-}
-
-#[derive(Debug)]
-struct Answer {
-    at: Time,
-    text: String,
-    /// A change since then may have been missed: it counts only where nothing newer can be had.
-    is_doubtful: bool,
 }
 
 impl Modes {
@@ -41,30 +33,17 @@ impl Modes {
         self.known.clear();
     }
 
-    /// A change may have been missed.
-    pub(super) fn doubt(&mut self) {
-        for answer in self.known.values_mut() {
-            answer.is_doubtful = true;
-        }
-    }
-
     /// Keeps an answer, if its route tells a mode.
     pub(super) fn keep(&mut self, now: Time, (route, text): (&'static str, &str), modes: &[&str]) {
         if modes.contains(&route) {
-            let answer = Answer {
-                at: now,
-                text: text.to_owned(),
-                is_doubtful: false,
-            };
-            self.known.insert(route, answer);
+            self.known.insert(route, (now, text.to_owned()));
         }
     }
 
     /// The last answer of a route; an old one only where `any_age` will do.
     fn last(&self, now: Time, route: &str, any_age: bool) -> Option<String> {
-        let answer = self.known.get(route)?;
-        let is_fresh = !answer.is_doubtful && now < answer.at.plus_ms(MODES_AGE_MS);
-        (any_age || is_fresh).then(|| answer.text.clone())
+        let (at, text) = self.known.get(route)?;
+        (any_age || now < at.plus_ms(MODES_AGE_MS)).then(|| text.clone())
     }
 }
 
@@ -97,27 +76,5 @@ impl Requests {
             None if is_short => Some(Became::Postponed),
             None => None,
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_counts_for_a_minute_unless_a_change_may_have_been_missed() {
-        let (mut modes, route) = (Modes::default(), "futures.position_mode");
-        let at = |ms| Time(0).plus_ms(ms);
-        let text = r#"{"dualSidePosition":false}"#;
-        modes.keep(at(0), (route, text), &[route]);
-        assert_eq!(modes.last(at(59_000), route, false).unwrap(), text);
-        assert_eq!(modes.last(at(60_000), route, false), None);
-        modes.keep(at(61_000), (route, text), &[route]);
-        modes.doubt();
-        assert_eq!(modes.last(at(61_001), route, false), None);
-        assert_eq!(modes.last(at(61_001), route, true).unwrap(), text);
-        modes.keep(at(62_000), (route, text), &[route]);
-        assert_eq!(modes.last(at(62_001), route, false).unwrap(), text);
     }
 }

@@ -231,10 +231,6 @@ impl<G: Guests> Session<G> {
                     is_public: false,
                     is_up: true,
                 });
-                // What it told while it was down is missed.
-                if let Some(requests) = &mut self.requests {
-                    requests.doubt_modes();
-                }
                 self.live(now, LiveInput::StreamUp { surface });
             }
             Want::Down(surface) => {
@@ -381,9 +377,6 @@ impl<G: Guests> Session<G> {
             }
             Err(error) => {
                 // What it told is missed: the account is read again over REST.
-                if let Some(requests) = &mut self.requests {
-                    requests.doubt_modes();
-                }
                 tracing::error!(%surface, error, text, "a user event cannot be used");
                 self.live(now, LiveInput::StreamDown { surface });
                 self.reconnect(now, surface);
