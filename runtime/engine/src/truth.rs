@@ -184,14 +184,12 @@ impl AccountTruth {
         for balance in older.balances {
             if self.balances.iter().all(|told| told.asset != balance.asset) {
                 self.balances.push(balance);
-                self.lags |= older.lags;
             }
         }
         for position in older.positions {
             let key = |told: &PositionUpdate| (told.instrument, told.position_side);
             if (self.positions.iter()).all(|told| key(told) != key(&position)) {
                 self.positions.push(position);
-                self.lags |= older.lags;
             }
         }
     }
@@ -236,35 +234,4 @@ pub struct AccountTrade {
     pub fill: Fill,
     /// `time`.
     pub time: Time,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn statement(lags: bool, assets: &[u16]) -> AccountTruth {
-        let balance = |asset: &u16| BalanceUpdate {
-            asset: AssetId(*asset),
-            total: Amount::ZERO,
-            locked: Amount::ZERO,
-            change: Amount::ZERO,
-        };
-        AccountTruth {
-            balances: assets.iter().map(balance).collect(),
-            lags,
-            ..AccountTruth::default()
-        }
-    }
-
-    #[test]
-    fn a_statement_that_takes_over_an_older_balance_may_be_as_old() {
-        let older = || statement(true, &[1]);
-        let mut newer = statement(false, &[2]);
-        newer.complete(older());
-        assert_eq!(newer.balances.len(), 2);
-        assert!(newer.lags);
-        let mut newer = statement(false, &[1, 2]);
-        newer.complete(older());
-        assert!(!newer.lags, "it takes nothing over");
-    }
 }
