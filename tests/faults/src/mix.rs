@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use windvane_server::Choices;
 
 use crate::open_points::{self, Points};
+use crate::process::SignerTerms;
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
@@ -590,6 +591,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
         on_stop: "cancel".to_owned(),
         converge_ns: if v3 { CONVERGE_NONCES_NS } else { CONVERGE_NS },
         is_stream_slow: false,
+        is_signer_silent: SignerTerms::of(seed).is_silent(),
         pauses_to_rest: false,
         entries_to_tick: false,
         rounds_fees: false,

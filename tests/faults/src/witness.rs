@@ -45,6 +45,8 @@ pub struct Terms {
     /// User events come later than the 3 s within which a ready run sees on its stream what REST
     /// confirmed, so that a run that trades is right to be degraded again and again.
     pub is_stream_slow: bool,
+    /// The signer leaves calls unanswered now and then: a heartbeat leaves with its next try.
+    pub is_signer_silent: bool,
     /// The operator pauses the run before it is compared with the venue: while it trades, something that
     /// the venue states late is always missing.
     pub pauses_to_rest: bool,
@@ -81,7 +83,13 @@ impl Terms {
     pub fn is_at_rest(&self, view: &View) -> bool {
         // Only an order shows that a block of trading is over, and a paused run sends none.
         let is_block = |doubt: &String| doubt.contains("cannot trade");
-        let is_blocked = self.pauses_to_rest && view.doubts.iter().all(is_block);
+        // A paused strategy still closes, and each close is a change that a slow stream shows too late.
+        let is_slow = |doubt: &String| {
+            self.is_stream_slow && doubt.contains("user stream cannot be relied on")
+        };
+        let mut doubts = view.doubts.iter();
+        let is_blocked =
+            self.pauses_to_rest && doubts.all(|doubt| is_block(doubt) || is_slow(doubt));
         match view.state.as_str() {
             "degraded" => is_blocked,
             state => state == self.state_at_rest() && view.doubts.is_empty(),

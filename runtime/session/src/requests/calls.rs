@@ -17,9 +17,11 @@ const FRESH_NS: i64 = 1_000_000_000;
 /// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
 /// all of its time. What has no answer is asked for and, being a cancel, sent again.
 const HURRIED: Duration = Duration::from_secs(3);
-/// A signature is waited for so long. A call without one did not leave, so that another may: a heartbeat
-/// whose signature is lost must not use up the time of the next.
+/// A signature is waited for so long, and for no more than this part of the time of the answer. A call
+/// without one did not leave, so that another may: a heartbeat whose signature is lost must not use up
+/// the time of the next.
 const SIGN_WITHIN: Duration = Duration::from_secs(3);
+const SIGN_PART: i64 = 3;
 /// After a question that failed.
 pub(super) const AGAIN_NS: i64 = 2_000_000_000;
 
@@ -87,7 +89,8 @@ impl Signs {
     /// When it is given up: one that must not leave later needs no signature later.
     pub(super) fn by(&self) -> Time {
         let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
-        by.min(self.began.plus_ns(ns(SIGN_WITHIN)))
+        let part_ns = (self.by.0 - self.began.0) / SIGN_PART;
+        by.min(self.began.plus_ns(part_ns.min(ns(SIGN_WITHIN))))
     }
 }
 

@@ -34,6 +34,7 @@ pub fn terms() -> Terms {
         on_liquidation: "halt".to_owned(),
         converge_ns: 60_000_000_000,
         is_stream_slow: false,
+        is_signer_silent: false,
         pauses_to_rest: false,
         entries_to_tick: false,
         rounds_fees: false,

@@ -13,7 +13,8 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 #[derive(Debug)]
 pub struct Overdue {
     orders: Orders,
-    /// Three quarters of a countdown: a renewal that fails is tried again before the last ends.
+    /// Three quarters of a countdown: a renewal that fails is tried again before the last ends. One
+    /// that waited for a signature in vain has left with its next try when nine tenths are over.
     due_ns: i64,
     /// One quarter: who became ready, or whose order came, takes a while to renew.
     settles_ns: i64,
@@ -35,7 +36,11 @@ impl Overdue {
         let quarter_ms = i64::try_from(terms.countdown_ms / 4).unwrap_or(i64::MAX / 4_000_000);
         Self {
             orders: Orders::new(terms),
-            due_ns: 3 * quarter_ms * 1_000_000,
+            due_ns: if terms.is_signer_silent {
+                quarter_ms * 3_600_000
+            } else {
+                quarter_ms * 3_000_000
+            },
             settles_ns: quarter_ms * 1_000_000,
             ready_since: None,
             is_lost: false,

@@ -35,6 +35,11 @@ impl SignerTerms {
         }
     }
 
+    /// Whether calls are left unanswered.
+    pub const fn is_silent(self) -> bool {
+        self.delay_ns.is_some() && self.silent_every > 0
+    }
+
     /// The exchange of a process whose calls leave through this gateway.
     pub fn exchange(self, config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
         let only_documents = config.venue.market_data == MarketData::Documented;
