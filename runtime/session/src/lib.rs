@@ -32,6 +32,7 @@ mod start;
 mod stop;
 pub mod transit;
 mod user_streams;
+pub mod watchdog;
 pub mod weights;
 mod writer;
 

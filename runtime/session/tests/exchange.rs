@@ -190,6 +190,12 @@ impl Exchange for Toy {
     ) -> Result<(Vec<Instrument>, Assets), StartError> {
         Ok((vec![instrument()], Assets::default()))
     }
+    fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {
+        panic!("{text}: no watchdog asks here")
+    }
+    fn is_nothing_to_cancel(&self, _: &NotDone) -> bool {
+        false
+    }
     fn is_account(&self, _: &str) -> bool {
         true
     }

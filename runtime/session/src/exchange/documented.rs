@@ -6,16 +6,19 @@ use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
-use windvane_engine::{Instrument, Reply, Request, Surface, UserEvent};
+use windvane_engine::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
 use windvane_venue::error::code;
 use windvane_venue::sign::{PrepareError, Prepared, Stamp};
 use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
-use windvane_venue::wire::{Parameters, Whole, read};
+use windvane_venue::wire::{Parameters, Whole, Word, read};
 use windvane_venue::{Assets, exchange_info, route, user_stream};
 
 use super::{Capabilities, Exchange, Question, Signing, listings};
 use crate::requests::DEPTH_LEVELS;
 use crate::start::{InstrumentName, StartError};
+
+/// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (spec 1, Errors).
+const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
 
 /// See the module's page.
 #[derive(Clone, Debug)]
@@ -84,6 +87,8 @@ impl Exchange for Documented {
             Question::Depth(surface, _) => format!("{surface}.depth"),
             Question::CreateKey(surface) => format!("{surface}.create_listen_key"),
             Question::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
+            Question::OpenOrders(surface, _) => format!("{surface}.open_orders"),
+            Question::Cancel(surface, ..) => format!("{surface}.cancel_order"),
         };
         let route = route::named(&name)?;
         let mut parameters = Parameters::new();
@@ -91,6 +96,11 @@ impl Exchange for Documented {
             Question::Depth(_, symbol) => {
                 parameters.push("symbol", symbol);
                 parameters.push("limit", DEPTH_LEVELS);
+            }
+            Question::OpenOrders(_, symbol) => parameters.push("symbol", symbol),
+            Question::Cancel(_, symbol, id) => {
+                parameters.push("symbol", symbol);
+                parameters.push("origClientOrderId", id);
             }
             // On futures the API key alone names it (spec 2, user data streams).
             Question::RenewKey(_, key)
@@ -196,6 +206,24 @@ impl Exchange for Documented {
         texts: &[(Surface, String)],
     ) -> Result<(Vec<Instrument>, Assets), StartError> {
         listings::instruments(names, texts)
+    }
+
+    fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Listed {
+            client_order_id: String,
+            status: Word<OrderStatus>,
+        }
+        let is_over =
+            |status: &Word<OrderStatus>| matches!(status, Word::Known(status) if status.is_final());
+        let listed: Vec<Listed> = read(text).map_err(|error| error.to_string())?;
+        let open = listed.into_iter().filter(|one| !is_over(&one.status));
+        Ok(open.map(|one| one.client_order_id).collect())
+    }
+
+    fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool {
+        refusal_code(not_done).is_some_and(|code| NOTHING_TO_CANCEL.contains(&code))
     }
 
     fn is_account(&self, text: &str) -> bool {

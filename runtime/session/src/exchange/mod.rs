@@ -58,6 +58,10 @@ pub enum Question<'a> {
     CreateKey(Surface),
     /// The renewal of a listen key.
     RenewKey(Surface, &'a str),
+    /// The open orders of a symbol.
+    OpenOrders(Surface, &'a str),
+    /// The end of an order, by its symbol and its client order id.
+    Cancel(Surface, &'a str, &'a str),
 }
 
 /// Where a call is signed.
@@ -171,6 +175,16 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         names: &[InstrumentName],
         listings: &[(Surface, String)],
     ) -> Result<(Vec<Instrument>, Assets), StartError>;
+
+    /// Client order ids in an answer to [`Question::OpenOrders`], of orders that have not ended: an exchange
+    /// may list those of the last seconds.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn open_orders(&self, text: &str) -> Result<Vec<String>, String>;
+
+    /// Whether [`Question::Cancel`] was refused because the order is over, or was never there.
+    fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool;
 
     /// Whether an answer to [`Question::FuturesAccount`] is one, and not that of an exchange in trouble.
     fn is_account(&self, text: &str) -> bool;

@@ -35,7 +35,7 @@ pub use waits::stop_reason;
 use crate::exchange::{Exchange, Question};
 
 use account::Account;
-use calls::{Flying, Signs, Waiting};
+use calls::{Flying, Signs, Waiting, Wanted};
 use clocks::Clocks;
 use modes::Modes;
 use parts::{Carried, Elsewhere};
@@ -88,8 +88,8 @@ enum Purpose {
     RenewKey(Surface),
     /// A question of public data, which is asked again and again.
     Poll(Surface, QuestionId),
-    /// A question of a start.
-    Start,
+    /// A question of a start, or of a watchdog, by its number there.
+    Asked(u64),
 }
 
 /// What the session has to do.
@@ -117,8 +117,8 @@ pub(crate) enum Done {
     Ended(CallEnded),
     /// A call waited so long for its share of the budget, nanoseconds, or gave up after that.
     Waited(Lane, i64),
-    /// What became of a question of a start.
-    Start(Result<String, NotDone>),
+    /// What became of a question of [`Requests::ask`].
+    Asked(u64, Result<String, NotDone>),
 }
 
 /// How a call ended, for the metrics.
@@ -288,7 +288,7 @@ impl Requests {
             Purpose::Poll(surface, question) => {
                 self.done.push_back(Done::Polled(surface, question, became));
             }
-            Purpose::Start => self.done.push_back(Done::Start(became)),
+            Purpose::Asked(number) => self.done.push_back(Done::Asked(number, became)),
         }
         self.tell_stops(now);
     }
@@ -355,6 +355,26 @@ impl Requests {
     pub(crate) fn renew_key(&mut self, now: Time, (surface, key): (Surface, &str)) {
         let with = (Lane::Heartbeat, Purpose::RenewKey(surface));
         self.question(now, Question::RenewKey(surface, key), with);
+    }
+
+    /// Asks a question for a start or a watchdog, which waits so many milliseconds for its share of the
+    /// budget. Its answer comes with this number. Answers whether the exchange has a call for it.
+    pub(crate) fn ask(
+        &mut self,
+        now: Time,
+        question: Question<'_>,
+        (lane, patience_ms): (Lane, i64),
+        number: u64,
+    ) -> bool {
+        let Some(asked) = self.exchange.ask(question) else {
+            return false;
+        };
+        let call = Wanted {
+            patience_ns: patience_ms * 1_000_000,
+            ..self.plain_call(asked, lane, Purpose::Asked(number))
+        };
+        self.call(now, call);
+        true
     }
 
     /// Asks a question of the session, and answers whether the exchange has a call for it.

@@ -93,7 +93,7 @@ impl Requests {
         if matches!(request, Request::Read(_)) {
             self.modes.are_needed = awaits_modes;
         }
-        let asked = match self.ask(now, (&request, lane)) {
+        let asked = match self.calls_of(now, (&request, lane)) {
             Ok(asked) => asked,
             Err(error) => return self.refuse(&request, &error),
         };
@@ -136,7 +136,11 @@ impl Requests {
 
     /// The calls of a request. Where little weight is left, or a close waits for them, open orders are
     /// listed for the configured symbols alone.
-    fn ask(&self, now: Time, (request, lane): (&Request, Lane)) -> Result<Vec<Asked>, SpeakError> {
+    fn calls_of(
+        &self,
+        now: Time,
+        (request, lane): (&Request, Lane),
+    ) -> Result<Vec<Asked>, SpeakError> {
         if let Request::Read(Subject::OpenOrders { surface }) = request {
             let of = venue_surface(*surface);
             let left = self.gateway().weight_left(self.ms(now), of, lane);

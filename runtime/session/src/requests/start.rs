@@ -6,14 +6,14 @@ use windvane_venue::speak::FuturesAccount;
 
 use crate::exchange::Question;
 
+use super::Requests;
 use super::waits::Stops;
-use super::{Purpose, Requests};
 
 impl Requests {
     /// Asks a question of a start. The process before may have used most of the minute, so it may use
     /// all that is left of it. Answers whether the exchange has a call for it.
     pub(crate) fn ask_for_start(&mut self, now: Time, question: Question<'_>) -> bool {
-        self.question(now, question, (Lane::Start, Purpose::Start))
+        self.ask(now, question, (Lane::Start, 0), 0)
     }
 
     /// The start is over. Nobody told the engine of stops yet: the session does. `other_account` is where

@@ -262,7 +262,7 @@ impl<G: Guests> Session<G> {
                 Done::Waited(lane, ns) => self.outputs.push_back(Output::BudgetWait(lane, ns)),
                 Done::Live(input) => self.live(now, input),
                 // The start is over.
-                Done::Start(_) => {}
+                Done::Asked(..) => {}
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {

@@ -201,7 +201,7 @@ impl Start {
                 }
                 Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
-                Done::Start(became) => self.came(now, became),
+                Done::Asked(_, became) => self.came(now, became),
                 Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
                 // The session tells its engine of stops. A start makes no call of the others.
                 Done::Live(_)

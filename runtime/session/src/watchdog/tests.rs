@@ -1,0 +1,413 @@
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use windvane_client_core::budget::Shares;
+use windvane_client_core::gateway::{Answer, Identity};
+use windvane_client_core::nonce::Nonces;
+use windvane_client_core::{Api, Gateway, Lost};
+use windvane_venue::Brand;
+use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+
+use super::*;
+use crate::exchange::{Documented, Signing};
+use crate::requests::RequestTerms;
+
+const BEGIN: Time = Time(1_700_000_000_000_000_000);
+const SECOND: i64 = 1_000;
+const COUNTDOWN_MS: i64 = 30 * SECOND;
+const ABSENCE_MS: i64 = 10 * SECOND;
+
+/// A watchdog, the exchange that it asks, and the time.
+struct Rig {
+    watchdog: Watchdog,
+    now: Time,
+    /// Client order ids that rest, with the time until which the list still has them once cancelled.
+    resting: Vec<(String, Option<Time>)>,
+    list_lag_ms: i64,
+    /// So many answers to cancels are lost.
+    lost_cancels: usize,
+    /// Every list is refused with this body.
+    refusal: Option<&'static str>,
+    cancels: Vec<String>,
+    asked: Vec<&'static str>,
+    said: Vec<WatchdogSays>,
+    heeds: usize,
+    end: Option<WatchdogEnd>,
+}
+
+fn plan() -> WatchdogPlan {
+    WatchdogPlan {
+        strategies: vec!["mm".to_owned()],
+        symbols: vec!["BTCUSDT".to_owned()],
+        epoch: 40,
+        countdown_ms: COUNTDOWN_MS as u64,
+        absence_ms: ABSENCE_MS as u64,
+        orders_may_rest: false,
+    }
+}
+
+fn requests() -> Requests {
+    let secret = SecretString::from("secret".to_owned());
+    let identity = Identity {
+        dialect: Dialect {
+            brand: Brand::new("svc").unwrap(),
+            network: Network::Mainnet,
+            recv_window_ms: None,
+        },
+        credentials: Credentials {
+            api_key: Some(ApiKey::new("key", secret)),
+            ..Credentials::default()
+        },
+        spot_api: Api::V1,
+        futures_api: Api::V1,
+        hosts: [const { None }; 4],
+    };
+    let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
+    let terms = RequestTerms {
+        request: Duration::from_secs(10),
+        countdown: Duration::from_secs(10),
+    };
+    let exchange = Box::new(Documented::new(gateway, false, Signing::Here));
+    Requests::new(exchange, terms, BEGIN, vec![Surface::Spot], 0)
+}
+
+impl Rig {
+    fn new(plan: WatchdogPlan) -> Self {
+        let mut rig = Self {
+            watchdog: Watchdog::new(BEGIN, plan, requests()),
+            now: BEGIN,
+            resting: Vec::new(),
+            list_lag_ms: 0,
+            lost_cancels: 0,
+            refusal: None,
+            cancels: Vec::new(),
+            asked: Vec::new(),
+            said: Vec::new(),
+            heeds: 0,
+            end: None,
+        };
+        rig.perform();
+        rig
+    }
+
+    fn rests(&mut self, id: &str) {
+        self.resting.push((id.to_owned(), None));
+    }
+
+    fn give(&mut self, input: WatchdogInput<'_>) {
+        self.watchdog.handle(self.now, input);
+        self.perform();
+    }
+
+    fn beat(&mut self, number: u64) {
+        let stopped_ms = 0;
+        self.give(WatchdogInput::Word(RunSays::Beat { number, stopped_ms }));
+    }
+
+    /// Lets time pass, as a process does that is not stopped.
+    fn pass(&mut self, ms: i64) {
+        let until = self.now.plus_ms(ms);
+        while let Some(due) = self.watchdog.poll_timeout().filter(|due| *due <= until) {
+            self.now = due.max(self.now);
+            self.give(WatchdogInput::Timeout);
+        }
+        self.now = until;
+    }
+
+    fn perform(&mut self) {
+        while let Some(output) = self.watchdog.poll_output() {
+            match output {
+                WatchdogOutput::Send(call) => self.answer(&call),
+                WatchdogOutput::Say(words) => self.said.push(words),
+                WatchdogOutput::HeedBans => {
+                    self.heeds += 1;
+                    self.watchdog.handle(self.now, WatchdogInput::BansHeeded);
+                }
+                WatchdogOutput::Sign(..) => panic!("its exchange signs"),
+                WatchdogOutput::Abandon(id) => {
+                    let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
+                    self.watchdog
+                        .handle(self.now, WatchdogInput::Answer(id, lost));
+                }
+            }
+        }
+        self.end = self.end.take().or_else(|| self.watchdog.take_end());
+    }
+
+    fn answer(&mut self, call: &Call) {
+        let name = call.route.name;
+        self.asked.push(name);
+        let words = [&call.prepared.query, &call.prepared.body];
+        let words = words
+            .map(|words| words.clone().unwrap_or_default())
+            .concat();
+        let (status, text) = match name {
+            "spot.exchange_info" => (200, r#"{"symbols":[],"rateLimits":[]}"#.to_owned()),
+            "spot.time" => {
+                let ms = self.now.0 / 1_000_000;
+                (200, format!(r#"{{"serverTime":{ms}}}"#))
+            }
+            "spot.open_orders" => match self.refusal {
+                Some(body) => (400, body.to_owned()),
+                None => (200, self.list()),
+            },
+            "spot.cancel_order" => {
+                let id = words
+                    .split('&')
+                    .find_map(|word| word.strip_prefix("origClientOrderId="));
+                let id = id.unwrap().to_owned();
+                self.cancels.push(id.clone());
+                self.cancel(&id)
+            }
+            other => panic!("{other} is not asked"),
+        };
+        let came = if name == "spot.cancel_order" && self.lost_cancels > 0 {
+            self.lost_cancels -= 1;
+            CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()))
+        } else {
+            CallAnswer::Came(Answer {
+                status,
+                headers: &[],
+                text: &text,
+            })
+        };
+        self.watchdog
+            .handle(self.now, WatchdogInput::Answer(call.id, came));
+    }
+
+    fn list(&mut self) -> String {
+        let now = self.now;
+        self.resting
+            .retain(|(_, gone)| gone.is_none_or(|gone| now < gone));
+        let orders = self.resting.iter();
+        let orders = orders.map(|(id, _)| format!(r#"{{"clientOrderId":"{id}","status":"NEW"}}"#));
+        format!("[{}]", orders.collect::<Vec<_>>().join(","))
+    }
+
+    fn cancel(&mut self, id: &str) -> (u16, String) {
+        let gone = self.now.plus_ms(self.list_lag_ms);
+        match self
+            .resting
+            .iter_mut()
+            .find(|(rests, gone)| rests == id && gone.is_none())
+        {
+            Some(order) => {
+                order.1 = Some(gone);
+                (200, "{}".to_owned())
+            }
+            None => (
+                400,
+                r#"{"code":-2011,"msg":"Unknown order sent."}"#.to_owned(),
+            ),
+        }
+    }
+}
+
+#[test]
+fn it_is_armed_once_it_did_all_that_it_would_have_to_do() {
+    let mut rig = Rig::new(plan());
+    let clock = ["spot.time"; 3];
+    let asked = [&["spot.exchange_info"][..], &clock, &["spot.open_orders"]].concat();
+    assert_eq!(rig.asked, asked);
+    assert_eq!(rig.said, [WatchdogSays::Armed]);
+    rig.pass(5 * 60 * SECOND - 1);
+    assert_eq!(rig.said.len(), 1);
+    rig.pass(1);
+    assert_eq!(rig.said, [WatchdogSays::Armed; 2], "it shows it again");
+    assert_eq!(rig.heeds, 0, "nothing rests before the first sign");
+}
+
+#[test]
+fn a_refused_proof_ends_it_and_a_lost_one_is_tried_again() {
+    let mut rig = Rig::new(plan());
+    rig.refusal = Some(r#"{"code":-2015,"msg":"Invalid API-key."}"#);
+    rig.pass(5 * 60 * SECOND);
+    assert!(
+        matches!(rig.end, Some(WatchdogEnd::Failed(_))),
+        "{:?}",
+        rig.end
+    );
+
+    let mut rig = Rig::new(plan());
+    rig.refusal = Some(r#"{"code":-1001,"msg":"Internal error."}"#);
+    rig.pass(5 * 60 * SECOND);
+    assert_eq!((rig.said.len(), rig.end.is_none()), (1, true));
+    rig.refusal = None;
+    rig.pass(SECOND);
+    assert_eq!(rig.said, [WatchdogSays::Armed; 2]);
+}
+
+#[test]
+fn signs_of_health_keep_it_from_acting_and_it_acts_once_they_stay_away() {
+    let mut rig = Rig::new(plan());
+    rig.rests("mm.14.1");
+    for number in 1..=3 {
+        rig.beat(number);
+        rig.pass(COUNTDOWN_MS - 1);
+    }
+    assert_eq!(rig.said.last(), Some(&WatchdogSays::Heard { number: 3 }));
+    // A word that was on its way is heard in the grace.
+    rig.pass(1 + GRACE_MS - 1);
+    rig.beat(4);
+    rig.pass(COUNTDOWN_MS + GRACE_MS - 1);
+    assert!(rig.cancels.is_empty());
+    rig.pass(1);
+    assert_eq!(rig.cancels, ["mm.14.1"]);
+    assert_eq!(rig.said.last(), Some(&WatchdogSays::Acting));
+    assert_eq!(rig.heeds, 1);
+}
+
+#[test]
+fn a_watchdog_that_was_stopped_hears_what_was_said_meanwhile() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    rig.now = rig.now.plus_ms(10 * COUNTDOWN_MS);
+    rig.give(WatchdogInput::Timeout);
+    rig.beat(2);
+    rig.pass(GRACE_MS);
+    assert_eq!(rig.heeds, 0, "the run is alive");
+}
+
+#[test]
+fn the_end_of_a_run_decides() {
+    let mut rig = Rig::new(plan());
+    rig.rests("mm.14.1");
+    rig.give(WatchdogInput::RunIsDead);
+    assert_eq!(rig.end, Some(WatchdogEnd::NothingTakenOver));
+
+    let mut rig = Rig::new(plan());
+    rig.rests("mm.14.1");
+    rig.beat(1);
+    rig.give(WatchdogInput::Word(RunSays::End));
+    assert_eq!(rig.end, Some(WatchdogEnd::InOrder));
+    assert!(rig.cancels.is_empty());
+
+    let orders_may_rest = true;
+    let mut rig = Rig::new(WatchdogPlan {
+        orders_may_rest,
+        ..plan()
+    });
+    rig.rests("mm.14.1");
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(0);
+    assert_eq!(rig.cancels, ["mm.14.1"]);
+}
+
+#[test]
+fn it_cancels_what_is_the_runs_until_nothing_can_arrive_any_more() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    // Of the run, of one before it, of a later one, of another strategy, of a person.
+    for id in ["mm.14.1", "mm.1.zz", "mm.15.1", "x.14.1", "web_1"] {
+        rig.rests(id);
+    }
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(ABSENCE_MS - SECOND);
+    assert_eq!(rig.cancels, ["mm.14.1", "mm.1.zz"]);
+    // A request of the run arrives as late as it can.
+    rig.rests("mm.14.2");
+    assert_eq!(rig.end, None);
+    rig.pass(10 * SECOND);
+    assert_eq!(rig.cancels, ["mm.14.1", "mm.1.zz", "mm.14.2"]);
+    assert_eq!(rig.end, Some(WatchdogEnd::Swept(3)));
+}
+
+#[test]
+fn more_orders_than_leave_at_once_are_all_cancelled() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    let ids: Vec<_> = (0..30).map(|nth| format!("mm.14.{nth}")).collect();
+    for id in &ids {
+        rig.rests(id);
+    }
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(0);
+    assert_eq!(rig.cancels, ids);
+}
+
+#[test]
+fn an_order_that_a_late_list_still_has_is_not_cancelled_at_each_listing() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    rig.rests("mm.14.1");
+    rig.list_lag_ms = 10 * SECOND;
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(60 * SECOND);
+    assert_eq!(rig.cancels.len(), 2);
+    assert_eq!(rig.end, Some(WatchdogEnd::Swept(1)));
+}
+
+#[test]
+fn a_cancel_whose_answer_is_lost_is_sent_again() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    rig.rests("mm.14.1");
+    rig.list_lag_ms = SECOND;
+    rig.lost_cancels = 1;
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(30 * SECOND);
+    assert_eq!(rig.cancels.len(), 2);
+    assert_eq!(rig.end, Some(WatchdogEnd::Swept(1)));
+}
+
+#[test]
+fn a_venue_that_refuses_is_asked_for_an_hour_with_its_clock_read_again() {
+    let mut rig = Rig::new(plan());
+    rig.beat(1);
+    rig.refusal = Some(r#"{"code":-1021,"msg":"Timestamp is outside of the recvWindow."}"#);
+    rig.asked.clear();
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(0);
+    assert_eq!(
+        rig.asked,
+        [&["spot.open_orders"][..], &["spot.time"; 3]].concat()
+    );
+    rig.pass(59 * 60 * SECOND);
+    assert_eq!(rig.end, None);
+    let words = rig
+        .said
+        .iter()
+        .filter(|said| **said == WatchdogSays::Acting);
+    assert!(words.count() > 100, "it says that it lives");
+    rig.pass(2 * 60 * SECOND);
+    assert!(
+        matches!(rig.end, Some(WatchdogEnd::Failed(_))),
+        "{:?}",
+        rig.end
+    );
+}
+
+#[test]
+fn nothing_is_sent_while_the_venue_wants_nothing() {
+    let mut rig = Rig::new(plan());
+    let stopped_ms = 20_000;
+    rig.give(WatchdogInput::Word(RunSays::Beat {
+        number: 1,
+        stopped_ms,
+    }));
+    rig.rests("mm.14.1");
+    rig.give(WatchdogInput::RunIsDead);
+    rig.pass(20 * SECOND - 1);
+    assert!(rig.cancels.is_empty());
+    rig.pass(1);
+    assert_eq!(rig.cancels, ["mm.14.1"]);
+}
+
+#[test]
+fn only_orders_of_this_run_and_of_runs_before_it_are_own() {
+    let plan = plan();
+    for own in ["mm.14.1", "mm.1.zz"] {
+        assert!(plan.is_own(own), "{own}");
+    }
+    for other in [
+        "mm.15.1",
+        "mm2.14.1",
+        "mm.14",
+        "web_1",
+        "",
+        "mm.14.1.1",
+        "x.14.1",
+    ] {
+        assert!(!plan.is_own(other), "{other}");
+    }
+}
