@@ -8,6 +8,7 @@ use super::Failure;
 use super::place::Place;
 use crate::config::Config;
 use crate::connection::Needs;
+use crate::live::start;
 use crate::watchdog::{self, Aside, Plan};
 
 #[derive(Debug, Args)]
@@ -34,8 +35,14 @@ impl Watchdog {
         let config = self.place.config()?;
         let needs = needs(&config, self.place.api.map(Into::into));
         let settings = self.place.settings_of(&config, |_| Ok(needs))?;
-        super::block_on(watchdog::watch(settings, plan, &config.run.data_dir))?
-            .map_err(Failure::failed)
+        let exchange = |gateway| start::exchange(&config, gateway);
+        super::block_on(watchdog::watch(
+            settings,
+            plan,
+            exchange,
+            &config.run.data_dir,
+        ))?
+        .map_err(Failure::failed)
     }
 }
 

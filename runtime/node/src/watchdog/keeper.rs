@@ -12,7 +12,9 @@ use windvane_client::Client;
 use windvane_engine::live::LiveInput;
 use windvane_venue::route::Surface;
 
-use super::{Plan, Said, Told};
+use windvane_session::watchdog::{RunSays, WatchdogSays};
+
+use super::Plan;
 
 /// This program, even where its file was replaced meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -51,7 +53,7 @@ enum Event {
     End(Sender<()>),
     /// The keeper's value is gone.
     Left,
-    Said(u64, Said),
+    Said(u64, WatchdogSays),
     /// The process closed its end: it is over.
     Closed(u64),
 }
@@ -185,10 +187,10 @@ impl Keeping {
                     let _ = self.pass_on(&mut stdin, number);
                 }
                 Ok(Event::Said(life, said)) if life == self.lives => {
-                    if said == Said::Acting && !acting {
+                    if said == WatchdogSays::Acting && !acting {
                         tracing::warn!("the watchdog process cancels spot orders");
                     }
-                    acting = said == Said::Acting;
+                    acting = said == WatchdogSays::Acting;
                     answer_by = acting.then(|| Instant::now() + SILENT);
                     self.take(said);
                 }
@@ -199,7 +201,7 @@ impl Keeping {
                 }
                 Ok(Event::Said(..) | Event::Closed(_)) => {}
                 Ok(Event::End(ended)) => {
-                    let _ = write_word(&mut stdin, Told::End);
+                    let _ = write_word(&mut stdin, RunSays::End);
                     if wait(&mut child, END).is_none() {
                         tracing::warn!("the watchdog process does not end: it is killed");
                         kill(&mut child);
@@ -234,18 +236,18 @@ impl Keeping {
         }
     }
 
-    fn take(&self, said: Said) {
+    fn take(&self, said: WatchdogSays) {
         match said {
-            Said::Armed => (self.tell)(LiveInput::Watchdog { armed: true }),
-            Said::Heard { number } => (self.tell)(LiveInput::BeatHeard { number }),
-            Said::Acting => (self.tell)(LiveInput::Watchdog { armed: false }),
+            WatchdogSays::Armed => (self.tell)(LiveInput::Watchdog { armed: true }),
+            WatchdogSays::Heard { number } => (self.tell)(LiveInput::BeatHeard { number }),
+            WatchdogSays::Acting => (self.tell)(LiveInput::Watchdog { armed: false }),
         }
     }
 
     fn pass_on(&self, stdin: &mut ChildStdin, number: u64) -> std::io::Result<()> {
         let stopped = self.client.stopped_for(Surface::Spot).unwrap_or_default();
         let stopped_ms = u64::try_from(stopped.as_millis()).unwrap_or(u64::MAX);
-        write_word(stdin, Told::Beat { number, stopped_ms })
+        write_word(stdin, RunSays::Beat { number, stopped_ms })
     }
 
     /// Waits before the next start; answers whether there shall be none.
@@ -268,7 +270,7 @@ impl Keeping {
     }
 }
 
-fn write_word(stdin: &mut ChildStdin, word: Told) -> std::io::Result<()> {
+fn write_word(stdin: &mut ChildStdin, word: RunSays) -> std::io::Result<()> {
     let text = serde_json::to_string(&word)?;
     writeln!(stdin, "{text}")
 }

@@ -1,34 +1,31 @@
-//! The watchdog process itself: it shows that it can do its work, listens, and acts when nothing is
-//! to be heard any more.
+//! The watchdog process itself: pipes, clock, requests and the file of bans. The session's
+//! [`Watchdog`] decides everything.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-use windvane_client::budget::Lane;
-use windvane_client::{Client, NotDone, Settings};
-use windvane_venue::route::Surface;
-use windvane_venue::wire::spot::OpenOrders;
+use windvane_client::{Client, Settings};
+use windvane_client_core::Gateway;
+use windvane_engine::Surface;
+use windvane_session::watchdog::{
+    RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan, WatchdogSays,
+};
+use windvane_session::{Exchange, RequestTerms, Requests};
 
-use super::sweep::sweep;
-use super::{Plan, Said, Told};
 use crate::bans;
+use crate::live::clock::Clock;
+use crate::live::http::{Http, Way};
+use crate::live::mailbox::{self, Happened, Inbox, Waited};
 
 /// Words that may wait to be written; a run that is stopped reads none.
 const WAITING: usize = 64;
-/// After the countdown, a word that is already there is still heard: this process may have been
-/// stopped, not the run.
-const GRACE: Duration = Duration::from_millis(500);
-/// It shows anew that it can do its work.
-const PROVE_EVERY: Duration = Duration::from_mins(5);
-/// After a proof that failed, doubled each time from the first to the second.
-const PROVE_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
-/// Readings of the venue's clock of which the best counts.
-const CLOCK_SAMPLES: u8 = 3;
+/// Nothing is due for longer: it looks around at least this often.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// `SIGTTOU` of Linux: a process in the background wrote to the terminal.
 const WROTE_TO_TERMINAL: i32 = 22;
 
@@ -46,168 +43,143 @@ pub enum WatchdogError {
     Refused(String),
 }
 
-/// Why it stopped listening.
-#[derive(Debug, PartialEq, Eq)]
-enum Heard {
-    /// The run ends in order.
-    End,
-    /// The run is dead.
-    Nobody,
-    /// No sign of health came for the countdown.
-    Silence,
-}
-
-/// Watches a run, until it lets go or everything of it is cancelled.
+/// Watches a run, until it lets go or everything of it is cancelled. `exchange` is that of a gateway.
 ///
 /// # Errors
 /// It cannot do its work.
-pub async fn watch(settings: Settings, plan: Plan, data_dir: &Path) -> Result<(), WatchdogError> {
+pub async fn watch(
+    settings: Settings,
+    plan: WatchdogPlan,
+    exchange: impl FnOnce(Gateway) -> Box<dyn Exchange>,
+    data_dir: &Path,
+) -> Result<(), WatchdogError> {
     ignore_signals()?;
     let client = Client::new(settings)?;
     bans::heed(&client, data_dir);
-    let countdown = Duration::from_millis(plan.countdown_ms);
-    let mut post = Post {
-        client,
-        deadline: plan.orders_may_rest.then(|| Instant::now() + countdown),
-        countdown,
-        quiet_until: Instant::now(),
-        words: listen()?,
-        say: speak()?,
-        plan,
+    let clock = Clock::of(client.clock().local_us());
+    let within = client.settings().timeouts.request;
+    let requests = Requests::new(
+        exchange(client.gateway().clone()),
+        RequestTerms {
+            request: within,
+            countdown: within,
+        },
+        clock.at(client.began()),
+        vec![Surface::Spot],
+        0,
+    );
+    let way = Way {
+        handle: Handle::current(),
+        client: client.clone(),
     };
-    match post.listen().await {
-        Ok(Heard::End) => {
-            tracing::info!("the run ends in order: nothing is cancelled");
-            return Ok(());
-        }
-        Ok(Heard::Nobody) if post.deadline.is_none() => {
-            tracing::warn!(
-                "the run died before it took over spot orders: none is cancelled, for they may be \
-                 of another instance"
-            );
-            return Ok(());
-        }
-        Ok(Heard::Nobody) => tracing::error!("the run is dead: its spot orders are cancelled"),
-        Ok(Heard::Silence) => tracing::error!(
-            countdown_ms = post.plan.countdown_ms,
-            "no sign of health: the run's spot orders are cancelled"
-        ),
-        Err(words) => return Err(WatchdogError::Refused(words)),
+    let (mailbox, inbox) = mailbox::mailbox();
+    let post = Post {
+        watchdog: Watchdog::new(clock.now(), plan, requests),
+        http: Http::new((way.clone(), way), mailbox, clock),
+        inbox,
+        words: Some(listen()?),
+        say: speak()?,
+        clock,
+        client,
+    };
+    match post.keep(data_dir).await {
+        WatchdogEnd::Failed(why) => Err(WatchdogError::Refused(why)),
+        WatchdogEnd::InOrder | WatchdogEnd::NothingTakenOver | WatchdogEnd::Swept(_) => Ok(()),
     }
-    // The run may have been told of a ban after its last sign of health.
-    bans::heed(&post.client, data_dir);
-    let stopped = post.client.stopped_for(Surface::Spot).unwrap_or_default();
-    sleep_until(post.quiet_until.max(Instant::now() + stopped)).await;
-    let say = post.say;
-    let swept = sweep(&post.client, &post.plan, &mut || tell(&say, Said::Acting)).await;
-    let orders = swept.map_err(WatchdogError::Refused)?;
-    tracing::warn!(orders, "no spot order of the run rests any more");
-    Ok(())
 }
 
 /// What it watches with.
 struct Post {
+    watchdog: Watchdog,
+    http: Http,
+    inbox: Inbox,
+    /// What the run says; `None` once it is dead.
+    words: Option<mpsc::UnboundedReceiver<RunSays>>,
+    say: SyncSender<WatchdogSays>,
+    clock: Clock,
     client: Client,
-    plan: Plan,
-    countdown: Duration,
-    /// It acts then; `None` before the first sign of health.
-    deadline: Option<Instant>,
-    /// The venue wants nothing to be sent before.
-    quiet_until: Instant,
-    words: mpsc::UnboundedReceiver<Told>,
-    say: SyncSender<Said>,
 }
 
 impl Post {
-    async fn listen(&mut self) -> Result<Heard, String> {
-        let mut proof = Box::pin(prove(
-            self.client.clone(),
-            self.plan.clone(),
-            self.quiet_until,
-        ));
+    async fn keep(mut self, data_dir: &Path) -> WatchdogEnd {
         loop {
-            let deadline = self.deadline;
-            let over = async move {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline).await,
-                    None => std::future::pending().await,
-                }
-            };
+            self.perform(data_dir);
+            if let Some(end) = self.watchdog.take_end() {
+                return end;
+            }
+            let now = self.clock.now();
+            let due = self.watchdog.poll_timeout();
+            let pause = due.map_or(LOOK_EVERY, |due| {
+                Duration::from_nanos(due.0.saturating_sub(now.0).max(0).unsigned_abs())
+            });
             tokio::select! {
                 biased;
-                word = self.words.recv() => {
-                    if let Some(end) = self.take(word) {
-                        return Ok(end);
-                    }
-                }
-                () = over => match timeout(GRACE, self.words.recv()).await {
-                    Err(_) => return Ok(Heard::Silence),
-                    Ok(word) => {
-                        if let Some(end) = self.take(word) {
-                            return Ok(end);
-                        }
-                    }
-                },
-                proven = &mut proof => {
-                    proven?;
-                    tell(&self.say, Said::Armed);
-                    let next = self.quiet_until.max(Instant::now() + PROVE_EVERY);
-                    proof = Box::pin(prove(self.client.clone(), self.plan.clone(), next));
-                }
+                word = next_word(&mut self.words) => self.hear(word),
+                waited = self.inbox.wait(pause) => self.take(waited),
             }
         }
     }
 
-    fn take(&mut self, word: Option<Told>) -> Option<Heard> {
+    fn hear(&mut self, word: Option<RunSays>) {
+        let now = self.clock.now();
         match word {
-            None => Some(Heard::Nobody),
-            Some(Told::End) => Some(Heard::End),
-            Some(Told::Beat { number, stopped_ms }) => {
-                let now = Instant::now();
-                self.deadline = Some(now + self.countdown);
-                self.quiet_until = now + Duration::from_millis(stopped_ms);
-                tell(&self.say, Said::Heard { number });
-                None
+            Some(word) => self.watchdog.handle(now, WatchdogInput::Word(word)),
+            None => {
+                self.words = None;
+                self.watchdog.handle(now, WatchdogInput::RunIsDead);
+            }
+        }
+    }
+
+    fn take(&mut self, waited: Waited) {
+        let now = self.clock.now();
+        if let Waited::Happened(Happened::Came(id, came)) = waited {
+            self.http.came(id);
+            came.with_answer(|answer| {
+                let answer = WatchdogInput::Answer(id, answer);
+                self.watchdog.handle(now, answer);
+            });
+        } else {
+            self.watchdog.handle(now, WatchdogInput::Timeout);
+        }
+    }
+
+    fn perform(&mut self, data_dir: &Path) {
+        while let Some(output) = self.watchdog.poll_output() {
+            let now = self.clock.now();
+            match output {
+                WatchdogOutput::Send(call) => self.http.send(call),
+                WatchdogOutput::Sign(id, unsigned) => {
+                    let prepared = self.client.gateway().sign(&unsigned);
+                    let signed = WatchdogInput::Signed(id, prepared);
+                    self.watchdog.handle(now, signed);
+                }
+                WatchdogOutput::Abandon(id) => {
+                    if let Some(came) = self.http.abandon(id) {
+                        came.with_answer(|answer| {
+                            let answer = WatchdogInput::Answer(id, answer);
+                            self.watchdog.handle(now, answer);
+                        });
+                    }
+                }
+                // A run that is stopped does not read: what waits then is lost.
+                WatchdogOutput::Say(words) => drop(self.say.try_send(words)),
+                WatchdogOutput::HeedBans => {
+                    bans::heed(&self.client, data_dir);
+                    self.watchdog.handle(now, WatchdogInput::BansHeeded);
+                }
             }
         }
     }
 }
 
-/// Reads the venue's limits and its clock and lists the orders of a symbol, as it would have to:
-/// until all were done. Answers why the venue refuses it.
-async fn prove(client: Client, plan: Plan, not_before: Instant) -> Result<(), String> {
-    sleep_until(not_before).await;
-    let client = client.in_lane(Lane::Heartbeat);
-    let mut pause = PROVE_AGAIN.0;
-    loop {
-        match try_out(&client, &plan).await {
-            Ok(()) => return Ok(()),
-            Err(NotDone::Refused(refusal)) => return Err(refusal.to_string()),
-            Err(not_done) => {
-                tracing::warn!(%not_done, "not armed; it is tried again");
-                let wanted = match not_done {
-                    NotDone::Wait(wait) => wait.after,
-                    _ => Duration::ZERO,
-                };
-                sleep(wanted.max(pause)).await;
-                pause = (pause * 2).min(PROVE_AGAIN.1);
-            }
-        }
+/// The next word of the run; `None` when it is dead. Never comes after that.
+async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<RunSays>>) -> Option<RunSays> {
+    match words {
+        Some(words) => words.recv().await,
+        None => std::future::pending().await,
     }
 }
-
-async fn try_out(client: &Client, plan: &Plan) -> Result<(), NotDone> {
-    // First, for it states the limits: what the run used of larger ones than those of the documents
-    // would count as if nothing were left for the cancels.
-    client.spot().exchange_info().await.into_result()?;
-    client.sync_clock(Surface::Spot, CLOCK_SAMPLES).await?;
-    if let Some(symbol) = plan.symbols.first() {
-        let question = OpenOrders::new().symbol(symbol.as_str());
-        client.spot().open_orders(&question).await.into_result()?;
-    }
-    Ok(())
-}
-
 /// A terminal's signals are for the run: what becomes of it decides.
 fn ignore_signals() -> std::io::Result<()> {
     let wrote = SignalKind::from_raw(WROTE_TO_TERMINAL);
@@ -225,7 +197,7 @@ fn ignore_signals() -> std::io::Result<()> {
 }
 
 /// What the run says; closed when it is dead.
-fn listen() -> std::io::Result<mpsc::UnboundedReceiver<Told>> {
+fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
     let (words, heard) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());
     thread.spawn(move || {
@@ -243,14 +215,14 @@ fn listen() -> std::io::Result<mpsc::UnboundedReceiver<Told>> {
 }
 
 /// The way back to the run. A run that is stopped does not read: what waits then is lost.
-fn speak() -> std::io::Result<SyncSender<Said>> {
+fn speak() -> std::io::Result<SyncSender<WatchdogSays>> {
     let (say, said) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("stdout".to_owned());
     thread.spawn(move || write_words(&said))?;
     Ok(say)
 }
 
-fn write_words(said: &Receiver<Said>) {
+fn write_words(said: &Receiver<WatchdogSays>) {
     let mut stdout = std::io::stdout();
     while let Ok(word) = said.recv() {
         let written = serde_json::to_string(&word)
@@ -262,8 +234,4 @@ fn write_words(said: &Receiver<Said>) {
             return;
         }
     }
-}
-
-fn tell(say: &SyncSender<Said>, word: Said) {
-    let _ = say.try_send(word);
 }
