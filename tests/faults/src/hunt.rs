@@ -13,6 +13,7 @@ use crate::life::{self, Options};
 use crate::log::Broken;
 use crate::mix::Kind;
 use crate::modules::Modules;
+use crate::world::watchdog::WATCHES;
 use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM};
 
 /// Where a bug showed itself.
@@ -136,6 +137,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::StaleSnapshotUsed | Planted::SnapshotFetchLost => &[SAME_BOOKS],
         Planted::RecoverySkipsStep => &[STEPS],
         Planted::WatchdogSignAfterFault => &[SIGNS],
+        Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => &[WATCHES],
         Planted::KillSwitchLost => &[LATCHES],
         Planted::ReserveIgnored => &[HEADERS],
         Planted::LaneStarved => &[HALTED],
@@ -173,6 +175,10 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::ReserveIgnored => &[Kind::Weight, Kind::Greedy],
         Planted::LaneStarved => &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy],
         Planted::WatchdogSignAfterFault => &[Kind::Spot, Kind::Cut, Kind::Disk],
+        // A run that dies, and its next process, while spot orders rest.
+        Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => {
+            &[Kind::Spot, Kind::Crash]
+        }
         // Halts that a disk did not take before the kill.
         Planted::KillSwitchLost => &[Kind::Full, Kind::Greedy],
         // Starts within a ban.

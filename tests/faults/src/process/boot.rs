@@ -1,8 +1,6 @@
 //! The start of a process, which is the same path as recovery: what the session's start asks the venue,
 //! the journal, then what the session's recovery does (`node/src/live/begin`).
 
-use std::time::Duration;
-
 use windvane::assembly;
 use windvane::config::Leave;
 use windvane::live::guests::LiveGuests;
@@ -19,7 +17,7 @@ use windvane_venue::speak::Names;
 
 use super::overheard::Overheard;
 use super::shown::Shown;
-use super::{Given, Out, Process, REQUEST_NS, Setup};
+use super::{Given, Out, Process, REQUEST, Setup};
 
 /// A start under way.
 pub struct Boot {
@@ -172,7 +170,7 @@ impl Process {
 /// The requests of a process, which leave through this gateway.
 pub fn requests(setup: &Setup, gateway: Gateway, life: u32, origin: Time) -> Requests {
     let terms = RequestTerms {
-        request: Duration::from_nanos(REQUEST_NS.unsigned_abs()),
+        request: REQUEST,
         countdown: setup.config.heartbeat.answer_within(),
     };
     let first = u64::from(life) << 32;

@@ -33,7 +33,7 @@ use windvane_session::recovery::Remembered;
 use windvane_session::{
     CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
 };
-use windvane_venue::route::Route;
+use windvane_venue::route::{self, Route};
 use windvane_venue::sign::{PrepareError, Prepared};
 
 use crate::modules::Modules;
@@ -48,7 +48,7 @@ pub use signer::SignerTerms;
 
 const MS: i64 = 1_000_000;
 /// A request without an answer is given up (the client's own default).
-const REQUEST_NS: i64 = 10_000 * MS;
+pub const REQUEST: Duration = Duration::from_secs(10);
 
 /// What all processes of a life are made of.
 #[derive(Clone)]
@@ -360,6 +360,13 @@ impl Process {
             (0..levels).map_while(level).collect()
         };
         [side(Side::Buy), side(Side::Sell)]
+    }
+
+    /// How long nothing may be sent to spot, as far as its gateway knows, milliseconds.
+    pub fn spot_stopped_ms(&self) -> i64 {
+        let since_ms = u64::try_from((self.now_ns - self.started_ns) / MS).unwrap_or(0);
+        let stopped = self.gateway.stopped_ms(since_ms, route::Surface::Spot);
+        i64::try_from(stopped.unwrap_or(0)).unwrap_or(i64::MAX / MS)
     }
 
     /// Where its chain of records stands.

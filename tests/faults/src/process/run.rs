@@ -9,7 +9,7 @@ use windvane_session::{
     Call, CallAnswer, Ended, Input, JournalEvent, Output, SocketAction, is_public,
 };
 
-use super::{Out, Process, REQUEST_NS, StreamKey, Wire, shown};
+use super::{Out, Process, REQUEST, StreamKey, Wire, shown};
 use crate::witness::{RequestId, Seen};
 
 impl Process {
@@ -135,8 +135,7 @@ impl Process {
             request: id,
             answer: None,
         }));
-        let within = Duration::from_nanos(REQUEST_NS.unsigned_abs());
-        let lost = CallAnswer::Lost(Lost::Timeout(within));
+        let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
         self.called(id, lost);
     }
 

@@ -12,7 +12,7 @@ mod net;
 mod rest;
 mod second;
 mod stops;
-mod watchdog;
+pub mod watchdog;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::witness::{Answer, ProcessSeen, Seen};
 use incidents::Incident;
 use net::{Flight, Link};
 use second::Second;
-use watchdog::{Watch, Watchdog};
+use watchdog::{Watch, Watchdogs};
 
 /// A millisecond.
 pub const MS: i64 = 1_000_000;
@@ -96,7 +96,7 @@ pub enum Event {
     Sample,
     /// No faults from here on.
     FaultsEnd,
-    /// The watchdog process of spot begins, acts or goes on.
+    /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
     /// Whether everything is at rest is looked at.
     LookForRest,
@@ -151,8 +151,8 @@ pub struct World {
     idle: Random,
     /// For flattens while the user stream is down.
     blind: Random,
-    /// The watchdog process of spot.
-    watchdog: Watchdog,
+    /// The watchdog processes of spot.
+    watchdogs: Watchdogs,
     /// For orderly stops.
     stops: Random,
     /// For what reloads change.
@@ -229,7 +229,7 @@ impl World {
             hand: Random::of(seed, "closes by hand"),
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
-            watchdog: Watchdog::default(),
+            watchdogs: Watchdogs::new(seed),
             stops: Random::of(seed, "orderly stops"),
             reloads: Random::of(seed, "changes of reloads"),
             full: Random::of(seed, "a full disk"),
@@ -601,9 +601,7 @@ impl World {
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
-        if damage.is_some() {
-            self.watchdog_sees_death();
-        }
+        self.leave_watchdog(damage.is_none());
         let process = self.process.take();
         self.standing = Standing::Gone;
         // The next process has a journal of its own, which tells it anew that the disk hangs.

@@ -5,10 +5,11 @@
 //! and a venue of these documents takes a client order id again once its order has ended.
 
 use serde_json::Value;
-use windvane_session::venue_surface;
+use windvane_session::{Call, venue_surface};
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
+use super::watchdog::Watch;
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
 use crate::process::{In, StreamKey, Wire};
@@ -36,6 +37,8 @@ pub struct Flight {
     fate: Fate,
     /// The runtime's state when it sent a market order.
     belief: Option<Box<View>>,
+    /// The watchdog that sent it, and not the run.
+    watchdog: Option<u32>,
 }
 
 /// The fate of a request and of its answer.
@@ -70,6 +73,13 @@ pub struct Link {
     pub dead: bool,
     /// When the last frame arrives.
     last_ns: i64,
+}
+
+/// The first half of an answer.
+fn half(mut answer: Answer) -> Answer {
+    let half = answer.body.len() / 2;
+    answer.body = answer.body.chars().take(half).collect();
+    answer
 }
 
 /// A connection's name in the world.
@@ -162,6 +172,7 @@ impl World {
             copy: 0,
             fate,
             belief: None,
+            watchdog: None,
         };
         flight.belief = self.belief(&flight.what);
         if doubled {
@@ -179,6 +190,68 @@ impl World {
         let at_ns = self.arrival_ns(REST);
         flight.copy = 0;
         self.queue.put(at_ns, Event::Arrive(Box::new(flight)));
+    }
+
+    /// A request leaves a watchdog process. Rules about the requests of the run do not see it.
+    pub(super) fn send_for_watchdog(&mut self, number: u32, life: u32, call: Call) {
+        let wire = Wire {
+            id: call.id,
+            route: call.route,
+            prepared: call.prepared,
+            leave_by_ns: None,
+        };
+        let what = request(life, &wire);
+        self.log.effect(what.path.as_bytes());
+        let at_ns = self.arrival_ns(REST);
+        if self.draw(Kind::Lose, |faults| faults.lose_request_ppm) {
+            if self.net.chance(500_000) {
+                let cut = Event::Watchdog(Watch::Answer(number, wire.id, None));
+                self.queue.put(at_ns, cut);
+            }
+            return;
+        }
+        let flight = Flight {
+            life,
+            what,
+            surface: wire.route.surface,
+            prepared: wire.prepared,
+            copy: 0,
+            fate: self.fate(),
+            belief: None,
+            watchdog: Some(number),
+        };
+        self.queue.put(at_ns, Event::Arrive(Box::new(flight)));
+    }
+
+    /// A request of a watchdog arrives at the venue.
+    fn arrive_for_watchdog(&mut self, number: u32, flight: Flight) {
+        let acts = !matches!(flight.fate, Fate::Instead { acts: false, .. });
+        let mut sent = None;
+        if acts {
+            let answered = self
+                .venue
+                .request(flight.surface, &flight.prepared, self.now_ns);
+            sent = answered.1;
+            self.carry_frames();
+            let is_done = sent.as_ref().is_some_and(|answer| answer.status == 200);
+            if is_done && flight.what.route == "spot.cancel_order" {
+                let of = |name| flight.what.param(name).unwrap_or_default().to_owned();
+                let (symbol, id) = (of("symbol"), of("origClientOrderId"));
+                self.watchdog_cancelled(number, &symbol, &id);
+            }
+        }
+        let heard = match flight.fate {
+            Fate::AsIs => sent,
+            Fate::Half => sent.map(half),
+            Fate::Instead { answer, .. } => Some(answer),
+            Fate::Cut => None,
+            Fate::Silent | Fate::Unheard => return,
+        };
+        std::mem::swap(&mut self.net, &mut self.watchdogs.net);
+        let at_ns = self.arrival_ns(REST);
+        std::mem::swap(&mut self.net, &mut self.watchdogs.net);
+        let answer = Watch::Answer(number, flight.what.id, heard);
+        self.queue.put(at_ns, Event::Watchdog(answer));
     }
 
     fn fate(&mut self) -> Fate {
@@ -266,6 +339,9 @@ impl World {
 
     /// A request arrives at the venue.
     pub(super) fn arrive(&mut self, flight: Flight) {
+        if let Some(number) = flight.watchdog {
+            return self.arrive_for_watchdog(number, flight);
+        }
         let (request, copy) = (flight.what.id, flight.copy);
         let route = flight.what.route.clone();
         let acts = !matches!(flight.fate, Fate::Instead { acts: false, .. });
@@ -302,11 +378,7 @@ impl World {
         }
         let heard = match flight.fate {
             Fate::AsIs => sent,
-            Fate::Half => sent.map(|mut answer| {
-                let half = answer.body.len() / 2;
-                answer.body = answer.body.chars().take(half).collect();
-                answer
-            }),
+            Fate::Half => sent.map(half),
             Fate::Instead { answer, .. } => Some(answer),
             Fate::Cut => None,
             Fate::Silent | Fate::Unheard => return,
