@@ -266,6 +266,29 @@ impl Client {
         self.shared.banned.notified().await;
     }
 
+    /// Lets a request out by its cost, as soon as its lane allows within the patience of this client.
+    ///
+    /// # Errors
+    /// It does not fit: when it may.
+    pub async fn pass(
+        &self,
+        (surface, lane): (Surface, Lane),
+        cost: &Cost,
+    ) -> Result<Departed, Wait> {
+        let gate = &self.shared.gate;
+        let lane = self.lane.unwrap_or(lane);
+        let passed = gate.pass((surface, lane), cost, self.patience).await;
+        passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
+    }
+
+    /// The time of a call that is made now.
+    pub fn now(&self) -> Now {
+        Now {
+            ms: self.shared.gate.now_ms(),
+            local_us: self.shared.clock.local_us(),
+        }
+    }
+
     /// The way out that this client shares with whoever sends through [`Self::exchange`].
     pub fn gateway(&self) -> &Gateway {
         &self.shared.gateway

@@ -21,8 +21,8 @@ use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::protocol::Refusal;
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{
-    Amount, Callback, Engine, Input as EngineInput, Instrument, Outcome, Reply, Request, Side,
-    Surface, Time, UserEvent,
+    Amount, Callback, Engine, Input as EngineInput, Instrument, InstrumentId, Outcome, Reply,
+    Request, Side, Surface, Time, UserEvent,
 };
 use windvane_session::{
     Account, Action, BLOCKS_UNDER_WAY, CallAnswer, CallId, Capabilities, Clock, Driver, Exchange,
@@ -195,6 +195,9 @@ impl Exchange for Toy {
     }
     fn is_nothing_to_cancel(&self, _: &NotDone) -> bool {
         false
+    }
+    fn leverage(&self, _: &str) -> Vec<(InstrumentId, String)> {
+        Vec::new()
     }
     fn is_account(&self, _: &str) -> bool {
         true

@@ -8,7 +8,7 @@ use super::Failure;
 use super::place::Place;
 use crate::config::Config;
 use crate::connection::Needs;
-use crate::live::start;
+use crate::live::exchange;
 use crate::watchdog::{self, Aside, Plan};
 
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ impl Watchdog {
         let config = self.place.config()?;
         let needs = needs(&config, self.place.api.map(Into::into));
         let settings = self.place.settings_of(&config, |_| Ok(needs))?;
-        let exchange = |gateway| start::exchange(&config, gateway);
+        let exchange = |gateway| exchange::exchange(&config, gateway);
         super::block_on(watchdog::watch(
             settings,
             plan,

@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
-use windvane::config::{Config, MarketData};
+use windvane::config::Config;
+use windvane::live::exchange;
 use windvane_client_core::gateway::{Gateway, Unsigned};
-use windvane_session::{Documented, Exchange, Signing};
+use windvane_session::{Exchange, Signing};
 
 use crate::witness::RequestId;
 
@@ -42,12 +43,11 @@ impl SignerTerms {
 
     /// The exchange of a process whose calls leave through this gateway.
     pub fn exchange(self, config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
-        let only_documents = config.venue.market_data == MarketData::Documented;
         let signing = match self.delay_ns {
             Some(_) => Signing::Elsewhere,
             None => Signing::Here,
         };
-        Box::new(Documented::new(gateway, only_documents, signing))
+        exchange::signed(config, gateway, signing)
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windvane::live::start;
+use windvane::live::{exchange, start};
 use windvane_client_core::bans::BansNow;
 use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Gateway};
@@ -238,8 +238,8 @@ impl World {
             countdown: REQUEST,
         };
         let first = 1 << 62 | u64::from(number) << 32;
-        let exchange = start::exchange(config, gateway.clone());
-        let requests = Requests::new(exchange, terms, now, vec![Surface::Spot], first);
+        let spoken = exchange::exchange(config, gateway.clone());
+        let requests = Requests::new(spoken, terms, now, vec![Surface::Spot], first);
         let beside = Beside {
             life,
             epoch,

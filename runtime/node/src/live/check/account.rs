@@ -3,92 +3,28 @@
 
 use std::borrow::Cow;
 
-use windvane_client::{Asked, Client, NotDone, Refusal};
+use windvane_client::{Asked, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
-use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
-use windvane_venue::speak::{FuturesAccount, Heard, Note, Speaker};
+use windvane_venue::speak::{FuturesAccount, Note};
 
 use super::Report;
-use super::venue::PATIENCE;
+use super::ask::{Answered, Asking};
 use crate::config::{Config, MarketData, PositionMode};
 use crate::results::utc::seconds_text;
-
-/// One question, as it was answered.
-struct Answered {
-    truth: Option<Truth>,
-    notes: Vec<Note>,
-    texts: Vec<String>,
-    /// The first call, if it failed.
-    failed: Option<NotDone>,
-    /// The first of the later calls that failed.
-    failed_later: Option<NotDone>,
-}
-
-async fn ask(client: &Client, speaker: &Speaker, subject: Subject) -> Answered {
-    let request = Request::Read(subject);
-    let mut answered = Answered {
-        truth: None,
-        notes: Vec::new(),
-        texts: Vec::new(),
-        failed: None,
-        failed_later: None,
-    };
-    let Ok(calls) = speaker.ask(&request) else {
-        return answered;
-    };
-    let mut outcomes = Vec::new();
-    let patient = client.with_patience(PATIENCE);
-    for call in &calls {
-        let outcome = patient.call(call.route, None, &call.parameters).await;
-        outcomes.push(outcome.into_result().map(|answer| answer.text));
-    }
-    let heard = outcomes.iter().map(|outcome| match outcome {
-        Ok(text) => Heard::Done(text),
-        Err(NotDone::Refused(refusal)) => Heard::Refused {
-            code: refusal.code(),
-            msg: "",
-        },
-        Err(_) => Heard::Unknown,
-    });
-    let said = speaker.reply(&request, &heard.collect::<Vec<_>>());
-    answered.notes = said.notes;
-    // Other replies may come before the one that was asked for.
-    answered.truth = said.said.into_iter().find_map(|reply| match reply {
-        Reply::Read {
-            outcome: Outcome::Done(truth),
-            ..
-        } => Some(truth),
-        _ => None,
-    });
-    for (at, outcome) in outcomes.into_iter().enumerate() {
-        match outcome {
-            Ok(text) => answered.texts.push(text),
-            Err(why) => {
-                let failed = match at {
-                    0 => &mut answered.failed,
-                    _ => &mut answered.failed_later,
-                };
-                failed.get_or_insert(why);
-            }
-        }
-    }
-    answered
-}
 
 /// Looks at the account of a surface.
 pub(super) async fn look(
     config: &Config,
     surface: Surface,
-    client: &Client,
-    (speaker, ids): (&Speaker, &FolderIds),
+    (asking, ids): (&Asking<'_>, &FolderIds),
     report: &mut Report,
 ) {
     if config.venue.market_data == MarketData::Documented
         && surface == Surface::Futures
-        && speaker.futures_account == FuturesAccount::Routes
+        && asking.futures_account == FuturesAccount::Routes
     {
         let found = "documents 1 to 3 show the futures account by wallet address alone";
         report.wrong(
@@ -98,10 +34,10 @@ pub(super) async fn look(
         );
         return;
     }
-    let answered = ask(client, speaker, Subject::Account { surface }).await;
+    let answered = asking.read(Subject::Account { surface }).await;
     match &answered.truth {
         Some(Truth::Account(account)) => {
-            let from = match speaker.futures_account {
+            let from = match asking.futures_account {
                 FuturesAccount::Info { .. } if surface == Surface::Futures => {
                     "the info endpoint by wallet address, which may lag"
                 }
@@ -111,16 +47,16 @@ pub(super) async fn look(
             permissions(surface, account, report);
             if surface == Surface::Futures {
                 modes(config, account, answered.failed_later.as_ref(), report);
-                leverage(speaker, &answered.texts, report);
+                leverage(asking, &answered.texts, report);
             }
         }
         _ => not_read(surface, &answered, report),
     }
-    trading_right(surface, client, speaker, report).await;
-    let is_alone = orders(config, surface, client, (speaker, ids), report).await;
-    let traded = trades(surface, client, speaker, report).await;
+    trading_right(surface, asking, report).await;
+    let is_alone = orders(config, surface, (asking, ids), report).await;
+    let traded = trades(surface, asking, report).await;
     if is_alone {
-        filled_orders(config, client, (speaker, ids), (surface, &traded), report).await;
+        filled_orders(config, (asking, ids), (surface, &traded), report).await;
     }
 }
 
@@ -128,23 +64,21 @@ pub(super) async fn look(
 /// types of routes (spec 2, Authentication, rule 1). Of the routes that need the trading right, a
 /// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
 /// touch orders of others, and everything else places or changes something.
-async fn trading_right(surface: Surface, client: &Client, speaker: &Speaker, report: &mut Report) {
-    let Some(instrument) = instruments(speaker, surface).next() else {
+async fn trading_right(surface: Surface, asking: &Asking<'_>, report: &mut Report) {
+    let Some(instrument) = asking.instruments(surface).next() else {
         return;
     };
     let request = Request::Cancel {
         instrument,
         client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
     };
-    let Ok(calls) = speaker.ask(&request) else {
+    let Ok(calls) = asking.exchange.encode(&request) else {
         return;
     };
     let Some(call) = calls.first() else { return };
-    let patient = client.with_patience(PATIENCE);
-    let outcome = patient.call(call.route, None, &call.parameters).await;
-    match outcome.into_result() {
+    match asking.call(call).await {
         Ok(_) => report.ok("permissions", format!("{surface}: the key may trade")),
-        Err(NotDone::Refused(refusal)) if is_nothing_to_cancel(&refusal) => report.ok(
+        Err(not_done) if asking.exchange.is_nothing_to_cancel(&not_done) => report.ok(
             "permissions",
             format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
         ),
@@ -164,10 +98,6 @@ async fn trading_right(surface: Surface, client: &Client, speaker: &Speaker, rep
 
 /// An order id that no run and no person gives out.
 const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
-
-fn is_nothing_to_cancel(refusal: &Refusal) -> bool {
-    matches!(refusal.code(), Some(-2011 | -2013))
-}
 
 fn is_about_key(refusal: &Refusal) -> bool {
     let code = refusal.code().and_then(|code| i32::try_from(code).ok());
@@ -303,41 +233,23 @@ fn modes(config: &Config, account: &AccountTruth, failed: Option<&NotDone>, repo
 }
 
 /// Leverage is told and not judged: nothing configures it.
-fn leverage(speaker: &Speaker, texts: &[String], report: &mut Report) {
+fn leverage(asking: &Asking<'_>, texts: &[String], report: &mut Report) {
     let text = texts.first().map(String::as_str).unwrap_or_default();
-    let account: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    let rows = account["positions"].as_array().cloned().unwrap_or_default();
-    for id in (0..=u16::MAX).map(InstrumentId) {
-        let Some(rules) = speaker.names.rules(id) else {
-            break;
-        };
-        let row = rows
-            .iter()
-            .find(|row| row["symbol"] == rules.symbol.as_str());
-        let Some(row) = row.filter(|_| rules.surface == Surface::Futures) else {
-            continue;
-        };
-        let leverage = row["leverage"].to_string();
-        let found = format!("{}: {}", rules.name(), leverage.trim_matches('"'));
-        report.ok("leverage", found);
+    for (id, leverage) in asking.exchange.leverage(text) {
+        if let Some(rules) = asking.exchange.names().rules(id) {
+            report.ok("leverage", format!("{}: {leverage}", rules.name()));
+        }
     }
-}
-
-fn instruments(speaker: &Speaker, surface: Surface) -> impl Iterator<Item = InstrumentId> {
-    let ids = (0..=u16::MAX).map(InstrumentId);
-    let known = ids.map_while(|id| Some((id, speaker.names.rules(id)?.surface)));
-    known.filter_map(move |(id, of)| (of == surface).then_some(id))
 }
 
 /// Looks at what rests. Answers whether no order there shows another instance.
 async fn orders(
     config: &Config,
     surface: Surface,
-    client: &Client,
-    (speaker, ids): (&Speaker, &FolderIds),
+    (asking, ids): (&Asking<'_>, &FolderIds),
     report: &mut Report,
 ) -> bool {
-    let answered = ask(client, speaker, Subject::OpenOrders { surface }).await;
+    let answered = asking.read(Subject::OpenOrders { surface }).await;
     let Some(Truth::OpenOrders(open)) = &answered.truth else {
         not_read(surface, &answered, report);
         return true;
@@ -414,8 +326,7 @@ type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
 /// because they may be behind, the list of orders shows it.
 async fn filled_orders(
     config: &Config,
-    client: &Client,
-    (speaker, ids): (&Speaker, &FolderIds),
+    (asking, ids): (&Asking<'_>, &FolderIds),
     (surface, traded): (Surface, &Traded),
     report: &mut Report,
 ) {
@@ -424,19 +335,25 @@ async fn filled_orders(
     let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
     let mut lists_orders = true;
     let mut unseen = None;
-    for instrument in instruments(speaker, surface) {
+    for instrument in asking.instruments(surface) {
         let trades = traded.iter().find(|(of, _)| *of == instrument);
         let recent = trades.iter().flat_map(|(_, trades)| trades);
         let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
         let orders = match recent.as_slice() {
             // A route that is missing is asked for once.
             [] if !lists_orders => None,
-            [] => listed_orders(client, speaker, instrument).await,
-            recent => Some(traded_orders(client, speaker, (instrument, recent)).await),
+            [] => listed_orders(asking, instrument).await,
+            recent => Some(traded_orders(asking, (instrument, recent)).await),
         };
         lists_orders &= orders.is_some();
         if orders.is_none() && trades.is_none() {
-            unseen = unseen.or_else(|| speaker.names.rules(instrument).map(Instrument::name));
+            unseen = unseen.or_else(|| {
+                asking
+                    .exchange
+                    .names()
+                    .rules(instrument)
+                    .map(Instrument::name)
+            });
         }
         for order in orders.iter().flatten() {
             if order.placed < oldest || !ids.is_of_another(surface, &order.client_order_id) {
@@ -466,8 +383,7 @@ async fn filled_orders(
 
 /// The orders of the newest of these trades. One without a time counts as placed at its trade.
 async fn traded_orders(
-    client: &Client,
-    speaker: &Speaker,
+    asking: &Asking<'_>,
     (instrument, trades): (InstrumentId, &[&AccountTrade]),
 ) -> Vec<TradedOrder> {
     let mut orders = Vec::new();
@@ -476,7 +392,7 @@ async fn traded_orders(
             instrument,
             order_id,
         };
-        let answered = ask(client, speaker, subject).await;
+        let answered = asking.read(subject).await;
         let Some(Truth::TradedOrder(mut order)) = answered.truth else {
             continue;
         };
@@ -490,32 +406,23 @@ async fn traded_orders(
 }
 
 /// The newest orders of an instrument; `None` where the venue does not list them.
-async fn listed_orders(
-    client: &Client,
-    speaker: &Speaker,
-    instrument: InstrumentId,
-) -> Option<Vec<TradedOrder>> {
+async fn listed_orders(asking: &Asking<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
     let subject = Subject::NewestOrders { instrument };
-    match ask(client, speaker, subject).await.truth {
+    match asking.read(subject).await.truth {
         Some(Truth::NewestOrders(orders)) => Some(orders),
         _ => None,
     }
 }
 
 /// Whether fills that were missed can be read. Answers the newest trades of each instrument.
-async fn trades(
-    surface: Surface,
-    client: &Client,
-    speaker: &Speaker,
-    report: &mut Report,
-) -> Traded {
+async fn trades(surface: Surface, asking: &Asking<'_>, report: &mut Report) -> Traded {
     let mut read = Vec::new();
-    for instrument in instruments(speaker, surface) {
+    for instrument in asking.instruments(surface) {
         let subject = Subject::Trades {
             instrument,
             from: None,
         };
-        let answered = ask(client, speaker, subject).await;
+        let answered = asking.read(subject).await;
         if let Some(Truth::Trades { trades, .. }) = answered.truth {
             read.push((instrument, trades));
             continue;

@@ -5,6 +5,7 @@
 //! What may never enter here: keys in what is said, and mending itself.
 
 mod account;
+mod ask;
 mod local;
 mod streams;
 mod venue;
@@ -15,10 +16,10 @@ use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
 use windvane_session::StartTerms;
 use windvane_session::weights::{Plan, Use};
-use windvane_venue::speak::FuturesAccount;
+use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::identity::Identity;
-use super::start;
+use super::{exchange, start};
 use crate::assembly;
 use crate::bans;
 use crate::config::{Config, InstrumentName, Mode};
@@ -240,10 +241,17 @@ async fn look_outside(
     }
     if trading {
         let account = futures_account(config, &names, client).await;
-        let speaker = start::speaker(config, account, &market.instruments, &market.assets);
+        let mut spoken = exchange::exchange(config, client.gateway().clone());
+        let names = Names::new(&market.instruments, market.assets.names());
+        spoken.know(names, account.clone());
+        let asking = ask::Asking {
+            exchange: &*spoken,
+            client,
+            futures_account: account,
+        };
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
-            account::look(config, *surface, client, (&speaker, &ids), report).await;
+            account::look(config, *surface, (&asking, &ids), report).await;
         }
     }
     streams::listen(config, &reached, trading, client, report).await;
