@@ -379,9 +379,11 @@ fn begin_journal(
     mailbox: &Mailbox,
 ) -> Result<Journal, BeginError> {
     let mailbox = mailbox.clone();
-    let listener = Arc::new(move |event| match event {
-        Event::Packed { .. } => memory::give_back(),
-        event => mailbox.journal(event),
+    let listener = Arc::new(move |event| {
+        if let Event::Packed { .. } = event {
+            memory::give_back();
+        }
+        mailbox.journal(event);
     });
     ready.begin(&first.head, first.at, &Options::default(), listener)
 }

@@ -403,7 +403,6 @@ impl Pulse {
             }
             Event::Rolled { chain, segment, .. } => {
                 tracing::info!(segment, "a new segment of the journal");
-                self.outside.prune(self.session.modules());
                 JournalEvent::Rolled(chain.last_record)
             }
             Event::Stalled { waiting } => {
@@ -411,7 +410,11 @@ impl Pulse {
                 JournalEvent::Stalled
             }
             Event::Healthy { .. } => JournalEvent::Healthy,
-            Event::Packed { .. } => return,
+            Event::Packed { .. } => {
+                // The ledger reads what was packed: sled, which takes much memory, is not opened for it.
+                self.outside.prune(self.session.modules());
+                return;
+            }
             Event::Failed(failure) => {
                 tracing::error!(%failure, "the journal failed: no new exposure until it writes");
                 JournalEvent::Failed

@@ -12,6 +12,8 @@ use crate::weights::WATCHDOG_LIST_MS;
 
 /// So many listings in a row must show nothing.
 const CLEAN: u32 = 2;
+/// Lists may be behind by ten seconds: an order that arrived last shows that much later.
+const LIST_LAG_MS: i64 = 12_000;
 /// From listings that found orders to the next.
 const AGAIN: Duration = Duration::from_millis(250);
 /// Between listings while a late request could still arrive.
@@ -81,8 +83,8 @@ enum Waits {
 #[derive(Debug)]
 pub(super) struct Sweep {
     plan: WatchdogPlan,
-    /// No request of the run can arrive from then on.
-    nothing_arrives: Time,
+    /// From then on no request of the run can arrive, and a list shows the last one that did.
+    all_listed: Time,
     round: Round,
     /// Rounds in a row that showed nothing.
     clean: u32,
@@ -100,7 +102,7 @@ impl Sweep {
     /// A sweep whose first round begins now.
     pub(super) fn new(now: Time, plan: WatchdogPlan) -> Self {
         Self {
-            nothing_arrives: now.plus_ms(ms(plan.absence_ms)),
+            all_listed: now.plus_ms(ms(plan.absence_ms)).plus_ms(LIST_LAG_MS),
             round: Round::default(),
             clean: 0,
             retry: RETRY.0,
@@ -280,11 +282,11 @@ impl Sweep {
         } else {
             0
         };
-        let is_clean = self.clean >= CLEAN && self.round.asked >= self.nothing_arrives;
+        let is_clean = self.clean >= CLEAN && self.round.asked >= self.all_listed;
         if is_clean || self.clean >= 1 && planted!(WatchdogSweepsOnce) {
             return self.end(Ok(self.answered.len()));
         }
-        let left_ns = self.nothing_arrives.0.saturating_sub(now.0).max(0);
+        let left_ns = self.all_listed.0.saturating_sub(now.0).max(0);
         let pause = match self.clean {
             // What is listed was cancelled before: the list is behind.
             0 if self.round.cancelled == 0 => LIST_EVERY,

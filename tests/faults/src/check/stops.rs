@@ -2,6 +2,7 @@
 //! ended, and with `flatten` no position of a strategy, unless the venue refused an order of the stop. With `keep`
 //! no cancel of an own order leaves after the stop was asked for, and no countdown runs that would cancel what rests.
 //! An order whose cancel had left before the stop is not one that is kept: a cancel that was lost is sent again.
+//! While the venue takes nothing, a cancel that was wanted before the stop leaves after it.
 //!
 //! Own orders are those that this process, or one before it whose journal it has, sent.
 
@@ -24,6 +25,8 @@ pub struct Stops {
     sent: BTreeSet<String>,
     /// Own orders whose cancel left before a stop was asked for.
     cancelled: BTreeSet<String>,
+    /// The venue takes nothing until then.
+    wait_ns: i64,
     /// Orders whose answer is not there yet.
     placed: BTreeSet<RequestId>,
     stopping: bool,
@@ -46,6 +49,7 @@ impl Stops {
             instruments: terms.instruments.iter().cloned().collect(),
             sent: BTreeSet::new(),
             cancelled: BTreeSet::new(),
+            wait_ns: 0,
             placed: BTreeSet::new(),
             stopping: false,
             is_refused: false,
@@ -159,7 +163,12 @@ impl Check for Stops {
                 let own = id.map(wire::strategy);
                 self.is_unsure |= own.is_some_and(|own| self.strategies.contains(own));
             }
-            Seen::Stopping { .. } => self.stopping = true,
+            Seen::Stopping { .. } => {
+                self.stopping = true;
+                if entry.at_ns < self.wait_ns {
+                    self.cancelled.extend(self.sent.iter().cloned());
+                }
+            }
             Seen::Sent(request) => return self.sent(wire::asked(request), request.id),
             Seen::Answered {
                 request, answer, ..
@@ -169,6 +178,9 @@ impl Check for Stops {
                 }
             }
             Seen::Heard { request, answer } => {
+                let wait = answer.as_ref().and_then(wire::wait_ns);
+                let until_ns = wait.map_or(0, |wait| entry.at_ns.saturating_add(wait));
+                self.wait_ns = self.wait_ns.max(until_ns);
                 let was_placed = self.placed.remove(request);
                 let is_done = answer.as_ref().is_some_and(wire::is_done);
                 self.is_refused |= self.stopping && was_placed && !is_done;
