@@ -276,6 +276,26 @@ impl Client {
         self.shared.gate.started().into_std()
     }
 
+    /// The clocks of the gateway.
+    pub fn now(&self) -> Now {
+        Now {
+            ms: self.shared.gate.now_ms(),
+            local_us: self.shared.clock.local_us(),
+        }
+    }
+
+    /// Counts a request that leaves through [`Self::exchange`]. It waits for its share of the budget as
+    /// long as [`Self::with_patience`] allows.
+    ///
+    /// # Errors
+    /// The budget did not let it out.
+    pub async fn pass(&self, route: &Route, cost: &Cost) -> Result<Departed, Wait> {
+        let gate = &self.shared.gate;
+        let lane = self.lane.unwrap_or_else(|| Lane::of(route));
+        let passed = gate.pass((route.surface, lane), cost, self.patience).await;
+        passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
+    }
+
     /// Writes a request once that the gateway let out and prepared, and reads the whole answer. It is
     /// not judged.
     ///
@@ -349,13 +369,10 @@ impl Client {
         parameters: &Parameters,
         stamp: Option<Stamp>,
     ) -> Outcome<RawAnswer> {
-        let gate = &self.shared.gate;
-        let lane = self.lane.unwrap_or_else(|| Lane::of(route));
         let cost = Cost::of(route, parameters);
-        let passed = gate.pass((route.surface, lane), &cost, self.patience).await;
-        let departed = match passed {
+        let departed = match self.pass(route, &cost).await {
             Ok(departed) => departed,
-            Err(denied) => return Outcome::Wait(gateway::denied(gate.now_ms(), denied)),
+            Err(wait) => return Outcome::Wait(wait),
         };
         // Signed after waiting: a timestamp must be fresh.
         let ready = match self.prepare(route, version, parameters, stamp) {
@@ -447,11 +464,7 @@ impl Client {
         sent: (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
-        let now = Now {
-            ms: self.shared.gate.now_ms(),
-            local_us: self.shared.clock.local_us(),
-        };
-        let gateway = &self.shared.gateway;
+        let (now, gateway) = (self.now(), &self.shared.gateway);
         match answer {
             Ok(raw) => {
                 let headers = raw.texts();

@@ -12,6 +12,7 @@ mod clock;
 mod closes;
 mod cores;
 mod desk;
+pub mod exchange;
 pub mod export;
 mod forced;
 pub mod guests;

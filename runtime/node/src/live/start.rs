@@ -14,15 +14,15 @@ use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_session::weights::Wants;
 use windvane_session::{
-    CallId, Documented, DocumentedFeed, Exchange, FindAccount, Known, PublicFeed, PublicStreams,
-    RequestTerms, Requests, Signing, Start, StartError, StartInput, StartOutput, StartTerms,
-    venue_surface,
+    CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
+    StartInput, StartOutput, StartTerms, venue_surface,
 };
 use windvane_venue::Assets;
 use windvane_venue::market_stream::{Feed, Topic};
-use windvane_venue::speak::{FuturesAccount, Names, Speaker};
+use windvane_venue::speak::Names;
 
 use super::clock::Clock;
+use super::exchange;
 use super::http::{self, Http, Way};
 use super::mailbox::{self, Came, Happened, Waited};
 use crate::assembly;
@@ -71,7 +71,7 @@ pub async fn find_out<E: From<StartError>>(
 ) -> Result<(Known, Clock), E> {
     let clock = Clock::of(client.clock().local_us());
     let requests = Requests::new(
-        exchange(config, client.gateway().clone()),
+        exchange::exchange(config, client.gateway().clone()),
         RequestTerms {
             request: client.settings().timeouts.request,
             countdown: config.heartbeat.answer_within(),
@@ -176,7 +176,8 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
 
 /// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
 pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
-    let has_countdown = |surface: &Surface| Documented::CAPABILITIES.countdown.contains(surface);
+    let countdown = exchange::capabilities(config).countdown;
+    let has_countdown = |surface: &Surface| countdown.contains(surface);
     config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
 }
 
@@ -210,26 +211,6 @@ fn copy_ms(config: &Config) -> i64 {
     }
 }
 
-/// Who says the engine's requests.
-pub fn speaker(
-    config: &Config,
-    futures_account: FuturesAccount,
-    instruments: &[Instrument],
-    assets: &Assets,
-) -> Speaker {
-    Speaker {
-        names: Names::new(instruments, assets.names()),
-        futures_account,
-        documented: config.venue.market_data == MarketData::Documented,
-    }
-}
-
-/// The exchange behind a gateway, whose keys sign.
-pub fn exchange(config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
-    let only_documents = config.venue.market_data == MarketData::Documented;
-    Box::new(Documented::new(gateway, only_documents, Signing::Here))
-}
-
 /// The public streams of a run that begins `now`, with the weight that polling has by the gateway's
 /// budgets.
 ///
@@ -251,8 +232,8 @@ pub fn public_streams(
             settings: settings.clone(),
             polling_weight: gateway.with_budgets(weight),
         };
-        let feed = DocumentedFeed::new(*surface, terms, names.clone())?;
-        Ok((*surface, Box::new(feed) as Box<dyn PublicFeed>))
+        let feed = exchange::public_feed(config, *surface, (terms, names.clone()))?;
+        Ok((*surface, feed))
     });
     let feeds: Vec<_> = feeds.collect::<Result<_, FeedError>>()?;
     Ok(PublicStreams::new(now, feeds))

@@ -5,6 +5,7 @@
 //! What may never enter here: keys in what is said, and mending itself.
 
 mod account;
+mod ask;
 mod local;
 mod streams;
 mod venue;
@@ -15,14 +16,16 @@ use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
 use windvane_session::StartTerms;
 use windvane_session::weights::{Plan, Use};
-use windvane_venue::speak::FuturesAccount;
+use windvane_venue::speak::{FuturesAccount, Names};
 
+use super::exchange;
 use super::identity::Identity;
 use super::start;
 use crate::assembly;
 use crate::bans;
 use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::Guest;
+use ask::Asker;
 
 /// How one thing turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -225,9 +228,11 @@ async fn look_outside(
     report: &mut Report,
 ) {
     let names = assembly::instrument_names(config);
+    let mut exchange = exchange::exchange(config, client.gateway().clone());
     let mut reached = Vec::new();
     for surface in start::surfaces(&names) {
-        if venue::clock(config, surface, client, report).await {
+        let asker = Asker::new(client, &*exchange);
+        if venue::clock(config, surface, asker, report).await {
             reached.push(surface);
         }
     }
@@ -240,13 +245,16 @@ async fn look_outside(
     }
     if trading {
         let account = futures_account(config, &names, client).await;
-        let speaker = start::speaker(config, account, &market.instruments, &market.assets);
+        let names = Names::new(&market.instruments, market.assets.names());
+        exchange.know(names, account.clone());
+        let asker = Asker::new(client, &*exchange);
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
-            account::look(config, *surface, client, (&speaker, &ids), report).await;
+            account::look(config, *surface, asker, (&account, &ids), report).await;
         }
     }
-    streams::listen(config, &reached, trading, client, report).await;
+    let asker = Asker::new(client, &*exchange);
+    streams::listen(config, &reached, trading, asker, report).await;
 }
 
 /// Where the futures account is read. Without an address, or an answer, the routes are looked at, which
