@@ -266,29 +266,6 @@ impl Client {
         self.shared.banned.notified().await;
     }
 
-    /// Lets a request out by its cost, as soon as its lane allows within the patience of this client.
-    ///
-    /// # Errors
-    /// It does not fit: when it may.
-    pub async fn pass(
-        &self,
-        (surface, lane): (Surface, Lane),
-        cost: &Cost,
-    ) -> Result<Departed, Wait> {
-        let gate = &self.shared.gate;
-        let lane = self.lane.unwrap_or(lane);
-        let passed = gate.pass((surface, lane), cost, self.patience).await;
-        passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
-    }
-
-    /// The time of a call that is made now.
-    pub fn now(&self) -> Now {
-        Now {
-            ms: self.shared.gate.now_ms(),
-            local_us: self.shared.clock.local_us(),
-        }
-    }
-
     /// The way out that this client shares with whoever sends through [`Self::exchange`].
     pub fn gateway(&self) -> &Gateway {
         &self.shared.gateway
@@ -297,6 +274,26 @@ impl Client {
     /// When the clock of the gateway's budgets began.
     pub fn began(&self) -> std::time::Instant {
         self.shared.gate.started().into_std()
+    }
+
+    /// The clocks of the gateway.
+    pub fn now(&self) -> Now {
+        Now {
+            ms: self.shared.gate.now_ms(),
+            local_us: self.shared.clock.local_us(),
+        }
+    }
+
+    /// Counts a request that leaves through [`Self::exchange`]. It waits for its share of the budget as
+    /// long as [`Self::with_patience`] allows.
+    ///
+    /// # Errors
+    /// The budget did not let it out.
+    pub async fn pass(&self, route: &Route, cost: &Cost) -> Result<Departed, Wait> {
+        let gate = &self.shared.gate;
+        let lane = self.lane.unwrap_or_else(|| Lane::of(route));
+        let passed = gate.pass((route.surface, lane), cost, self.patience).await;
+        passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
     }
 
     /// Writes a request once that the gateway let out and prepared, and reads the whole answer. It is
@@ -372,13 +369,10 @@ impl Client {
         parameters: &Parameters,
         stamp: Option<Stamp>,
     ) -> Outcome<RawAnswer> {
-        let gate = &self.shared.gate;
-        let lane = self.lane.unwrap_or_else(|| Lane::of(route));
         let cost = Cost::of(route, parameters);
-        let passed = gate.pass((route.surface, lane), &cost, self.patience).await;
-        let departed = match passed {
+        let departed = match self.pass(route, &cost).await {
             Ok(departed) => departed,
-            Err(denied) => return Outcome::Wait(gateway::denied(gate.now_ms(), denied)),
+            Err(wait) => return Outcome::Wait(wait),
         };
         // Signed after waiting: a timestamp must be fresh.
         let ready = match self.prepare(route, version, parameters, stamp) {
@@ -470,11 +464,7 @@ impl Client {
         sent: (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
-        let now = Now {
-            ms: self.shared.gate.now_ms(),
-            local_us: self.shared.clock.local_us(),
-        };
-        let gateway = &self.shared.gateway;
+        let (now, gateway) = (self.now(), &self.shared.gateway);
         match answer {
             Ok(raw) => {
                 let headers = raw.texts();

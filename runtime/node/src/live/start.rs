@@ -176,7 +176,8 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
 
 /// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
 pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
-    let has_countdown = |surface: &Surface| exchange::CAPABILITIES.countdown.contains(surface);
+    let countdown = exchange::capabilities(config).countdown;
+    let has_countdown = |surface: &Surface| countdown.contains(surface);
     config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
 }
 
@@ -231,7 +232,7 @@ pub fn public_streams(
             settings: settings.clone(),
             polling_weight: gateway.with_budgets(weight),
         };
-        let feed = exchange::public_feed(*surface, terms, names.clone())?;
+        let feed = exchange::public_feed(config, *surface, (terms, names.clone()))?;
         Ok((*surface, feed))
     });
     let feeds: Vec<_> = feeds.collect::<Result<_, FeedError>>()?;

@@ -1,14 +1,12 @@
 //! The exchange of documents 1 to 3, with what spec 4 adds.
 
-use std::collections::BTreeMap;
-
 use serde::de::IgnoredAny;
 use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
-use windvane_engine::{Instrument, InstrumentId, OrderStatus, Reply, Request, Surface, UserEvent};
+use windvane_engine::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
 use windvane_venue::error::code;
 use windvane_venue::sign::{PrepareError, Prepared, Stamp};
 use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
@@ -226,28 +224,6 @@ impl Exchange for Documented {
 
     fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool {
         refusal_code(not_done).is_some_and(|code| NOTHING_TO_CANCEL.contains(&code))
-    }
-
-    fn leverage(&self, account: &str) -> Vec<(InstrumentId, String)> {
-        #[derive(serde::Deserialize)]
-        struct Account {
-            #[serde(default)]
-            positions: Vec<Row>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Row {
-            symbol: String,
-            leverage: Option<serde_json::Value>,
-        }
-        let rows = serde_json::from_str(account).map(|account: Account| account.positions);
-        let known = rows.unwrap_or_default().into_iter().filter_map(|row| {
-            let id = self.names().instrument(Surface::Futures, &row.symbol)?;
-            let leverage = row.leverage?.to_string();
-            Some((id, leverage.trim_matches('"').to_owned()))
-        });
-        // A position of each side has a row.
-        let by_instrument: BTreeMap<_, _> = known.collect();
-        by_instrument.into_iter().collect()
     }
 
     fn is_account(&self, text: &str) -> bool {

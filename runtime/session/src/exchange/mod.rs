@@ -186,9 +186,6 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// Whether [`Question::Cancel`] was refused because the order is over, or was never there.
     fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool;
 
-    /// The leverage of each instrument that an account reading states, in the exchange's words.
-    fn leverage(&self, account: &str) -> Vec<(InstrumentId, String)>;
-
     /// Whether an answer to [`Question::FuturesAccount`] is one, and not that of an exchange in trouble.
     fn is_account(&self, text: &str) -> bool;
 

@@ -5,13 +5,15 @@ use std::borrow::Cow;
 
 use windvane_client::{Asked, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
+use windvane_engine::protocol::{self, MarginTerms, Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
+use windvane_session::{Exchange, Question};
 use windvane_venue::speak::{FuturesAccount, Note};
 
 use super::Report;
-use super::ask::{Answered, Asking};
+use super::ask::{Answered, Asker};
 use crate::config::{Config, MarketData, PositionMode};
 use crate::results::utc::seconds_text;
 
@@ -19,12 +21,13 @@ use crate::results::utc::seconds_text;
 pub(super) async fn look(
     config: &Config,
     surface: Surface,
-    (asking, ids): (&Asking<'_>, &FolderIds),
+    asker: Asker<'_>,
+    (futures_account, ids): (&FuturesAccount, &FolderIds),
     report: &mut Report,
 ) {
     if config.venue.market_data == MarketData::Documented
         && surface == Surface::Futures
-        && asking.futures_account == FuturesAccount::Routes
+        && *futures_account == FuturesAccount::Routes
     {
         let found = "documents 1 to 3 show the futures account by wallet address alone";
         report.wrong(
@@ -34,10 +37,10 @@ pub(super) async fn look(
         );
         return;
     }
-    let answered = asking.read(Subject::Account { surface }).await;
-    match &answered.truth {
+    let answered = asker.read(Subject::Account { surface }).await;
+    match answered.truth() {
         Some(Truth::Account(account)) => {
-            let from = match asking.futures_account {
+            let from = match futures_account {
                 FuturesAccount::Info { .. } if surface == Surface::Futures => {
                     "the info endpoint by wallet address, which may lag"
                 }
@@ -46,17 +49,19 @@ pub(super) async fn look(
             report.ok("account", format!("{surface}: read from {from}"));
             permissions(surface, account, report);
             if surface == Surface::Futures {
-                modes(config, account, answered.failed_later.as_ref(), report);
-                leverage(asking, &answered.texts, report);
+                let exchange = asker.exchange;
+                let failed = answered.failed_later.as_ref();
+                modes(config, account, (failed, exchange), report);
+                leverage(&answered.replies, exchange, report);
             }
         }
-        _ => not_read(surface, &answered, report),
+        _ => not_read(surface, &answered, asker.exchange, report),
     }
-    trading_right(surface, asking, report).await;
-    let is_alone = orders(config, surface, (asking, ids), report).await;
-    let traded = trades(surface, asking, report).await;
+    trading_right(surface, asker, report).await;
+    let is_alone = orders(config, surface, (asker, ids), report).await;
+    let traded = trades(surface, asker, report).await;
     if is_alone {
-        filled_orders(config, (asking, ids), (surface, &traded), report).await;
+        filled_orders(config, (asker, ids), (surface, &traded), report).await;
     }
 }
 
@@ -64,33 +69,39 @@ pub(super) async fn look(
 /// types of routes (spec 2, Authentication, rule 1). Of the routes that need the trading right, a
 /// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
 /// touch orders of others, and everything else places or changes something.
-async fn trading_right(surface: Surface, asking: &Asking<'_>, report: &mut Report) {
-    let Some(instrument) = asking.instruments(surface).next() else {
+async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) {
+    let Some(instrument) = instruments(asker.exchange, surface).next() else {
         return;
     };
     let request = Request::Cancel {
         instrument,
         client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
     };
-    let Ok(calls) = asking.exchange.encode(&request) else {
+    let Some(answered) = asker.request(&request).await else {
         return;
     };
-    let Some(call) = calls.first() else { return };
-    match asking.call(call).await {
-        Ok(_) => report.ok("permissions", format!("{surface}: the key may trade")),
-        Err(not_done) if asking.exchange.is_nothing_to_cancel(&not_done) => report.ok(
+    let refused = answered.replies.iter().find_map(|reply| match reply {
+        Reply::Canceled {
+            outcome: Outcome::Refused(refusal),
+            ..
+        } => Some(refusal),
+        _ => None,
+    });
+    match (&answered.failed, refused) {
+        (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
+        (Some(_), Some(refusal)) if is_nothing_to_cancel(refusal) => report.ok(
             "permissions",
             format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
         ),
-        Err(NotDone::Refused(refusal)) if is_about_key(&refusal) => report.no_go(
+        (Some(failed), Some(refusal)) if refusal.blame() == Blame::Key => report.no_go(
             "permissions",
-            format!("{surface}: the key or agent cannot trade: {refusal}"),
+            format!("{surface}: the key or agent cannot trade: {failed}"),
             "give the key or agent the trading right of this surface, put this address on its list, \
              and look at its expiry; reading the account does not need that right",
         ),
-        Err(not_done) => report.warn(
+        (Some(failed), _) => report.warn(
             "permissions",
-            format!("{surface}: it is not known whether the key may trade: {not_done}"),
+            format!("{surface}: it is not known whether the key may trade: {failed}"),
             "run check again; a run finds out by itself and shows it in windvane status",
         ),
     }
@@ -99,15 +110,11 @@ async fn trading_right(surface: Surface, asking: &Asking<'_>, report: &mut Repor
 /// An order id that no run and no person gives out.
 const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
 
-fn is_about_key(refusal: &Refusal) -> bool {
-    let code = refusal.code().and_then(|code| i32::try_from(code).ok());
-    code.is_some_and(|code| {
-        let msg = String::new();
-        windvane_engine::protocol::Refusal { code, msg }.blame() == Blame::Key
-    })
+fn is_nothing_to_cancel(refusal: &protocol::Refusal) -> bool {
+    matches!(refusal.code, -2011 | -2013)
 }
 
-fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
+fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, report: &mut Report) {
     let unreadable = answered.notes.iter().find_map(|note| match note {
         Note::Unreadable { error, .. } => Some(error.to_string()),
         _ => None,
@@ -123,16 +130,16 @@ fn not_read(surface: Surface, answered: &Answered, report: &mut Report) {
         return;
     };
     let found = format!("{surface}: {failed}");
-    report.no_go("account", found, &mend(failed));
+    report.no_go("account", found, &mend(failed, exchange));
 }
 
 /// The advice after a read that failed.
-fn mend(failed: &NotDone) -> String {
+fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
     match failed {
         NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
             if refusal.is_of_unserved_read() =>
         {
-            without_route(*asked)
+            without_route(*asked, exchange)
         }
         NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
         NotDone::Unknown(doubt) => doubt.advice().to_owned(),
@@ -141,8 +148,9 @@ fn mend(failed: &NotDone) -> String {
 }
 
 /// The advice where the venue does not serve the route. Only the futures account can be read elsewhere.
-fn without_route(asked: Asked) -> String {
-    if asked.route.name == "futures.account" {
+fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
+    let account = exchange.ask(Question::FuturesAccount);
+    if account.is_some_and(|call| call.route == asked.route) {
         return "the venue has no such route: set account.user to the main wallet's address, and \
                 the account is read from the info endpoint"
             .to_owned();
@@ -189,12 +197,17 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
     }
 }
 
-fn modes(config: &Config, account: &AccountTruth, failed: Option<&NotDone>, report: &mut Report) {
+fn modes(
+    config: &Config,
+    account: &AccountTruth,
+    (failed, exchange): (Option<&NotDone>, &dyn Exchange),
+    report: &mut Report,
+) {
     // The cause says what to mend: with wrong keys nothing but them.
     let not_read = |what: &str, report: &mut Report| match failed {
         Some(failed) => {
             let found = format!("the {what} cannot be read: {failed}");
-            report.no_go("modes", found, &mend(failed));
+            report.no_go("modes", found, &mend(failed, exchange));
         }
         None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
     };
@@ -233,25 +246,37 @@ fn modes(config: &Config, account: &AccountTruth, failed: Option<&NotDone>, repo
 }
 
 /// Leverage is told and not judged: nothing configures it.
-fn leverage(asking: &Asking<'_>, texts: &[String], report: &mut Report) {
-    let text = texts.first().map(String::as_str).unwrap_or_default();
-    for (id, leverage) in asking.exchange.leverage(text) {
-        if let Some(rules) = asking.exchange.names().rules(id) {
+fn leverage(replies: &[Reply], exchange: &dyn Exchange, report: &mut Report) {
+    let all = replies.iter().filter_map(|reply| match reply {
+        Reply::Margins(terms) => Some(terms),
+        _ => None,
+    });
+    let mut all: Vec<&MarginTerms> = all.flatten().collect();
+    all.sort_by_key(|terms| terms.instrument);
+    for terms in all {
+        let rules = exchange.names().rules(terms.instrument);
+        if let Some((rules, leverage)) = rules.zip(terms.leverage) {
             report.ok("leverage", format!("{}: {leverage}", rules.name()));
         }
     }
+}
+
+fn instruments(exchange: &dyn Exchange, surface: Surface) -> impl Iterator<Item = InstrumentId> {
+    let ids = (0..=u16::MAX).map(InstrumentId);
+    let known = ids.map_while(|id| Some((id, exchange.names().rules(id)?.surface)));
+    known.filter_map(move |(id, of)| (of == surface).then_some(id))
 }
 
 /// Looks at what rests. Answers whether no order there shows another instance.
 async fn orders(
     config: &Config,
     surface: Surface,
-    (asking, ids): (&Asking<'_>, &FolderIds),
+    (asker, ids): (Asker<'_>, &FolderIds),
     report: &mut Report,
 ) -> bool {
-    let answered = asking.read(Subject::OpenOrders { surface }).await;
-    let Some(Truth::OpenOrders(open)) = &answered.truth else {
-        not_read(surface, &answered, report);
+    let answered = asker.read(Subject::OpenOrders { surface }).await;
+    let Some(Truth::OpenOrders(open)) = answered.truth() else {
+        not_read(surface, &answered, asker.exchange, report);
         return true;
     };
     let is_own = |order: &&OpenOrder| {
@@ -326,7 +351,7 @@ type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
 /// because they may be behind, the list of orders shows it.
 async fn filled_orders(
     config: &Config,
-    (asking, ids): (&Asking<'_>, &FolderIds),
+    (asker, ids): (Asker<'_>, &FolderIds),
     (surface, traded): (Surface, &Traded),
     report: &mut Report,
 ) {
@@ -335,20 +360,20 @@ async fn filled_orders(
     let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
     let mut lists_orders = true;
     let mut unseen = None;
-    for instrument in asking.instruments(surface) {
+    for instrument in instruments(asker.exchange, surface) {
         let trades = traded.iter().find(|(of, _)| *of == instrument);
         let recent = trades.iter().flat_map(|(_, trades)| trades);
         let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
         let orders = match recent.as_slice() {
             // A route that is missing is asked for once.
             [] if !lists_orders => None,
-            [] => listed_orders(asking, instrument).await,
-            recent => Some(traded_orders(asking, (instrument, recent)).await),
+            [] => listed_orders(asker, instrument).await,
+            recent => Some(traded_orders(asker, (instrument, recent)).await),
         };
         lists_orders &= orders.is_some();
         if orders.is_none() && trades.is_none() {
             unseen = unseen.or_else(|| {
-                asking
+                asker
                     .exchange
                     .names()
                     .rules(instrument)
@@ -383,7 +408,7 @@ async fn filled_orders(
 
 /// The orders of the newest of these trades. One without a time counts as placed at its trade.
 async fn traded_orders(
-    asking: &Asking<'_>,
+    asker: Asker<'_>,
     (instrument, trades): (InstrumentId, &[&AccountTrade]),
 ) -> Vec<TradedOrder> {
     let mut orders = Vec::new();
@@ -392,8 +417,8 @@ async fn traded_orders(
             instrument,
             order_id,
         };
-        let answered = asking.read(subject).await;
-        let Some(Truth::TradedOrder(mut order)) = answered.truth else {
+        let answered = asker.read(subject).await;
+        let Some(Truth::TradedOrder(mut order)) = answered.truth().cloned() else {
             continue;
         };
         if order.placed == Time::default() {
@@ -406,25 +431,25 @@ async fn traded_orders(
 }
 
 /// The newest orders of an instrument; `None` where the venue does not list them.
-async fn listed_orders(asking: &Asking<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
+async fn listed_orders(asker: Asker<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
     let subject = Subject::NewestOrders { instrument };
-    match asking.read(subject).await.truth {
-        Some(Truth::NewestOrders(orders)) => Some(orders),
+    match asker.read(subject).await.truth() {
+        Some(Truth::NewestOrders(orders)) => Some(orders.clone()),
         _ => None,
     }
 }
 
 /// Whether fills that were missed can be read. Answers the newest trades of each instrument.
-async fn trades(surface: Surface, asking: &Asking<'_>, report: &mut Report) -> Traded {
+async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Traded {
     let mut read = Vec::new();
-    for instrument in asking.instruments(surface) {
+    for instrument in instruments(asker.exchange, surface) {
         let subject = Subject::Trades {
             instrument,
             from: None,
         };
-        let answered = asking.read(subject).await;
-        if let Some(Truth::Trades { trades, .. }) = answered.truth {
-            read.push((instrument, trades));
+        let answered = asker.read(subject).await;
+        if let Some(Truth::Trades { trades, .. }) = answered.truth() {
+            read.push((instrument, trades.clone()));
             continue;
         }
         let why = answered.failed.as_ref().map_or_else(
@@ -446,8 +471,11 @@ async fn trades(surface: Surface, asking: &Asking<'_>, report: &mut Report) -> T
 
 #[cfg(test)]
 mod tests {
+    use windvane_client::{Addresses, Client, Settings};
+    use windvane_session::{Documented, Signing};
     use windvane_venue::error::{Judgement, judge};
-    use windvane_venue::route;
+    use windvane_venue::sign::{Credentials, Dialect, Network};
+    use windvane_venue::{Brand, route};
 
     use super::*;
 
@@ -461,11 +489,19 @@ mod tests {
         };
         let route = route::named(route).unwrap();
         let version = route.listings[0].version;
-        mend(&NotDone::Refused(Refusal::Venue {
+        let dialect = Dialect {
+            brand: Brand::new("svc").unwrap(),
+            network: Network::Mainnet,
+            recv_window_ms: None,
+        };
+        let settings = Settings::new(Addresses::default(), dialect, Credentials::default());
+        let gateway = Client::new(settings).unwrap().gateway().clone();
+        let refused = NotDone::Refused(Refusal::Venue {
             asked: Asked { route, version },
             complaint,
             is_fatal,
-        }))
+        });
+        mend(&refused, &Documented::new(gateway, false, Signing::Here))
     }
 
     #[test]

@@ -1,53 +1,74 @@
-//! How `check` asks the exchange: through the seam of the session, call by call. A run asks by the session's
-//! requests, which also plan for orders.
+//! Asks an exchange through the seam of the session: encoded, signed, judged and understood there. The
+//! bytes are written here, one call after the other.
+//!
+//! The session's `Requests` tell an engine what became of a request; `check` tells people, with the
+//! words of the call that failed.
+//!
+//! What may never enter here: what routes are called, and what answers say.
 
-use windvane_client::budget::Lane;
-use windvane_client::{Client, NotDone};
-use windvane_client_core::gateway::{Answer, Failure};
-use windvane_client_core::outcome::Refusal;
+use windvane_client::clock::{Offset, Sample, estimate};
+use windvane_client::{Client, NotDone, Refusal, RequestError, Wait, WaitReason};
+use windvane_client_core::gateway::Answer;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{InstrumentId, Request, Surface};
-use windvane_session::Exchange;
-use windvane_venue::speak::{Asked, FuturesAccount, Heard, Note};
+use windvane_engine::{Request, Surface};
+use windvane_session::{Exchange, Question, venue_surface};
+use windvane_venue::speak::{Asked, Heard, Note};
 
 use super::venue::PATIENCE;
 
-/// An exchange that can be asked, and where its futures account is read.
-pub(super) struct Asking<'a> {
-    pub exchange: &'a dyn Exchange,
-    pub client: &'a Client,
-    pub futures_account: FuturesAccount,
+/// An exchange, and the client that writes to it.
+#[derive(Clone, Copy)]
+pub(super) struct Asker<'a> {
+    pub(super) client: &'a Client,
+    pub(super) exchange: &'a dyn Exchange,
 }
 
-/// One question, as it was answered.
+/// A request, as it was answered.
+#[derive(Debug, Default)]
 pub(super) struct Answered {
-    pub truth: Option<Truth>,
-    pub notes: Vec<Note>,
-    pub texts: Vec<String>,
+    pub(super) replies: Vec<Reply>,
+    pub(super) notes: Vec<Note>,
     /// The first call, if it failed.
-    pub failed: Option<NotDone>,
+    pub(super) failed: Option<NotDone>,
     /// The first of the later calls that failed.
-    pub failed_later: Option<NotDone>,
+    pub(super) failed_later: Option<NotDone>,
 }
 
-impl Asking<'_> {
-    /// Asks for something of the account.
-    pub(super) async fn read(&self, subject: Subject) -> Answered {
+impl Answered {
+    /// What the exchange says, if the request was a question and is answered.
+    pub(super) fn truth(&self) -> Option<&Truth> {
+        // Other replies may come before and after the one that was asked for.
+        self.replies.iter().find_map(|reply| match reply {
+            Reply::Read {
+                outcome: Outcome::Done(truth),
+                ..
+            } => Some(truth),
+            _ => None,
+        })
+    }
+}
+
+impl<'a> Asker<'a> {
+    pub(super) const fn new(client: &'a Client, exchange: &'a dyn Exchange) -> Self {
+        Self { client, exchange }
+    }
+
+    /// Asks about the account. Nothing is answered where the exchange has no such question.
+    pub(super) async fn read(self, subject: Subject) -> Answered {
         let request = Request::Read(subject);
-        let mut answered = Answered {
-            truth: None,
-            notes: Vec::new(),
-            texts: Vec::new(),
-            failed: None,
-            failed_later: None,
-        };
-        let Ok(calls) = self.exchange.encode(&request) else {
-            return answered;
-        };
+        self.request(&request).await.unwrap_or_default()
+    }
+
+    /// Makes the calls of a request, each of which waits for its share of the budget; `None` if the
+    /// request cannot be made.
+    pub(super) async fn request(self, request: &Request) -> Option<Answered> {
+        let calls = self.exchange.encode(request).ok()?;
+        let patient = self.client.with_patience(PATIENCE);
+        let patient = Asker::new(&patient, self.exchange);
         let mut outcomes = Vec::new();
         for call in &calls {
-            outcomes.push(self.call(call).await);
+            outcomes.push(patient.call(call).await);
         }
         let heard = outcomes.iter().map(|outcome| match outcome {
             Ok(text) => Heard::Done(text),
@@ -57,69 +78,96 @@ impl Asking<'_> {
             },
             Err(_) => Heard::Unknown,
         });
-        let said = self.exchange.reply(&request, &heard.collect::<Vec<_>>());
-        answered.notes = said.notes;
-        // Other replies may come before the one that was asked for.
-        answered.truth = said.said.into_iter().find_map(|reply| match reply {
-            Reply::Read {
-                outcome: Outcome::Done(truth),
-                ..
-            } => Some(truth),
-            _ => None,
-        });
-        for (at, outcome) in outcomes.into_iter().enumerate() {
-            match outcome {
-                Ok(text) => answered.texts.push(text),
-                Err(why) => {
-                    let failed = match at {
-                        0 => &mut answered.failed,
-                        _ => &mut answered.failed_later,
-                    };
-                    failed.get_or_insert(why);
-                }
-            }
-        }
-        answered
+        let heard: Vec<_> = heard.collect();
+        let said = self.exchange.reply(request, &heard);
+        let mut outcomes = outcomes.into_iter();
+        Some(Answered {
+            replies: said.said,
+            notes: said.notes,
+            failed: outcomes.next().and_then(Result::err),
+            failed_later: outcomes.find_map(Result::err),
+        })
     }
 
-    /// Makes one call, which waits a while for its share of the budget.
+    /// Makes one call, which waits for the budget as long as the client does. Answers the text.
     ///
     /// # Errors
     /// It was not carried out, or perhaps not.
-    pub(super) async fn call(&self, call: &Asked) -> Result<String, NotDone> {
-        let cost = self.exchange.cost(call);
-        let surface = call.route.surface;
-        let client = self.client.with_patience(PATIENCE);
-        let passed = client.pass((surface, Lane::of(call.route)), &cost).await;
+    pub(super) async fn call(self, call: &Asked) -> Result<String, NotDone> {
+        let (client, exchange) = (self.client, self.exchange);
+        let cost = exchange.cost(call);
+        let passed = client.pass(call.route, &cost).await;
         let departed = passed.map_err(NotDone::Wait)?;
         // Signed after waiting: a timestamp must be fresh.
-        let unsigned = self.exchange.unsigned(client.now().local_us, call);
-        let not_made = |failure| NotDone::Refused(Refusal::NotMade(failure));
-        let prepared = match self.exchange.sign(&unsigned) {
-            Some(prepared) => prepared.map_err(|error| not_made(error.into()))?,
-            // The exchange of `check` signs by itself.
-            None => client
-                .gateway()
-                .sign(&unsigned)
-                .map_err(|error| not_made(error.into()))?,
+        let unsigned = exchange.unsigned(client.now().local_us, call);
+        let signed = exchange.sign(&unsigned);
+        let signed = signed.unwrap_or_else(|| exchange.gateway().sign(&unsigned));
+        let prepared =
+            signed.map_err(|error| NotDone::Refused(RequestError::from(error).into()))?;
+        let came = client.exchange(call.route.surface, prepared).await;
+        let headers = came.as_ref().map(|raw| raw.texts()).unwrap_or_default();
+        let answer = match &came {
+            Ok(raw) => Ok(Answer {
+                status: raw.status,
+                headers: &headers,
+                text: &raw.text,
+            }),
+            Err(failure) => Err(failure.clone()),
         };
-        let raw = client.exchange(surface, prepared).await;
-        let headers = raw.as_ref().map(|raw| raw.texts()).unwrap_or_default();
-        let answer: Result<_, Failure> = raw.as_ref().map_err(Clone::clone).map(|raw| Answer {
-            status: raw.status,
-            headers: &headers,
-            text: &raw.text,
-        });
-        let sent = (&cost, departed);
-        self.exchange.judge(client.now(), &unsigned, sent, answer)?;
-        Ok(raw.map(|raw| raw.text).unwrap_or_default())
+        let judged = exchange.judge(client.now(), &unsigned, (&cost, departed), answer);
+        judged.map(|()| came.map(|raw| raw.text).unwrap_or_default())
     }
 
-    /// The instruments of a surface.
-    pub(super) fn instruments(&self, surface: Surface) -> impl Iterator<Item = InstrumentId> {
-        let ids = (0..=u16::MAX).map(InstrumentId);
-        let names = self.exchange.names();
-        let known = ids.map_while(|id| Some((id, names.rules(id)?.surface)));
-        known.filter_map(move |(id, of)| (of == surface).then_some(id))
+    /// Makes the call of a question.
+    ///
+    /// # Errors
+    /// It was not carried out, or the exchange has no such question.
+    pub(super) async fn question(self, question: Question<'_>) -> Result<String, NotDone> {
+        let Some(call) = self.exchange.ask(question) else {
+            let error = RequestError::NoRoute(format!("{question:?}"));
+            return Err(NotDone::Refused(error.into()));
+        };
+        self.call(&call).await
+    }
+
+    /// Reads the clock of a surface so many times. The shortest round trip counts from here on; the
+    /// first one also pays for the connection.
+    ///
+    /// # Errors
+    /// The clock was not read.
+    pub(super) async fn clock(self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
+        let mut taken = Vec::new();
+        for _ in 0..samples {
+            let sent_us = self.client.now().local_us;
+            let text = self.question(Question::Clock(surface)).await?;
+            let received_us = self.client.now().local_us;
+            let shown = self.exchange.clock_ms(&text);
+            let server_ms = shown.ok_or_else(|| unreadable("it tells no time", &text))?;
+            taken.push(Sample {
+                sent_us,
+                received_us,
+                server_ms,
+            });
+        }
+        let offset = estimate(&taken).ok_or_else(|| {
+            NotDone::Wait(Wait {
+                why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
+                after: std::time::Duration::from_secs(1),
+            })
+        })?;
+        let gateway = self.exchange.gateway();
+        gateway.set_offset(venue_surface(surface), offset);
+        Ok(offset)
     }
 }
+
+/// An answer that was given and is not understood.
+pub(super) fn unreadable(error: &str, text: &str) -> NotDone {
+    NotDone::Refused(Refusal::Unreadable {
+        error: error.to_owned(),
+        excerpt: text.chars().take(200).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

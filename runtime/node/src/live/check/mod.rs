@@ -18,12 +18,14 @@ use windvane_session::StartTerms;
 use windvane_session::weights::{Plan, Use};
 use windvane_venue::speak::{FuturesAccount, Names};
 
+use super::exchange;
 use super::identity::Identity;
-use super::{exchange, start};
+use super::start;
 use crate::assembly;
 use crate::bans;
 use crate::config::{Config, InstrumentName, Mode};
 use crate::strategies::Guest;
+use ask::Asker;
 
 /// How one thing turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -226,9 +228,11 @@ async fn look_outside(
     report: &mut Report,
 ) {
     let names = assembly::instrument_names(config);
+    let mut exchange = exchange::exchange(config, client.gateway().clone());
     let mut reached = Vec::new();
     for surface in start::surfaces(&names) {
-        if venue::clock(config, surface, client, report).await {
+        let asker = Asker::new(client, &*exchange);
+        if venue::clock(config, surface, asker, report).await {
             reached.push(surface);
         }
     }
@@ -241,20 +245,16 @@ async fn look_outside(
     }
     if trading {
         let account = futures_account(config, &names, client).await;
-        let mut spoken = exchange::exchange(config, client.gateway().clone());
         let names = Names::new(&market.instruments, market.assets.names());
-        spoken.know(names, account.clone());
-        let asking = ask::Asking {
-            exchange: &*spoken,
-            client,
-            futures_account: account,
-        };
+        exchange.know(names, account.clone());
+        let asker = Asker::new(client, &*exchange);
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
-            account::look(config, *surface, (&asking, &ids), report).await;
+            account::look(config, *surface, asker, (&account, &ids), report).await;
         }
     }
-    streams::listen(config, &reached, trading, client, report).await;
+    let asker = Asker::new(client, &*exchange);
+    streams::listen(config, &reached, trading, asker, report).await;
 }
 
 /// Where the futures account is read. Without an address, or an answer, the routes are looked at, which

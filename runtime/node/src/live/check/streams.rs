@@ -3,17 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
-use windvane_client::Client;
-use windvane_client::streams::{FeedItem, Source, StreamItem, Why};
+use windvane_client::budget::Lane;
+use windvane_client::streams::{
+    FeedItem, Obstacle, Refused, SocketEvent, Source, StreamStartError, Why,
+};
+use windvane_client::{Client, NotDone};
+use windvane_client_core::streams::millis;
 use windvane_engine::Surface;
 use windvane_venue::market_stream::Topic;
 
 use super::super::start;
 use super::Report;
+use super::ask::{Asker, unreadable};
 use super::venue::PATIENCE;
 use crate::config::Config;
-use windvane_session::venue_surface;
+use windvane_session::{Question, venue_surface};
 
 /// A topic that has not spoken by then is said to be silent: a stream is polled beside after five
 /// seconds.
@@ -24,7 +30,7 @@ pub(super) async fn listen(
     config: &Config,
     surfaces: &[Surface],
     user: bool,
-    client: &Client,
+    asker: Asker<'_>,
     report: &mut Report,
 ) {
     for &surface in surfaces {
@@ -32,12 +38,12 @@ pub(super) async fn listen(
         let (stands, heard) = tokio::join!(
             async {
                 if user {
-                    Some(user_stream(surface, client).await)
+                    Some(user_stream(surface, asker).await)
                 } else {
                     None
                 }
             },
-            market(surface, &topics, client),
+            market(surface, &topics, asker.client),
         );
         match stands {
             Some(Ok(())) => report.ok("user stream", format!("{surface}: it stands")),
@@ -54,20 +60,89 @@ pub(super) async fn listen(
     }
 }
 
-/// Waits until the user stream stands. Its listen key is the account's one key, which a running
-/// instance may be using: it is left to expire.
-async fn user_stream(surface: Surface, client: &Client) -> Result<(), String> {
-    let stream = client.user_stream(venue_surface(surface));
-    let mut stream = stream.map_err(|error| error.to_string())?;
+/// Opens the user stream, again and again for a while, until it stands. Its listen key is the account's
+/// one key, which a running instance may be using: it is left to expire.
+pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<(), String> {
     let until = Instant::now() + PATIENCE;
+    let (settings, venue) = (asker.client.settings(), venue_surface(surface));
+    if settings.addresses.ws_of(venue).is_none() {
+        return Err(StreamStartError::NoAddress(venue).to_string());
+    }
+    let (mut pause, most) = settings.streams.backoff;
     let mut why = format!("it does not stand within {PATIENCE:?}");
     loop {
-        match timeout_at(until, stream.next_text()).await {
-            Ok(Some(StreamItem::Connected { .. })) => return Ok(()),
-            Ok(Some(StreamItem::Failed { why: failed, .. })) => why = failed.to_string(),
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => return Err(why),
+        let wait = match timeout_at(until, open(surface, asker)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(NotOpen { obstacle, wait })) => {
+                let words = obstacle.to_string();
+                if why != words {
+                    tracing::warn!(%surface, "{words}; it is tried again");
+                    why = words;
+                }
+                wait.unwrap_or(pause)
+            }
+            Err(_) => return Err(why),
+        };
+        if timeout_at(until, tokio::time::sleep(wait)).await.is_err() {
+            return Err(why);
         }
+        pause = (pause * 2).min(most);
+    }
+}
+
+/// Why a user stream does not stand, and how long the exchange wants no other attempt.
+struct NotOpen {
+    obstacle: Obstacle,
+    wait: Option<Duration>,
+}
+
+impl From<NotDone> for NotOpen {
+    fn from(not_done: NotDone) -> Self {
+        let wait = match &not_done {
+            NotDone::Wait(wait) => Some(wait.after),
+            NotDone::Refused(_) | NotDone::Unknown(_) => None,
+        };
+        let obstacle = Obstacle::NoKey(not_done);
+        Self { obstacle, wait }
+    }
+}
+
+/// Opens the user stream once, and closes it.
+async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
+    let (client, exchange) = (asker.client.in_lane(Lane::Heartbeat), asker.exchange);
+    let asker = Asker::new(&client, exchange);
+    let text = asker.question(Question::CreateKey(surface)).await?;
+    let key = exchange.listen_key(&text);
+    let key = key.ok_or_else(|| unreadable("it has no listen key", &text))?;
+    let (gateway, venue) = (exchange.gateway(), venue_surface(surface));
+    let not_opened = |status, why: String, wait_ms: Option<u64>| NotOpen {
+        obstacle: Obstacle::NotOpened { status, why },
+        wait: wait_ms.map(Duration::from_millis),
+    };
+    // A ban is of the address: a handshake would prolong it as a request does.
+    if let Some(stop_ms) = gateway.stopped_ms(client.now().ms, venue) {
+        let why = "the venue takes nothing from this address now".to_owned();
+        return Err(not_opened(None, why, Some(stop_ms)));
+    }
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let tell = move |event| std::future::ready(sender.send(event).is_ok());
+    let path = exchange.user_stream(&key);
+    // The connection lasts as long as this.
+    let _commands = client
+        .socket(venue, (0, &path), tell)
+        .map_err(|error| not_opened(None, error.to_string(), None))?;
+    match events.recv().await {
+        Some(SocketEvent::Opened) => Ok(()),
+        Some(SocketEvent::NotOpened(why, Refused { status, pause })) => {
+            let refused = (status, pause.map(millis));
+            let wait_ms = gateway.heed_handshake(client.now().ms, venue, refused);
+            Err(not_opened(status, why, wait_ms))
+        }
+        _ => Err(not_opened(
+            None,
+            "the connection was closed".to_owned(),
+            None,
+        )),
     }
 }
 

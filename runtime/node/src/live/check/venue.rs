@@ -11,6 +11,7 @@ use windvane_venue::Assets;
 
 use super::super::start;
 use super::Report;
+use super::ask::Asker;
 use crate::assembly;
 use crate::config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
@@ -34,10 +35,10 @@ pub(super) struct Market {
 pub(super) async fn clock(
     config: &Config,
     surface: Surface,
-    client: &Client,
+    asker: Asker<'_>,
     report: &mut Report,
 ) -> bool {
-    let venue = venue_surface(surface);
+    let (client, venue) = (asker.client, venue_surface(surface));
     let Some(address) = client.settings().addresses.rest_of(venue).cloned() else {
         let found = format!("venue.{surface}.rest is not set");
         report.wrong("address", found, "set it to the venue's base address");
@@ -49,7 +50,7 @@ pub(super) async fn clock(
     }
     // A request has a bound of its own; this one is for all readings, however slow the venue.
     let bound = PATIENCE * u32::from(SAMPLES);
-    let read = tokio::time::timeout(bound, client.sync_clock(venue, SAMPLES)).await;
+    let read = tokio::time::timeout(bound, asker.clock(surface, SAMPLES)).await;
     let offset = match read {
         Ok(Ok(offset)) => offset,
         Ok(Err(error)) => {

@@ -1,0 +1,253 @@
+//! A second exchange, which speaks another language than the documented one. A file that takes this
+//! module also takes `engine/tests/support`.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared by test files, each with its own part"
+)]
+
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::{Cost, Departed};
+use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
+use windvane_client_core::outcome::NotDone;
+use windvane_engine::protocol::Refusal;
+use windvane_engine::truth::{AccountTruth, Subject, Truth};
+use windvane_engine::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
+use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartError};
+use windvane_venue::Assets;
+use windvane_venue::route::{
+    Counted, Listing, Method, Route, Scheme, Security, Source, Surface as RouteSurface, Weight,
+};
+use windvane_venue::sign::{PrepareError, Prepared};
+use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
+use windvane_venue::wire::Parameters;
+
+use super::support::{BTC, instrument};
+
+/// Everything is said to one address of the toy exchange, in words.
+const ROUTE: Route = Route {
+    name: "toy",
+    surface: RouteSurface::Futures,
+    method: Method::Post,
+    security: Security::Trade,
+    weight: Weight::Fixed(1),
+    counted: Counted::WeightOnly,
+    params: &[],
+    listings: &[Listing {
+        version: None,
+        path: "/toy",
+        scheme: Scheme::Open,
+        inner: None,
+    }],
+    answer: "words",
+    source: Source::Spec1,
+    changes: true,
+};
+
+/// It answers `yes`, and its user stream says `hello`.
+#[derive(Debug)]
+pub struct Toy {
+    gateway: Gateway,
+    names: Names,
+}
+
+impl Toy {
+    pub fn new(gateway: Gateway) -> Self {
+        let assets = ["BTC".to_owned(), "USDT".to_owned()];
+        let names = Names::new(&[instrument()], &assets);
+        Self { gateway, names }
+    }
+}
+
+fn call(words: &str) -> Asked {
+    let mut parameters = Parameters::new();
+    parameters.push("words", words);
+    Asked {
+        route: &ROUTE,
+        parameters,
+    }
+}
+
+fn words_of(request: &Request) -> &'static str {
+    match request {
+        Request::Place(_) => "place",
+        Request::Cancel { .. } => "cancel",
+        Request::Countdown { .. } => "countdown",
+        Request::Read(_) => "read",
+        _ => "other",
+    }
+}
+
+impl Exchange for Toy {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            surfaces: &[Surface::Futures],
+            countdown: &[Surface::Futures],
+            modes: &[],
+        }
+    }
+    fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+    fn names(&self) -> &Names {
+        &self.names
+    }
+    fn know(&mut self, names: Names, _: FuturesAccount) {
+        self.names = names;
+    }
+    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
+        Ok(vec![call(words_of(request))])
+    }
+    fn open_orders_by_symbol(&self, _: Surface) -> Result<Vec<Asked>, SpeakError> {
+        Ok(vec![call("read")])
+    }
+    fn ask(&self, question: Question<'_>) -> Option<Asked> {
+        Some(call(match question {
+            Question::Clock(_) => "clock",
+            Question::CreateKey(_) => "key",
+            _ => "question",
+        }))
+    }
+    fn cost(&self, _: &Asked) -> Cost {
+        Cost::weight(1)
+    }
+    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned {
+        self.gateway
+            .unsigned(local_us, (call.route, None), &call.parameters, None)
+    }
+    fn sign(&self, unsigned: &Unsigned) -> Option<Result<Prepared, PrepareError>> {
+        Some(Ok(Prepared {
+            method: Method::Post,
+            path: "/toy".to_owned(),
+            query: None,
+            headers: Vec::new(),
+            body: unsigned.parameters.get("words").map(str::to_owned),
+            signed: None,
+        }))
+    }
+    fn rehearse(&self, _: &Asked) -> Option<Prepared> {
+        None
+    }
+    fn judge(
+        &self,
+        _: Now,
+        _: &Unsigned,
+        _: (&Cost, Departed),
+        answer: Result<Answer<'_>, Failure>,
+    ) -> Result<(), NotDone> {
+        assert!(answer.is_ok(), "every call is answered here");
+        Ok(())
+    }
+    fn is_of_clock(&self, _: &NotDone) -> bool {
+        false
+    }
+    fn is_of_dead_key(&self, _: &NotDone) -> bool {
+        false
+    }
+    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
+        assert_eq!(heard, [Heard::Done("yes")]);
+        Said {
+            said: vec![reply(request)],
+            notes: Vec::new(),
+        }
+    }
+    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
+        panic!("{request:?} is refused: {error}")
+    }
+    fn clock_ms(&self, text: &str) -> Option<i64> {
+        text.strip_prefix("it is ")?.parse().ok()
+    }
+    fn listen_key(&self, text: &str) -> Option<String> {
+        text.strip_prefix("the key is ").map(str::to_owned)
+    }
+    fn user_stream(&self, key: &str) -> String {
+        format!("/listen?{key}")
+    }
+    fn key_expiry_ms(&self, _: &str) -> Option<i64> {
+        None
+    }
+    fn user_event(&self, _: Surface, text: &str) -> Result<Said<UserEvent>, String> {
+        match text {
+            "hello" => Ok(Said {
+                said: Vec::new(),
+                notes: Vec::new(),
+            }),
+            other => Err(other.to_owned()),
+        }
+    }
+    fn check_listing(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+    fn instruments(
+        &self,
+        _: &[InstrumentName],
+        _: &[(Surface, String)],
+    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+        Ok((vec![instrument()], Assets::default()))
+    }
+    fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {
+        panic!("{text}: no watchdog asks here")
+    }
+    fn is_nothing_to_cancel(&self, _: &NotDone) -> bool {
+        false
+    }
+    fn is_account(&self, _: &str) -> bool {
+        true
+    }
+    fn other_futures_account(&self) -> Option<FuturesAccount> {
+        None
+    }
+}
+
+/// What it says to a request.
+pub fn reply(request: &Request) -> Reply {
+    match request {
+        Request::Read(subject) => Reply::Read {
+            subject: *subject,
+            outcome: Outcome::Done(truth(*subject)),
+        },
+        Request::Countdown { countdown_ms, .. } => Reply::Countdown {
+            instrument: BTC,
+            outcome: Outcome::Done(*countdown_ms),
+        },
+        Request::Place(order) => Reply::Placed {
+            client_order_id: order.client_order_id,
+            outcome: Outcome::Refused(Refusal {
+                code: -1,
+                msg: "no".to_owned(),
+            }),
+        },
+        // A probe of the right to trade: no order has this id.
+        Request::Cancel {
+            client_order_id, ..
+        } => Reply::Canceled {
+            client_order_id: *client_order_id,
+            outcome: Outcome::Refused(Refusal {
+                code: -2011,
+                msg: "none".to_owned(),
+            }),
+        },
+        other => panic!("{other:?} is not asked here"),
+    }
+}
+
+fn truth(subject: Subject) -> Truth {
+    match subject {
+        Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+        Subject::Account { .. } => Truth::Account(AccountTruth::default()),
+        Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
+        Subject::Income { .. } => Truth::Income {
+            entries: Vec::new(),
+            more: false,
+        },
+        Subject::Rules { .. } => Truth::Rules(Vec::new()),
+        Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
+        Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
+        Subject::Trades { .. } => Truth::Trades {
+            trades: Vec::new(),
+            more: false,
+        },
+        other => panic!("{other:?} is not asked here"),
+    }
+}
