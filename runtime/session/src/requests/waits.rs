@@ -40,12 +40,20 @@ impl Probes {
 /// Times in which the venue accepts no requests, as the engine knows them: it sends no opening orders
 /// then. A 418, 403, 429 or -1016 tells of them.
 #[derive(Debug, Default)]
-pub(super) struct Stops(BTreeMap<Surface, (StopReason, Time)>);
+pub(super) struct Stops(BTreeMap<Surface, Stop>);
+
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    why: StopReason,
+    /// Its end, and the end that the engine was told.
+    end: Time,
+    told: Time,
+}
 
 impl Stops {
     /// When the next of them ends.
     pub(super) fn next(&self) -> Option<Time> {
-        self.0.values().map(|(_, end)| *end).min()
+        self.0.values().map(|stop| stop.end).min()
     }
 
     /// What the engine is told of a stop that began, changed or ended.
@@ -58,20 +66,21 @@ impl Stops {
         let told = self.0.get(&surface).copied();
         let (why, left_ms) = match (stop, told) {
             (None, None) => return None,
-            (None, Some((why, _))) => {
+            (None, Some(stop)) => {
                 self.0.remove(&surface);
-                (why, 0)
+                (stop.why, 0)
             }
-            (Some((why, left_ms)), told) => {
+            (Some((why, left_ms)), before) => {
                 let left = i64::try_from(left_ms).unwrap_or(i64::MAX);
                 let end = Time(now.0.saturating_add(left.saturating_mul(1_000_000)));
-                let is_same = |(known, before): (StopReason, Time)| {
-                    known == why && end.0.abs_diff(before.0) < SAME_NS
-                };
-                if told.is_some_and(is_same) {
+                let is_same =
+                    |stop: &Stop| stop.why == why && end.0.abs_diff(stop.told.0) < SAME_NS;
+                let same = before.filter(is_same);
+                let told = same.map_or(end, |stop| stop.told);
+                self.0.insert(surface, Stop { why, end, told });
+                if same.is_some() {
                     return None;
                 }
-                self.0.insert(surface, (why, end));
                 (why, left_ms)
             }
         };
@@ -172,6 +181,10 @@ mod tests {
         assert_eq!(for_ms(stops.change(surface, None, now)), None);
         assert_eq!(for_ms(stops.change(surface, ban(60), now)), Some(60_000));
         assert_eq!(for_ms(stops.change(surface, ban(60), now)), None);
+        // It ends some milliseconds later: nothing is told, and nobody looks before.
+        let same = Some((StopReason::Ban, 60_400));
+        assert_eq!(for_ms(stops.change(surface, same, now)), None);
+        assert_eq!(stops.next(), Some(Time::from_millis(60_400)));
         assert_eq!(for_ms(stops.change(surface, ban(90), now)), Some(90_000));
         assert_eq!(stops.next(), Some(Time::from_millis(90_000)));
         assert_eq!(for_ms(stops.change(surface, None, now)), Some(0));

@@ -40,6 +40,8 @@ const PIPE_NS: (i64, i64) = (MS / 5, 2 * S);
 const SLOW_PPM: u32 = 20_000;
 /// One watchdog in so many is killed, while there are faults.
 const KILLED_PPM: u32 = 150_000;
+/// More wakes than these at one moment are a loop.
+const BUSY_MAX: u32 = 10_000;
 /// It is killed within this.
 const KILLED_NS: i64 = 120 * S;
 
@@ -87,6 +89,8 @@ struct Beside {
     /// Wall less true time.
     counted_from_ns: i64,
     wake_ns: i64,
+    /// Wakes in a row that were due at once.
+    busy: u32,
 }
 
 impl Watchdogs {
@@ -248,6 +252,7 @@ impl World {
             started_ns: self.now_ns,
             counted_from_ns: self.wall_offset_ns,
             wake_ns: i64::MAX,
+            busy: 0,
         };
         self.watchdogs.current = Some(number);
         if self.faults_on && self.watchdogs.net.chance(KILLED_PPM) {
@@ -303,6 +308,16 @@ impl World {
         one.wake_ns = one.watchdog.poll_timeout().map_or(i64::MAX, |due| {
             (due.0 - one.counted_from_ns).max(self.now_ns)
         });
+        one.busy = if one.wake_ns == self.now_ns {
+            one.busy + 1
+        } else {
+            0
+        };
+        if one.busy > BUSY_MAX {
+            let how = "a timer of a watchdog is always due".to_owned();
+            self.log.fail(self.now_ns, WATCHES, how);
+            return;
+        }
         if one.wake_ns < i64::MAX {
             let wake = Event::Watchdog(Watch::Wake(number));
             self.queue.put(one.wake_ns, wake);
