@@ -122,12 +122,11 @@ impl Post {
 
     fn hear(&mut self, word: Option<RunSays>) {
         let now = self.clock.now();
-        match word {
-            Some(word) => self.watchdog.handle(now, WatchdogInput::Word(word)),
-            None => {
-                self.words = None;
-                self.watchdog.handle(now, WatchdogInput::RunIsDead);
-            }
+        if let Some(word) = word {
+            self.watchdog.handle(now, WatchdogInput::Word(word));
+        } else {
+            self.words = None;
+            self.watchdog.handle(now, WatchdogInput::RunIsDead);
         }
     }
 

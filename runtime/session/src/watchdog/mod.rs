@@ -160,7 +160,7 @@ enum Phase {
     Heeding,
     /// The venue wants nothing to be sent before.
     Waiting(Time),
-    Sweeping(Sweep),
+    Sweeping(Box<Sweep>),
     Over,
 }
 
@@ -304,7 +304,7 @@ impl Watchdog {
                 Phase::Listening { .. } => self.listen(now),
                 Phase::Waiting(until) if *until <= now => {
                     let sweep = Sweep::new(now, self.plan.clone());
-                    self.phase = Phase::Sweeping(sweep);
+                    self.phase = Phase::Sweeping(Box::new(sweep));
                     continue;
                 }
                 Phase::Sweeping(sweep) => {

@@ -23,7 +23,7 @@ use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
-use crate::process::{In, REQUEST};
+use crate::process::{In, Process, REQUEST};
 use crate::random::Random;
 use crate::tally;
 use crate::witness::{Answer, RequestId, Seen};
@@ -124,7 +124,7 @@ impl World {
 
     fn start_watchdog(&mut self, pause_ns: i64) {
         // Every question makes a ban longer.
-        let stopped_ms = self.process.as_ref().map_or(0, |run| run.spot_stopped_ms());
+        let stopped_ms = self.process.as_ref().map_or(0, Process::spot_stopped_ms);
         let begins_ns = self.watchdogs.net.between(BEGINS_NS.0, BEGINS_NS.1);
         let at_ns = self.now_ns + pause_ns.max(stopped_ms.saturating_mul(MS)) + begins_ns;
         let begin = Event::Watchdog(Watch::Begin(self.life));
@@ -133,7 +133,7 @@ impl World {
 
     /// A sign of health.
     pub(super) fn beat(&mut self, number: u64) {
-        let stopped_ms = self.process.as_ref().map_or(0, |run| run.spot_stopped_ms());
+        let stopped_ms = self.process.as_ref().map_or(0, Process::spot_stopped_ms);
         let stopped_ms = stopped_ms.unsigned_abs();
         self.watchdogs.orders_may_rest = true;
         self.tell_watchdog(RunSays::Beat { number, stopped_ms });
