@@ -213,7 +213,7 @@ impl Prepared<'_> {
         let public = self
             .stage
             .public_streams(config, &self.names, (&spoken, clock.now()))?;
-        self.stage.watch_stops(config, &self.names, &mailbox);
+        self.stage.watch_stops(config, &self.names);
         let journal = begin_journal(&begun.first, ready, &mailbox)?;
         self.make_own(foreign.and(Some(begun.latches.said())));
         left_to_nobody(config.run.mode, &remains);

@@ -14,7 +14,6 @@ use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::clock::Clock;
 use super::desk::Counter;
-use super::mailbox::Mailbox;
 use super::player::Player;
 use super::results::Results;
 use super::{LiveError, Market, Playing, start, venue_wait};
@@ -172,11 +171,11 @@ impl Stage {
         Ok(Some(streams.map_err(StreamStartError::from)?))
     }
 
-    /// Tells the engine of stops that a request outside of the session met.
-    pub fn watch_stops(&self, config: &Config, names: &[InstrumentName], mailbox: &Mailbox) {
+    /// Tells people of stops of the venue.
+    pub fn watch_stops(&self, config: &Config, names: &[InstrumentName]) {
         if let (Self::Venue(client), Mode::Live) = (self, config.run.mode) {
             let surfaces = start::surfaces(names);
-            tokio::spawn(venue_wait::watch(client.clone(), surfaces, mailbox.clone()));
+            tokio::spawn(venue_wait::watch(client.clone(), surfaces));
         }
     }
 }

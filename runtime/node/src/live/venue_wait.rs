@@ -1,37 +1,17 @@
-//! Tells the engine, and people, how long the venue takes no requests after a refusal for a limit.
+//! Tells people how long the venue takes no requests after a refusal for a limit.
 
 use std::time::Duration;
 
 use windvane_admin::view;
 use windvane_client::Client;
-use windvane_engine::live::{LiveInput, WaitKind};
 use windvane_engine::{Engine, Instrument, Surface, Time};
 
-use super::mailbox::{Happened, Mailbox};
 use crate::results::utc::seconds_text;
 use windvane_session::venue_surface;
 
-/// The engine's timer must not be earlier than the client's.
-const MARGIN: Duration = Duration::from_millis(5);
-
-/// The waits of a surface, as inputs of the engine. The order limit is among them only after the
-/// venue itself refused an order: the engine counts these refusals.
-pub fn inputs(client: &Client, surface: Surface, by_venue: bool) -> Vec<LiveInput> {
-    let venue = venue_surface(surface);
-    let all = client.stopped_for(venue).map(|left| (WaitKind::All, left));
-    let orders = client.orders_stopped_for(venue);
-    let orders = orders.map(|left| (WaitKind::Orders, left));
-    let input = |(kind, left): (WaitKind, Duration)| LiveInput::VenueWait {
-        surface,
-        kind,
-        wait_ms: i64::try_from((left + MARGIN).as_millis()).unwrap_or(i64::MAX),
-    };
-    let orders = orders.filter(|_| by_venue);
-    all.into_iter().chain(orders).map(input).collect()
-}
-
-/// Tells the engine of every refusal that stops a whole surface, whatever request met it.
-pub async fn watch(client: Client, surfaces: Vec<Surface>, mailbox: Mailbox) {
+/// Tells people of every refusal that stops a whole surface, whatever request met it. The session tells its
+/// engine.
+pub async fn watch(client: Client, surfaces: Vec<Surface>) {
     let mut refusals = client.refusals();
     while refusals.changed().await.is_ok() {
         for surface in &surfaces {
@@ -44,9 +24,6 @@ pub async fn watch(client: Client, surfaces: Vec<Surface>, mailbox: Mailbox) {
                 "the venue refused a request for a limit: nothing is sent before the wait is over; \
                  then cancels leave first, then closes, then renewals"
             );
-            for input in inputs(&client, *surface, false) {
-                mailbox.tell(Happened::Live(input)).await;
-            }
         }
     }
 }

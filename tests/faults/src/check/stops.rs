@@ -91,8 +91,10 @@ impl Stops {
             .collect();
         if self.on_stop == "keep" {
             for (id, order) in own {
-                let symbol = wire::text(order, "symbol").unwrap_or_default();
-                let running = self.running.get(&format!("futures:{symbol}"));
+                let of = |name| wire::text(order, name).unwrap_or_default();
+                // A countdown of futures cancels nothing on spot.
+                let instrument = format!("{}:{}", of("surface"), of("symbol"));
+                let running = self.running.get(&instrument);
                 if running.is_some_and(|ms| *ms > 0) {
                     return Err(format!(
                         "the run stopped in order and keeps {id}, which a countdown will cancel"
@@ -214,7 +216,8 @@ mod tests {
 
     fn truth(open: bool, held: &str) -> Value {
         json!({"accounts": [{
-            "orders": [{"order_id": 1, "client_order_id": "mm.a.1", "symbol": "BTCUSDT", "open": open}],
+            "orders": [{"order_id": 1, "client_order_id": "mm.a.1", "surface": "futures",
+                "symbol": "BTCUSDT", "open": open}],
             "trades": [],
             "positions": [{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": held}],
         }]})
@@ -252,6 +255,10 @@ mod tests {
         let kept = || stopping().arm(0);
         assert_eq!(judged("keep", kept().stopped(truth(true, "1"))), Ok(()));
         assert!(judged("keep", stopping().stopped(truth(true, "1"))).is_err());
+        let mut on_spot = truth(true, "1");
+        on_spot["accounts"][0]["orders"][0]["surface"] = "spot".into();
+        let ended = judged("keep", stopping().stopped(on_spot));
+        assert_eq!(ended, Ok(()), "no countdown of futures cancels it");
         assert!(judged("keep", kept().cancel("mm.a.1")).is_err());
         assert_eq!(judged("cancel", kept().cancel("mm.a.1")), Ok(()));
         let placed = || Log::new().start().arm(30_000).place("mm.a.1");

@@ -555,6 +555,8 @@ impl World {
             }
             Out::Ended(why) => {
                 self.see(Seen::Fault(why));
+                // As at an orderly stop (`node/src/live/pulse.rs`, `finish`).
+                self.leave_watchdog(true);
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
@@ -601,7 +603,7 @@ impl World {
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
-        self.leave_watchdog(damage.is_none());
+        self.leave_watchdog(false);
         let process = self.process.take();
         self.standing = Standing::Gone;
         // The next process has a journal of its own, which tells it anew that the disk hangs.
