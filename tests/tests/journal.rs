@@ -88,10 +88,10 @@ fn a_journal_is_verified_exported_and_pruned() {
         .iter()
         .map(|line| line["sequence"].as_u64().unwrap())
         .collect();
-    assert!(
-        sequences.windows(2).all(|pair| pair[1] == pair[0] + 1),
-        "none is missing"
-    );
+    let gaps = sequences.windows(2).filter(|pair| pair[1] != pair[0] + 1);
+    let lost = all.iter().filter(|line| line["market_records"] == "lost");
+    // A kill may take market records along that waited for a pause: the export says of which blocks.
+    assert!(gaps.count() <= lost.count(), "none is missing unsaid");
     let submitted = records
         .iter()
         .any(|line| line["input"]["intents"][0]["kind"] == "submit");
