@@ -121,8 +121,7 @@ pub enum In {
     Failed,
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
-    /// The configuration and the modules are read again: strategies that changed get a new instance, and
-    /// all of them where nothing changed.
+    /// The configuration and the modules are read again: strategies that changed get a new instance.
     Reload(Arc<Setup>),
     /// The run is to end in order; the second time at once.
     Stop,

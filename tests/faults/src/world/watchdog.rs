@@ -1,7 +1,7 @@
-//! The watchdog processes of spot orders, which has no `countdownCancelAll`. Each is a process of its own with
-//! the session's [`Watchdog`]: its requests travel over the same links as those of the run, with faults drawn
-//! by a sequence of its own, its words over pipes that may be slow, and it may be killed. The run's keeper
-//! (`runtime/node/src/watchdog/keeper.rs`) then starts another.
+//! The watchdog processes of spot orders. Spot has no `countdownCancelAll`. Each process drives the session's
+//! [`Watchdog`]. Its requests travel over the links of the run, with faults from a random sequence of its
+//! own. Its pipes may be slow, and it may be killed. The run's keeper (`runtime/node/src/watchdog/keeper.rs`)
+//! then starts another.
 //!
 //! The watchdog of a dead run goes on beside the next process and its watchdog.
 
@@ -45,7 +45,7 @@ const BUSY_MAX: u32 = 10_000;
 /// It is killed within this.
 const KILLED_NS: i64 = 120 * S;
 
-/// What happens to a watchdog.
+/// An event of a watchdog process.
 #[derive(Debug)]
 pub enum Watch {
     /// One begins beside the process of this life.
@@ -368,7 +368,7 @@ impl World {
         }
     }
 
-    /// Whether an order is of the run of this epoch, or of one before it.
+    /// Whether the run of this epoch, or an earlier run, placed the order.
     fn is_of_run(&self, id: &str, epoch: u64) -> bool {
         let id = ClientOrderId::new(id).ok();
         let own = id.as_ref().and_then(ClientOrderId::parse_own);
