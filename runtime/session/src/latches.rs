@@ -14,6 +14,20 @@ use crate::forced;
 /// The reason of a command of the operator, where no other is known.
 pub const OPERATOR: &str = "the operator asked for it";
 
+/// After the file could not be written it is tried again this often.
+const AGAIN_MS: i64 = 1_000;
+
+/// Whether what is latched survives the end of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// It does.
+    Durable,
+    /// The file is being written.
+    Writing,
+    /// The file could not be written, for this reason. It is tried again.
+    Failed(String),
+}
+
 const DAY_NS: i64 = 86_400_000_000_000;
 
 /// The latches of a run with their reasons.
@@ -24,6 +38,10 @@ pub struct LatchState {
     said: Latches,
     /// The shell was not given it yet.
     is_unsaid: bool,
+    /// How many times the shell is writing it.
+    writing: u32,
+    /// When it could not be written, and why.
+    failed: Option<(Time, String)>,
     account: (Latch, String),
     margin_call: bool,
     /// All positions are being closed.
@@ -66,6 +84,8 @@ impl LatchState {
             unexplained: None,
             said: file,
             is_unsaid: false,
+            writing: 0,
+            failed: None,
         }
     }
 
@@ -212,7 +232,42 @@ impl LatchState {
 
     /// What the shell has to write, once.
     pub(crate) fn take(&mut self) -> Option<Latches> {
-        std::mem::take(&mut self.is_unsaid).then(|| self.said.clone())
+        let is_unsaid = std::mem::take(&mut self.is_unsaid);
+        self.writing += u32::from(is_unsaid);
+        is_unsaid.then(|| self.said.clone())
+    }
+
+    /// Whether what is latched survives the end of the process.
+    pub fn kept(&self) -> Kept {
+        match &self.failed {
+            _ if self.writing > 0 || self.is_unsaid => Kept::Writing,
+            Some((_, why)) => Kept::Failed(why.clone()),
+            None => Kept::Durable,
+        }
+    }
+
+    /// What became of the file that the shell was given.
+    pub(crate) fn written(&mut self, now: Time, result: Result<(), String>) {
+        self.writing = self.writing.saturating_sub(1);
+        self.failed = result.err().map(|why| {
+            tracing::error!(
+                error = why,
+                "the latch is not durable: a restart may not know of it"
+            );
+            (now, why)
+        });
+    }
+
+    /// When a file that could not be written is tried again.
+    pub(crate) fn due(&self) -> Option<Time> {
+        let (at, _) = self.failed.as_ref()?;
+        let waits = self.writing == 0 && !self.is_unsaid && !planted!(LatchNotTriedAgain);
+        waits.then(|| at.plus_ms(AGAIN_MS))
+    }
+
+    /// Has the shell write the file again if it is time.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        self.is_unsaid |= self.due().is_some_and(|due| due <= now);
     }
 
     /// Takes in what changed.
@@ -657,5 +712,39 @@ mod tests {
         assert!(matches!(said, Latched::Halted { reason } if reason == OPERATOR));
         held.look(&engine);
         assert_eq!(held.take(), None);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_written_is_written_again() {
+        let (mut held, mut engine) = (held(Latches::default()), engine());
+        engine.handle(Time(1), Input::Command(Command::Halt));
+        held.look(&engine);
+        assert_eq!(held.kept(), Kept::Writing);
+        let said = held.take();
+        assert_eq!(held.kept(), Kept::Writing);
+        held.written(Time(5), Err("no space".to_owned()));
+        assert_eq!(held.kept(), Kept::Failed("no space".to_owned()));
+        let due = held.due().unwrap();
+        assert_eq!(due, Time(5).plus_ms(AGAIN_MS));
+        held.timeout(Time(6));
+        assert_eq!(held.take(), None, "it is not time yet");
+        held.timeout(due);
+        assert_eq!((held.take(), held.due()), (said, None));
+        held.written(due, Ok(()));
+        assert_eq!((held.kept(), held.due()), (Kept::Durable, None));
+    }
+
+    #[test]
+    fn what_changes_while_the_file_is_written_is_written_after_it() {
+        let (mut held, mut engine) = (held(Latches::default()), engine());
+        for command in [Command::Pause, Command::Halt] {
+            engine.handle(Time(1), Input::Command(command));
+            held.look(&engine);
+            assert!(held.take().is_some());
+        }
+        held.written(Time(2), Ok(()));
+        assert_eq!(held.kept(), Kept::Writing);
+        held.written(Time(3), Ok(()));
+        assert_eq!(held.kept(), Kept::Durable);
     }
 }

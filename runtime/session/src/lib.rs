@@ -43,11 +43,11 @@ pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
     Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Question, Received,
-    Signing,
+    Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
 pub use head::{Head, Made, Module, SavedStrategy, instances};
-pub use latches::{LatchState, OPERATOR};
+pub use latches::{Kept, LatchState, OPERATOR};
 pub use outbox::Outbox;
 pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};

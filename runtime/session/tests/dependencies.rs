@@ -88,6 +88,7 @@ fn no_source_of_the_session_names_a_clock_or_the_world() {
 
 /// What only the seam to an exchange (`src/exchange`) may name.
 const OF_AN_EXCHANGE: &[&str] = &[
+    "Documented::",
     "route::named",
     "Speaker",
     "exchange_info::entries",

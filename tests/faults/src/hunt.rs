@@ -139,6 +139,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::WatchdogSignAfterFault => &[SIGNS],
         Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => &[WATCHES],
         Planted::KillSwitchLost => &[LATCHES],
+        // Without a watchdog no spot order leaves.
+        Planted::LatchNotTriedAgain | Planted::WatchdogNotStartedAgain => &[CONVERGES],
         Planted::ReserveIgnored => &[HEADERS],
         Planted::LaneStarved => &[HALTED],
         Planted::BanForgotten | Planted::BanIgnored => &[BANS],
@@ -178,6 +180,10 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => {
             &[Kind::Spot, Kind::Crash]
         }
+        // Halts while the disk is full.
+        Planted::LatchNotTriedAgain => &[Kind::Full, Kind::Operator],
+        // A watchdog that dies, or does not answer.
+        Planted::WatchdogNotStartedAgain => &[Kind::Spot],
         // Halts that a disk did not take before the kill.
         Planted::KillSwitchLost => &[Kind::Full, Kind::Greedy],
         // Starts within a ban.

@@ -18,6 +18,8 @@ pub const HURRIED: &str = "hurried";
 pub const BAN_HEEDED: &str = "ban-heeded";
 /// Times that the watchdog process of spot cancelled.
 pub const WATCHDOG_ACTS: &str = "watchdog-acts";
+/// Watchdog processes that did not answer, and were killed by their run.
+pub const WATCHDOG_KILLED: &str = "watchdog-killed";
 /// Modes of the account that the venue let somebody change.
 pub const MODE_CHANGED: &str = "mode-changed";
 /// Reloads that found other parameters or modules.

@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
-use windvane_engine::Surface;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
@@ -39,7 +38,7 @@ use super::unsettled::Unsettled;
 use super::{LiveError, Market, Running, forced, start, tell};
 use crate::config::{Config, InstrumentName, Leave, Mode};
 use crate::strategies::{self, Guest};
-use crate::watchdog::{self, Keeper, Plan};
+use crate::watchdog::{self, Keeper};
 use crate::{assembly, memory};
 
 /// What a start is given beside its configuration.
@@ -187,8 +186,7 @@ impl Prepared<'_> {
             tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
         }
         let file = self.directory.latches();
-        let latch_file =
-            LatchFile::start(Arc::clone(&self.directory), mailbox.clone(), file.clone())?;
+        let latch_file = LatchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
         let surfaces = start::surfaces(&self.names);
         let now = clock.now();
         let terms = RecoveryTerms {
@@ -315,21 +313,7 @@ impl Prepared<'_> {
         let Some(client) = client.filter(|_| watched) else {
             return Ok(None);
         };
-        let spot = self
-            .names
-            .iter()
-            .filter(|name| name.surface == Surface::Spot);
-        let strategies = self.config.strategies.iter();
-        let plan = Plan {
-            strategies: strategies
-                .map(|strategy| strategy.id.as_str().to_owned())
-                .collect(),
-            symbols: spot.map(|name| name.symbol.clone()).collect(),
-            epoch,
-            countdown_ms: self.config.heartbeat.countdown_ms,
-            absence_ms: start::absence_ms(self.config).unsigned_abs(),
-            orders_may_rest: false,
-        };
+        let plan = start::watchdog_plan(self.config, &self.names, epoch);
         let mailbox = mailbox.clone();
         let tell = move |input| mailbox.tell_blocking(Happened::Live(input));
         let begin = self.watchdog.clone();

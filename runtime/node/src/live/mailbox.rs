@@ -32,9 +32,11 @@ pub enum Happened {
     Came(CallId, Came),
     /// What is to be trusted.
     Live(LiveInput),
+    /// The file of the latches is durable, or could not be written for this reason.
+    Latches(Result<(), String>),
     /// A configuration was read anew.
     Reload(Box<Reload>),
-    /// Something is to be looked at beside the mailbox: a command, a latch, the end.
+    /// Something is to be looked at beside the mailbox: a command, the end.
     Nudge,
 }
 

@@ -341,6 +341,7 @@ impl Pulse {
             }
             Happened::Came(id, came) => self.take_came(id, came, state).await,
             Happened::Live(input) => self.handle(Input::Live(input), state).await,
+            Happened::Latches(result) => self.handle(Input::Latches(result), state).await,
             Happened::Reload(reload) => self.take_reload(*reload, state).await,
             Happened::Nudge => {}
         }
@@ -435,7 +436,6 @@ impl Pulse {
         while let Some(steer) = self.outside.next_command() {
             self.command(steer, state).await;
         }
-        self.outside.latches.look();
         self.answer_commands(state);
         let lag = self.lag();
         self.outside.publish(&self.session, lag, false);

@@ -12,6 +12,7 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
+use windvane_session::watchdog::WatchdogPlan;
 use windvane_session::weights::Wants;
 use windvane_session::{
     CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
@@ -251,6 +252,23 @@ pub fn wants(config: &Config, surface: Surface) -> Wants {
         topics: topics(config, surface),
         market_data: market_data(config.venue.market_data),
         is_live: config.run.mode == config::Mode::Live,
+        weight: exchange::capabilities(config).weight,
+    }
+}
+
+/// What the watchdog process of spot orders watches for the run of this epoch.
+pub fn watchdog_plan(config: &Config, names: &[InstrumentName], epoch: u64) -> WatchdogPlan {
+    let spot = names.iter().filter(|name| name.surface == Surface::Spot);
+    let strategies = config.strategies.iter();
+    WatchdogPlan {
+        strategies: strategies
+            .map(|strategy| strategy.id.as_str().to_owned())
+            .collect(),
+        symbols: spot.map(|name| name.symbol.clone()).collect(),
+        epoch,
+        countdown_ms: config.heartbeat.countdown_ms,
+        absence_ms: absence_ms(config).unsigned_abs(),
+        orders_may_rest: false,
     }
 }
 

@@ -7,9 +7,8 @@ use windvane_admin::{Applied, Command as Word, Refused, Steer};
 use windvane_engine::StrategyId;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_session::{Freed, Input, Renewed};
+use windvane_session::{Freed, Input, Kept, Renewed};
 
-use super::latch::Kept;
 use super::pulse::{Pulse, State};
 use super::{closes, remains, show};
 
@@ -75,7 +74,7 @@ impl Pulse {
         let Some(oldest) = state.carried_out.first() else {
             return;
         };
-        let is_written = self.outside.latches.kept() != Kept::Writing;
+        let is_written = self.session.latches().kept() != Kept::Writing;
         if !is_written && oldest.since.elapsed() < LATCH_WITHIN {
             return;
         }
@@ -135,7 +134,7 @@ impl Pulse {
         self.outside.publish(&self.session, lag, true);
         let engine = self.session.engine();
         let mut pending = Vec::new();
-        match self.outside.latches.kept() {
+        match self.session.latches().kept() {
             Kept::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
             Kept::Writing => {
                 pending.push(format!("{} yet: the disk is slow", Applied::NOT_DURABLE));

@@ -1,5 +1,5 @@
-//! The run's side: starts the watchdog process, passes signs of health on, watches that they are
-//! answered, and starts another where they are not.
+//! The run's side: performs what `windvane_session::watchdog::Keeper` decides. It starts the watchdog
+//! process, passes words on, and kills it, on a thread of its own.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -9,29 +9,22 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use windvane_client::Client;
+use windvane_engine::Time;
 use windvane_engine::live::LiveInput;
 use windvane_venue::route::Surface;
 
-use windvane_session::watchdog::{RunSays, WatchdogSays};
-
-use super::Plan;
+use windvane_session::watchdog::{
+    Keeper as Decisions, KeeperInput, KeeperOutput, RunSays, WatchdogPlan, WatchdogSays,
+};
 
 /// This program, even where its file was replaced meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
-/// A sign of health is answered within this.
-const ANSWER: Duration = Duration::from_secs(5);
-/// One that arms itself, or acts, says something within this.
-const SILENT: Duration = Duration::from_mins(2);
-/// From the end of one to the start of the next, doubled each time from the first to the second.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(15));
-/// One that lived so long was well.
-const LIVED: Duration = Duration::from_mins(1);
-/// It ends within this once it was let go.
+/// A process whose pipe is closed ends within this, or is killed.
 const END: Duration = Duration::from_secs(2);
-/// Whoever wakes up so late was stopped.
-const STOPPED: Duration = Duration::from_secs(1);
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(10);
+/// The end of the process is waited for so long at the end of the run.
+const RUN_ENDS: Duration = Duration::from_secs(6);
 
 /// How the process is started: the arguments that lead it to the same configuration.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +42,7 @@ pub struct Keeper {
 #[derive(Debug)]
 enum Event {
     Beat(u64),
-    /// The run ends in order; who waits for it is told.
+    /// The run ends in order; its thread waits for the answer.
     End(Sender<()>),
     /// The keeper's value is gone.
     Left,
@@ -62,7 +55,7 @@ impl Keeper {
     /// Starts the first process; what becomes of it is told.
     pub fn start(
         begin: Begin,
-        plan: Plan,
+        plan: WatchdogPlan,
         client: Client,
         tell: impl Fn(LiveInput) + Send + 'static,
     ) -> std::io::Result<Self> {
@@ -73,11 +66,14 @@ impl Keeper {
             client,
             tell: Box::new(tell),
             events: events.clone(),
-            inbox,
+            began: Instant::now(),
+            decisions: Decisions::new(Time(0)),
+            process: None,
             lives: 0,
+            ended: Vec::new(),
         };
         let thread = std::thread::Builder::new().name("watchdog".to_owned());
-        thread.spawn(move || keeping.run())?;
+        thread.spawn(move || keeping.run(&inbox))?;
         Ok(Self { events })
     }
 
@@ -91,7 +87,7 @@ impl Keeper {
         let (ended, wait) = channel();
         if self.events.send(Event::End(ended)).is_ok() {
             // Longer than the process is given; its thread answers in any case.
-            let _ = wait.recv_timeout(END * 2);
+            let _ = wait.recv_timeout(RUN_ENDS);
         }
     }
 }
@@ -102,48 +98,120 @@ impl Drop for Keeper {
     }
 }
 
-/// How keeping one process ended.
-enum Kept {
-    /// It is gone.
-    Gone,
-    /// The run ends, in order or not: there shall be no other.
-    Over,
-}
-
 struct Keeping {
     begin: Begin,
-    plan: Plan,
+    plan: WatchdogPlan,
     client: Client,
     tell: Box<dyn Fn(LiveInput) + Send>,
     events: Sender<Event>,
-    inbox: Receiver<Event>,
+    /// Its time is counted from here.
+    began: Instant,
+    decisions: Decisions,
+    process: Option<(Child, ChildStdin)>,
     /// Processes so far.
     lives: u64,
+    /// They wait for the end.
+    ended: Vec<Sender<()>>,
 }
 
 impl Keeping {
-    fn run(mut self) {
-        let mut pause = PAUSE.0;
-        loop {
-            let began = Instant::now();
-            match self.spawn() {
-                Ok((child, stdin)) => match self.keep(child, stdin) {
-                    Kept::Gone => (self.tell)(LiveInput::Watchdog { armed: false }),
-                    Kept::Over => return,
-                },
-                Err(error) => tracing::error!(%error, "no watchdog process can be started"),
+    fn run(mut self, inbox: &Receiver<Event>) {
+        while self.perform() {
+            match self.next(inbox) {
+                Ok(Event::Beat(number)) => {
+                    let stopped_ms = self.stopped_ms();
+                    self.give(KeeperInput::Beat { number, stopped_ms });
+                }
+                Ok(Event::Said(life, words)) if life == self.lives => {
+                    self.give(KeeperInput::Said(words));
+                }
+                Ok(Event::Closed(life)) if life == self.lives && self.process.is_some() => {
+                    self.closed();
+                }
+                Ok(Event::Said(..) | Event::Closed(_)) => {}
+                Ok(Event::End(ended)) => {
+                    self.ended.push(ended);
+                    self.give(KeeperInput::End);
+                }
+                // Its end of the pipe closes with us: it acts.
+                Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => self.give(KeeperInput::Timeout),
             }
-            if began.elapsed() > LIVED {
-                pause = PAUSE.0;
-            }
-            if self.pause(pause) {
-                return;
-            }
-            pause = (pause * 2).min(PAUSE.1);
+        }
+        for ended in self.ended {
+            let _ = ended.send(());
         }
     }
 
-    fn spawn(&mut self) -> std::io::Result<(Child, ChildStdin)> {
+    fn now(&self) -> Time {
+        let passed = self.began.elapsed().as_nanos();
+        Time(i64::try_from(passed).unwrap_or(i64::MAX))
+    }
+
+    fn give(&mut self, input: KeeperInput) {
+        self.decisions.handle(self.now(), input);
+    }
+
+    fn next(&self, inbox: &Receiver<Event>) -> Result<Event, RecvTimeoutError> {
+        match self.decisions.poll_timeout() {
+            Some(by) => {
+                let left_ns = (by.0 - self.now().0).max(0).unsigned_abs();
+                inbox.recv_timeout(Duration::from_nanos(left_ns))
+            }
+            None => inbox.recv().map_err(RecvTimeoutError::from),
+        }
+    }
+
+    /// Does what was decided; answers whether a process is still to be kept.
+    fn perform(&mut self) -> bool {
+        while let Some(output) = self.decisions.poll_output() {
+            match output {
+                KeeperOutput::Start { orders_may_rest } => {
+                    self.plan.orders_may_rest = orders_may_rest;
+                    if let Err(error) = self.spawn() {
+                        tracing::error!(%error, "no watchdog process can be started");
+                        self.gone();
+                    }
+                }
+                KeeperOutput::Say(words) => {
+                    if let Some((_, stdin)) = &mut self.process {
+                        // One that hears nothing answers nothing.
+                        let _ = write_word(stdin, words);
+                    }
+                }
+                KeeperOutput::Kill => {
+                    if let Some((mut child, _)) = self.process.take() {
+                        kill(&mut child);
+                    }
+                    self.gone();
+                }
+                KeeperOutput::Tell(input) => (self.tell)(input),
+                KeeperOutput::Over => return false,
+            }
+        }
+        true
+    }
+
+    /// The process closed its pipe.
+    fn closed(&mut self) {
+        if let Some((mut child, _stdin)) = self.process.take() {
+            let status = wait(&mut child, END).or_else(|| kill(&mut child));
+            tracing::warn!(?status, "the watchdog process is over");
+        }
+        self.gone();
+    }
+
+    fn gone(&mut self) {
+        let stopped_ms = self.stopped_ms();
+        self.give(KeeperInput::Gone { stopped_ms });
+    }
+
+    fn stopped_ms(&self) -> u64 {
+        let stopped = self.client.stopped_for(Surface::Spot).unwrap_or_default();
+        u64::try_from(stopped.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn spawn(&mut self) -> std::io::Result<()> {
         self.lives += 1;
         let plan = serde_json::to_string(&self.plan)?;
         let mut child = Command::new(THIS_PROGRAM)
@@ -170,103 +238,8 @@ impl Keeping {
         let pid = child.id();
         tracing::info!(pid, "a watchdog process of spot orders begins");
         let missing = || std::io::Error::other("the process has no stdin");
-        Ok((child, stdin.ok_or_else(missing)?))
-    }
-
-    /// Keeps one process for as long as it answers.
-    fn keep(&mut self, mut child: Child, mut stdin: ChildStdin) -> Kept {
-        // Something is to be heard of it until then; between signs of health it is silent.
-        let mut answer_by = Some(Instant::now() + SILENT);
-        let mut acting = false;
-        loop {
-            match self.next(answer_by) {
-                Ok(Event::Beat(number)) => {
-                    self.plan.orders_may_rest = true;
-                    answer_by = answer_by.or_else(|| Some(Instant::now() + ANSWER));
-                    // One that hears nothing answers nothing.
-                    let _ = self.pass_on(&mut stdin, number);
-                }
-                Ok(Event::Said(life, said)) if life == self.lives => {
-                    if said == WatchdogSays::Acting && !acting {
-                        tracing::warn!("the watchdog process cancels spot orders");
-                    }
-                    acting = said == WatchdogSays::Acting;
-                    answer_by = acting.then(|| Instant::now() + SILENT);
-                    self.take(said);
-                }
-                Ok(Event::Closed(life)) if life == self.lives => {
-                    let status = wait(&mut child, END).or_else(|| kill(&mut child));
-                    tracing::warn!(?status, "the watchdog process is over");
-                    return Kept::Gone;
-                }
-                Ok(Event::Said(..) | Event::Closed(_)) => {}
-                Ok(Event::End(ended)) => {
-                    let _ = write_word(&mut stdin, RunSays::End);
-                    if wait(&mut child, END).is_none() {
-                        tracing::warn!("the watchdog process does not end: it is killed");
-                        kill(&mut child);
-                    }
-                    let _ = ended.send(());
-                    return Kept::Over;
-                }
-                // Its end of the pipe closes with us: it acts.
-                Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return Kept::Over,
-                Err(RecvTimeoutError::Timeout)
-                    if answer_by.is_some_and(|by| by.elapsed() > STOPPED) =>
-                {
-                    // We were stopped ourselves: its answer may be on its way to us.
-                    answer_by = Some(Instant::now() + ANSWER);
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    tracing::error!("the watchdog process does not answer: it is killed");
-                    kill(&mut child);
-                    return Kept::Gone;
-                }
-            }
-        }
-    }
-
-    fn next(&self, by: Option<Instant>) -> Result<Event, RecvTimeoutError> {
-        match by {
-            Some(by) => {
-                let left = by.saturating_duration_since(Instant::now());
-                self.inbox.recv_timeout(left)
-            }
-            None => self.inbox.recv().map_err(RecvTimeoutError::from),
-        }
-    }
-
-    fn take(&self, said: WatchdogSays) {
-        match said {
-            WatchdogSays::Armed => (self.tell)(LiveInput::Watchdog { armed: true }),
-            WatchdogSays::Heard { number } => (self.tell)(LiveInput::BeatHeard { number }),
-            WatchdogSays::Acting => (self.tell)(LiveInput::Watchdog { armed: false }),
-        }
-    }
-
-    fn pass_on(&self, stdin: &mut ChildStdin, number: u64) -> std::io::Result<()> {
-        let stopped = self.client.stopped_for(Surface::Spot).unwrap_or_default();
-        let stopped_ms = u64::try_from(stopped.as_millis()).unwrap_or(u64::MAX);
-        write_word(stdin, RunSays::Beat { number, stopped_ms })
-    }
-
-    /// Waits before the next start; answers whether there shall be none.
-    fn pause(&mut self, pause: Duration) -> bool {
-        // Whoever begins has questions, and every question makes a ban longer.
-        let stopped = self.client.stopped_for(Surface::Spot).unwrap_or_default();
-        let until = Instant::now() + pause.max(stopped);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            match self.inbox.recv_timeout(left) {
-                Ok(Event::End(ended)) => {
-                    let _ = ended.send(());
-                    return true;
-                }
-                Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return true,
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => return false,
-            }
-        }
+        self.process = Some((child, stdin.ok_or_else(missing)?));
+        Ok(())
     }
 }
 

@@ -35,6 +35,7 @@ impl Documented {
         // Spec 2, countdownCancelAll: document 1 has none for spot.
         countdown: &[Surface::Futures],
         modes: &["futures.position_mode", "futures.multi_assets_mode"],
+        weight: Self::weight,
     };
 
     /// The exchange behind a gateway. With `only_documents` nothing outside of documents 1 to 3 is asked

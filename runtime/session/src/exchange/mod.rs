@@ -29,10 +29,10 @@ use crate::start::{InstrumentName, StartError};
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
-pub(crate) use weights::Recurring;
+pub use weights::Recurring;
 
-/// What an exchange can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an exchange can do, and what it costs.
+#[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
     /// What it trades.
     pub surfaces: &'static [Surface],
@@ -41,6 +41,8 @@ pub struct Capabilities {
     /// Names of the routes that tell the modes of the account. Their answers are kept for a while: they
     /// cost much, and the user stream tells when they change.
     pub modes: &'static [&'static str],
+    /// What a call weighs on a surface; 0 if the surface has no such call.
+    pub weight: fn(Surface, Recurring) -> u32,
 }
 
 /// A question that the session asks for itself.

@@ -8,7 +8,7 @@ use crate::requests::DEPTH_LEVELS;
 
 /// A call that a run makes again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recurring {
+pub enum Recurring {
     /// The clock.
     Clock,
     /// The instruments, and the limits.
@@ -29,11 +29,13 @@ pub(crate) enum Recurring {
     AccountTrades,
     /// The renewal of a listen key.
     RenewKey,
+    /// All routes that tell the modes of the account.
+    Modes,
 }
 
 impl Documented {
     /// What a call weighs on a surface.
-    pub(crate) fn weight(surface: Surface, call: Recurring) -> u32 {
+    pub(super) fn weight(surface: Surface, call: Recurring) -> u32 {
         let (name, with_symbol, limit) = match call {
             Recurring::Clock => ("time", false, None),
             Recurring::Listing => ("exchange_info", false, None),
@@ -46,16 +48,17 @@ impl Documented {
             Recurring::AccountInfo => return 1,
             Recurring::AccountTrades => ("user_trades", false, None),
             Recurring::RenewKey => ("keepalive_listen_key", false, None),
+            Recurring::Modes => return Self::weight_of_modes(surface),
         };
         let route = route::named(&format!("{surface}.{name}"));
         // Every name is one of the table: a test holds them to it.
         route.map_or(0, |route| route.weight.of(with_symbol, limit))
     }
 
-    /// What it weighs to read the modes of the account.
-    pub(crate) fn weight_of_modes() -> u32 {
+    fn weight_of_modes(surface: Surface) -> u32 {
         let routes = Self::CAPABILITIES.modes.iter();
         routes
+            .filter(|name| name.starts_with(surface.as_str()))
             .filter_map(|name| route::named(name))
             .map(|route| route.weight.of(false, None))
             .sum()
@@ -84,7 +87,8 @@ mod tests {
                 assert!(weight > 0, "{surface}: {call:?}");
             }
         }
-        assert!(Documented::weight(Surface::Futures, Recurring::Heartbeat) > 0);
-        assert!(Documented::weight_of_modes() > 0);
+        for call in [Recurring::Heartbeat, Recurring::Modes] {
+            assert!(Documented::weight(Surface::Futures, call) > 0, "{call:?}");
+        }
     }
 }

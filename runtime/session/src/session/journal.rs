@@ -64,6 +64,7 @@ impl<G: Guests> Session<G> {
         if self.writer.is_roll_due(now) {
             self.roll(now);
         }
+        self.latches.timeout(now);
     }
 
     /// The next word of the simulated account, if it is due.

@@ -92,6 +92,8 @@ pub enum Input<'a> {
     Live(LiveInput),
     /// The journal says something.
     Journal(JournalEvent),
+    /// The file of [`Output::Latches`] is durable, or could not be written for this reason.
+    Latches(Result<(), String>),
     /// The operator commands, for all or for one strategy.
     Command(Command, Option<StrategyId>),
     /// The run is to end. The second time it ends at once.
@@ -156,7 +158,8 @@ pub enum Output {
     },
     /// Give the watchdog process of spot orders a sign of health.
     Beat(u64),
-    /// Write the file of the latches; it need not be durable before what follows.
+    /// Write the file of the latches; it need not be durable before what follows. What became of it is
+    /// [`Input::Latches`].
     Latches(Latches),
     /// Keep this snapshot of the engine for a report: its own books contradict each other. The run is
     /// halted already.
@@ -196,6 +199,8 @@ pub enum Reason {
     Roll,
     /// The stop has lasted its time.
     Stop,
+    /// The file of the latches is written again after a failure.
+    Latches,
     /// A request is given up, asked again, or has its turn.
     Requests,
     /// A stream is to be pinged, replaced, or connected anew.
@@ -279,10 +284,14 @@ impl<G: Guests> Session<G> {
     /// Takes in what happened. `now` is the shell's clock, which never runs backwards. After it,
     /// [`Self::poll_output`] has to be drained.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        if let Input::Latches(result) = input {
+            return self.latches.written(now, result);
+        }
         if self.ended.is_some() {
             return;
         }
         match input {
+            Input::Latches(_) => {}
             Input::Timeout => self.timeout(now),
             Input::Market { instrument, event } => {
                 let time = self.clock.at(now);
@@ -377,6 +386,7 @@ impl<G: Guests> Session<G> {
             (seal, Reason::Seal),
             (roll, Reason::Roll),
             (stop, Reason::Stop),
+            (self.latches.due(), Reason::Latches),
             (requests, Reason::Requests),
             (streams, Reason::Streams),
         ];

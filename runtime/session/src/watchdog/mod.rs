@@ -6,6 +6,7 @@
 //!
 //! What may never enter here: orders that the run did not place, and placing any.
 
+mod keeper;
 mod proof;
 mod sweep;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use windvane_venue::sign::{PrepareError, Prepared};
 
 use crate::exchange::Question;
 use crate::requests::{Call, CallAnswer, CallId, Done, Reading, Requests, venue_surface};
+pub use keeper::{Keeper, KeeperInput, KeeperOutput};
 use proof::{Proof, Step};
 use sweep::{Ask, Sweep};
 

@@ -15,7 +15,7 @@ use windvane_client_core::settings::MarketData;
 use windvane_engine::Surface;
 use windvane_venue::market_stream::{Feed, Topic};
 
-use crate::exchange::{Documented, Recurring};
+use crate::exchange::Recurring;
 use crate::requests::{CLOCK_EVERY_MS, CLOCK_SAMPLES, MODES_AGE_MS, venue_surface};
 
 pub use plan::{Overbooked, Plan, Polling, Use};
@@ -47,6 +47,8 @@ pub struct Wants {
     pub market_data: MarketData,
     /// It trades the account of the venue. A simulated account asks for public data alone.
     pub is_live: bool,
+    /// What a call weighs: [`Capabilities::weight`](crate::Capabilities::weight).
+    pub weight: fn(Surface, Recurring) -> u32,
 }
 
 impl Wants {
@@ -142,12 +144,9 @@ impl Wants {
             uses.push(self.row(what, Recurring::AccountInfo, lane, reads));
         }
         if self.surface == Surface::Futures {
-            uses.push(Use {
-                what: "position and asset mode",
-                lane,
-                times: times(interval_ms, MODES_AGE_MS.unsigned_abs()),
-                weight: Documented::weight_of_modes(),
-            });
+            let readings = times(interval_ms, MODES_AGE_MS.unsigned_abs());
+            let what = "position and asset mode";
+            uses.push(self.row(what, Recurring::Modes, lane, readings));
         }
         if !documented {
             let trades = self.row(
@@ -190,7 +189,7 @@ impl Wants {
             what,
             lane,
             times,
-            weight: Documented::weight(self.surface, call),
+            weight: (self.weight)(self.surface, call),
         }
     }
 }

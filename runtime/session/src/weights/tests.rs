@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use windvane_client_core::budget::documented;
 
 use super::*;
+use crate::exchange::Documented;
 
 fn wants(symbols: u32, renew_ms: u64, reconcile_ms: u64) -> Wants {
     let streams = ["bookTicker", "depth@100ms", "markPrice@1s"];
@@ -14,6 +15,7 @@ fn wants(symbols: u32, renew_ms: u64, reconcile_ms: u64) -> Wants {
         topics: topics.map(|topic| topic.parse().unwrap()).collect(),
         market_data: MarketData::Auto,
         is_live: true,
+        weight: Documented::CAPABILITIES.weight,
     }
 }
 

@@ -85,6 +85,7 @@ impl Exchange for Toy {
             surfaces: &[Surface::Futures],
             countdown: &[Surface::Futures],
             modes: &[],
+            weight: |_, _| 1,
         }
     }
     fn gateway(&self) -> &Gateway {

@@ -161,7 +161,14 @@ impl Check for Latches {
         Ok(())
     }
 
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
+    fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
+        let latch = Latch::of(&rest.view.state);
+        let (on_disk, _) = &self.on_disk;
+        if latch != *on_disk {
+            return Err(format!(
+                "the run is {latch:?}, and the file says {on_disk:?}"
+            ));
+        }
         Ok(())
     }
 }

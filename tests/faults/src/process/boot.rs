@@ -145,6 +145,7 @@ impl Process {
             .push_back(Out::Begin(begun.first.head, begun.first.at));
         self.tell_running(given.epoch, given.verdict);
         self.tell_configured();
+        self.begin_watchdog();
         let records = begun.driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);
         let parts = Parts {

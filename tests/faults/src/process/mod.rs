@@ -11,6 +11,7 @@ mod reload;
 mod run;
 mod shown;
 mod signer;
+mod watchdog;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,12 +27,12 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
-use windvane_engine::live::LiveInput;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_session::recovery::Remembered;
+use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogSays};
 use windvane_session::{
-    CallAnswer, Input, JournalEvent, Requests, Session, SocketEvent, StartInput,
+    CallAnswer, Input, JournalEvent, Kept, Requests, Session, SocketEvent, StartInput,
 };
 use windvane_venue::route::{self, Route};
 use windvane_venue::sign::{PrepareError, Prepared};
@@ -119,16 +120,18 @@ pub enum In {
     Healthy,
     /// The disk refused.
     Failed,
+    /// The file of the latches is durable, or the disk refused it.
+    Latches(Result<(), String>),
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
     /// The configuration and the modules are read again: strategies that changed get a new instance.
     Reload(Arc<Setup>),
     /// The run is to end in order; the second time at once.
     Stop,
-    /// The watchdog process of spot can do its work, or is gone.
-    Watchdog(bool),
-    /// It heard a sign of health.
-    BeatHeard(u64),
+    /// The watchdog process of spot orders says something.
+    Watchdog(WatchdogSays),
+    /// It is over.
+    WatchdogGone,
     /// The time that it asked for has come.
     Wake,
 }
@@ -156,8 +159,8 @@ pub enum Out {
     Latches(Latches),
     /// A host told of a ban: [`Process::bans`] are to be written down.
     Bans,
-    /// The watchdog process of spot is given a sign of health.
-    Beat(u64),
+    /// What the keeper of the watchdog process of spot orders wants done.
+    Watchdog(KeeperOutput),
     /// The process ends by itself, and why.
     Ended(String),
     /// It ends after a stop, and how: `stopped` or `hurried`.
@@ -207,6 +210,8 @@ pub struct Process {
     boot: Option<Boot>,
     /// The session, once it runs, and what the witness has of it.
     run: Option<(Session<Overheard>, Shown)>,
+    /// What keeps the watchdog process of spot orders, once the session runs.
+    keeper: Option<Keeper>,
     outs: VecDeque<Out>,
     now_ns: i64,
     /// Wall less true time at the start.
@@ -242,6 +247,7 @@ impl Process {
             started_ns: now_ns,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
+            keeper: None,
             outs: VecDeque::new(),
             now_ns,
             counted_from_ns: wall_ns - now_ns,
@@ -283,13 +289,12 @@ impl Process {
             In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
             In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
             In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
+            In::Latches(result) => self.input(Input::Latches(result)),
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
-            In::Watchdog(armed) => self.input(Input::Live(LiveInput::Watchdog { armed })),
-            In::BeatHeard(number) => {
-                self.input(Input::Live(LiveInput::BeatHeard { number }));
-            }
+            In::Watchdog(words) => self.keep(KeeperInput::Said(words)),
+            In::WatchdogGone => self.watchdog_is_gone(),
             In::Wake => {}
         }
         self.keep_time();
@@ -302,6 +307,7 @@ impl Process {
         }
         self.keep_start_time();
         self.keep_session_time();
+        self.keep_watchdog_time();
     }
 
     /// The signer signed a call of the start or of the session.
@@ -333,6 +339,7 @@ impl Process {
         let mut wake = self.signer.due_ns().unwrap_or(i64::MAX);
         let session = self.run.as_ref().map(|(session, _)| session);
         let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
+        wake = wake.min(self.keeper_due_ns().unwrap_or(i64::MAX));
         let start = self.boot.as_ref().and_then(Boot::due);
         for due in [session, start].into_iter().flatten() {
             wake = wake.min(due.0.saturating_sub(self.counted_from_ns));
@@ -362,10 +369,10 @@ impl Process {
     }
 
     /// How long nothing may be sent to spot, as far as its gateway knows, milliseconds.
-    pub fn spot_stopped_ms(&self) -> i64 {
+    fn spot_stopped_ms(&self) -> u64 {
         let since_ms = u64::try_from((self.now_ns - self.started_ns) / MS).unwrap_or(0);
         let stopped = self.gateway.stopped_ms(since_ms, route::Surface::Spot);
-        i64::try_from(stopped.unwrap_or(0)).unwrap_or(i64::MAX / MS)
+        stopped.unwrap_or(0)
     }
 
     /// Where its chain of records stands.
@@ -381,6 +388,12 @@ impl Process {
         let unseen = self.outs.iter().filter(is_close).count();
         let shown = self.run.iter();
         shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
+    }
+
+    /// Whether what is latched survives a kill, by the session's own account; `None` before it runs.
+    pub fn latches_kept(&self) -> Option<Kept> {
+        let (session, _) = self.run.as_ref()?;
+        Some(session.latches().kept())
     }
 
     /// Whether no request is under way.

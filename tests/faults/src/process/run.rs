@@ -5,6 +5,7 @@ use std::time::Duration;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::input::Command;
 use windvane_engine::{Request, StrategyId, Time};
+use windvane_session::watchdog::KeeperInput;
 use windvane_session::{
     Call, CallAnswer, Ended, Input, JournalEvent, Output, SocketAction, is_public,
 };
@@ -98,13 +99,18 @@ impl Process {
                     "the process ends: another instance placed {}",
                     order.as_str()
                 );
+                self.keep(KeeperInput::End);
                 self.outs.push_back(Out::Ended(why));
             }
-            Output::Ended(Ended::Stopped) => self.outs.push_back(Out::Stopped("stopped")),
+            Output::Ended(Ended::Stopped) => {
+                self.keep(KeeperInput::End);
+                self.outs.push_back(Out::Stopped("stopped"));
+            }
+            // The watchdog acts after a stop in a hurry: nobody cancelled what rests.
             Output::Ended(Ended::Hurried) => self.outs.push_back(Out::Stopped("hurried")),
             Output::Beat(number) => {
                 self.outs.push_back(Out::Seen(Seen::Beat));
-                self.outs.push_back(Out::Beat(number));
+                self.beat(number);
             }
             Output::Replied(_)
             | Output::CallEnded(_)

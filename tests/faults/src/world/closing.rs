@@ -7,7 +7,6 @@ use windvane_engine::input::Command;
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
-use crate::process::In;
 use crate::venue::LinkName;
 use crate::witness::{Request, Seen, View};
 
@@ -60,7 +59,7 @@ impl World {
     /// The operator has everything closed.
     pub(super) fn flatten(&mut self) {
         self.tell("the operator: flatten".to_owned());
-        self.deliver(self.life, In::Command(Command::Flatten, None));
+        self.command(Command::Flatten, None);
         self.watch_closes();
     }
 

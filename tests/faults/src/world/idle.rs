@@ -11,7 +11,6 @@ use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::disk::Damage;
 use crate::mix::Kind;
-use crate::process::In;
 
 /// The operator pauses so long after the first start.
 const PAUSE_NS: i64 = 3 * S;
@@ -28,7 +27,7 @@ impl World {
     /// The operator pauses again in case somebody resumed, and the account loses money.
     pub(super) fn idle(&mut self) {
         self.count(Kind::Idle);
-        self.deliver(self.life, In::Command(Command::Pause, None));
+        self.command(Command::Pause, None);
         let wait_ns = self.idle.wait_ns(self.mix.faults.idle_s);
         self.queue
             .put(self.now_ns + wait_ns, Event::Incident(Incident::Idle));

@@ -87,6 +87,8 @@ pub enum Incident {
     Modes,
     /// Somebody changes them back.
     ModesBack,
+    /// The operator gives a command again that was not answered.
+    Command(Command, Option<StrategyId>),
     /// The operator halts the run.
     HaltNow,
     /// The process is killed at once.
@@ -162,6 +164,7 @@ impl World {
             | Incident::SecondActs
             | Incident::BusyTrade
             | Incident::Flatten
+            | Incident::Command(..)
             | Incident::Hand
             | Incident::Idle
             | Incident::IdleFunding
@@ -229,7 +232,11 @@ impl World {
                 self.second_ends();
                 self.tell("the operator: resume".to_owned());
                 self.closing_since = None;
-                self.deliver(self.life, In::Command(Command::Resume, whom));
+                self.command(Command::Resume, whom);
+            }
+            Incident::Command(command, whom) => {
+                self.tell(format!("the operator, again: {command:?} {whom:?}"));
+                self.command(command, whom);
             }
             Incident::Barred => self.bar(),
             Incident::Unbarred => self.unbar(),
@@ -258,7 +265,7 @@ impl World {
             Incident::HaltNow => {
                 self.count(Kind::Operator);
                 self.tell("the operator: halt".to_owned());
-                self.deliver(self.life, In::Command(Command::Halt, None));
+                self.command(Command::Halt, None);
             }
             Incident::KillNow => {
                 if self.process.is_some() {
@@ -322,7 +329,7 @@ impl World {
         let whom = self.chance.chance(400_000).then_some(one);
         self.tell(format!("the operator: {command:?} {whom:?}"));
         self.count(Kind::Operator);
-        self.deliver(self.life, In::Command(command, whom));
+        self.command(command, whom);
         if command == Command::Flatten && whom.is_none() {
             self.watch_closes();
         }
@@ -616,7 +623,7 @@ impl World {
             self.resume(self.life);
         }
         self.start();
-        self.deliver(self.life, In::Command(Command::Resume, None));
+        self.command(Command::Resume, None);
         self.queue.put(self.now_ns + S, Event::LookForRest);
     }
 }

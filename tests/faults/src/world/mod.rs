@@ -8,6 +8,7 @@ mod closing;
 mod elsewhere;
 mod idle;
 mod incidents;
+mod latch_file;
 mod net;
 mod rest;
 mod second;
@@ -36,6 +37,7 @@ use crate::venue::{LinkName, Venue};
 use crate::witness::{Answer, ProcessSeen, Seen};
 
 use incidents::Incident;
+use latch_file::LatchFile;
 use net::{Flight, Link};
 use second::Second;
 use watchdog::{Watch, Watchdogs};
@@ -98,6 +100,8 @@ pub enum Event {
     FaultsEnd,
     /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
+    /// The file of the latches of the process of this life is written.
+    LatchFile(u32, Box<Latches>),
     /// Whether everything is at rest is looked at.
     LookForRest,
     /// Whether everything is closed is looked at.
@@ -153,6 +157,8 @@ pub struct World {
     blind: Random,
     /// The watchdog processes of spot.
     watchdogs: Watchdogs,
+    /// The file of the latches on its way to the disk.
+    latch_file: LatchFile,
     /// For orderly stops.
     stops: Random,
     /// For what reloads change.
@@ -230,6 +236,7 @@ impl World {
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
             watchdogs: Watchdogs::new(seed),
+            latch_file: LatchFile::new(seed),
             stops: Random::of(seed, "orderly stops"),
             reloads: Random::of(seed, "changes of reloads"),
             full: Random::of(seed, "a full disk"),
@@ -336,6 +343,7 @@ impl World {
                 self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
             Event::Watchdog(watch) => self.watch(watch),
+            Event::LatchFile(life, latches) => self.latches_written(life, latches),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
@@ -537,10 +545,7 @@ impl World {
                     self.disk.bans = process.bans(wall_ns);
                 }
             }
-            Out::Latches(latches) => {
-                self.see(latched(&latches));
-                self.disk.latches = latches;
-            }
+            Out::Latches(latches) => self.write_latches(latches),
             Out::Seen(Seen::LossHalt) => {
                 self.see(Seen::LossHalt);
                 self.sample();
@@ -555,15 +560,13 @@ impl World {
             }
             Out::Ended(why) => {
                 self.see(Seen::Fault(why));
-                // As at an orderly stop (`node/src/live/pulse.rs`, `finish`).
-                self.leave_watchdog(true);
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
-            Out::Beat(number) => self.beat(number),
+            Out::Watchdog(output) => self.keep_watchdog(output),
             Out::Seen(seen @ Seen::Process(ProcessSeen::Running { .. })) => {
                 self.see(seen);
-                self.begin_watchdog();
+                self.command_again();
             }
             Out::Seen(seen) => self.see(seen),
         }
@@ -603,7 +606,7 @@ impl World {
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
             self.log.effect(&chain.hash);
         }
-        self.leave_watchdog(false);
+        self.leave_watchdog();
         let process = self.process.take();
         self.standing = Standing::Gone;
         // The next process has a journal of its own, which tells it anew that the disk hangs.

@@ -8,10 +8,11 @@ use serde_json::Value;
 use windvane::config::Stream;
 use windvane_engine::Surface;
 use windvane_engine::input::Command;
+use windvane_session::Kept;
 
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
-use crate::process::In;
+use crate::process::Process;
 use crate::witness::{PositionView, Rest, Seen, View};
 
 /// Levels of a book that are compared.
@@ -24,10 +25,7 @@ impl World {
     pub(super) fn sample(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
         self.see(Seen::Truth(truth));
-        let view = self
-            .process
-            .as_ref()
-            .and_then(crate::process::Process::view);
+        let view = self.process.as_ref().and_then(Process::view);
         if let Some(view) = view {
             self.see(Seen::View(view));
         }
@@ -108,7 +106,6 @@ impl World {
 
     /// The view, if the runtime is in the state of rest and nothing is on its way.
     fn is_quiet(&mut self) -> Result<View, String> {
-        let life = self.life;
         let Some(process) = &self.process else {
             return Err("no process runs".to_owned());
         };
@@ -117,10 +114,10 @@ impl World {
         let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
         if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             // A start that was latched: the operator lets it go on.
-            self.deliver(life, In::Command(Command::Resume, None));
+            self.command(Command::Resume, None);
         }
         if pauses && (is_latched || view.state != "paused") {
-            self.deliver(life, In::Command(Command::Pause, None));
+            self.command(Command::Pause, None);
         }
         if is_latched {
             return Err(format!("the state is {}", view.state));
@@ -149,9 +146,13 @@ impl World {
         {
             return Err("requests are under way".to_owned());
         }
+        let kept = self.process.as_ref().and_then(Process::latches_kept);
+        if kept != Some(Kept::Durable) {
+            return Err(format!("the file of the latches is behind: {kept:?}"));
+        }
         let coming = self.queue.any(|event| {
             matches!(event, Event::Frame(_, Some(_), _) | Event::Arrive(_))
-                || matches!(event, Event::Deliver(_, In::Answer(..)))
+                || matches!(event, Event::Deliver(_, crate::process::In::Answer(..)))
         });
         if coming || self.venue.holds_events(self.now_ns) {
             return Err("something is on its way".to_owned());
@@ -166,7 +167,7 @@ impl World {
             return;
         }
         self.flattened_ns = Some(self.now_ns);
-        self.deliver(self.life, In::Command(Command::Flatten, None));
+        self.command(Command::Flatten, None);
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForFlat);
     }
 
@@ -193,10 +194,7 @@ impl World {
 
     /// Whether the runtime says that nothing is open any more, and does nothing either.
     fn is_flat(&mut self) -> Result<(), String> {
-        let view = self
-            .process
-            .as_ref()
-            .and_then(crate::process::Process::view);
+        let view = self.process.as_ref().and_then(Process::view);
         let view = view.ok_or("no process runs")?;
         if view.state != "halted" {
             return Err(format!("the state is {}", view.state));

@@ -47,10 +47,6 @@ impl World {
             how: how.to_owned(),
             truth,
         });
-        // After a stop in a hurry it acts: nobody cancelled what rests.
-        if how == "stopped" {
-            self.leave_watchdog(true);
-        }
         if self.disk.failed {
             // The disk loses the blocks that it was given.
             self.end_process(Some(crate::disk::Damage::None));

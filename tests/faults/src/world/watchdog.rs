@@ -1,6 +1,6 @@
 //! The watchdog processes of spot orders. Spot has no `countdownCancelAll`. Each process drives the session's
 //! [`Watchdog`]. Its requests travel over the links of the run, with faults from a random sequence of its
-//! own. Its pipes may be slow, and it may be killed. The run's keeper (`runtime/node/src/watchdog/keeper.rs`)
+//! own. Its pipes may be slow, it may be stopped for a while, and it may be killed. The session's `Keeper`, in the process of the run,
 //! then starts another.
 //!
 //! The watchdog of a dead run goes on beside the next process and its watchdog.
@@ -17,13 +17,14 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::{ClientOrderId, Surface, Time};
 use windvane_session::watchdog::{
-    RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan, WatchdogSays,
+    KeeperOutput, RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan,
+    WatchdogSays,
 };
 use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
 use super::{Event, MS, S, World};
 use crate::mix::Kind;
-use crate::process::{In, Process, REQUEST};
+use crate::process::{In, REQUEST};
 use crate::random::Random;
 use crate::tally;
 use crate::witness::{Answer, RequestId, Seen};
@@ -32,8 +33,6 @@ use crate::witness::{Answer, RequestId, Seen};
 pub const WATCHES: &str = "the watchdog cancels all spot orders of a dead run, and no others";
 /// A process begins so long after it was started: from, to.
 const BEGINS_NS: (i64, i64) = (20 * MS, 200 * MS);
-/// From the end of one to the start of the next.
-const PAUSE_NS: i64 = 200 * MS;
 /// A word on a pipe takes so long, and this long where it is slow.
 const PIPE_NS: (i64, i64) = (MS / 5, 2 * S);
 /// One word in so many is slow, while there are faults.
@@ -44,12 +43,16 @@ const KILLED_PPM: u32 = 150_000;
 const BUSY_MAX: u32 = 10_000;
 /// It is killed within this.
 const KILLED_NS: i64 = 120 * S;
+/// One watchdog in so many is stopped, while there are faults.
+const STOPPED_PPM: u32 = 100_000;
+/// It is stopped within this, and for so long: from, to. The keeper waits five seconds for an answer.
+const STOPPED_NS: (i64, i64, i64) = (120 * S, S, 30 * S);
 
 /// An event of a watchdog process.
 #[derive(Debug)]
 pub enum Watch {
-    /// One begins beside the process of this life.
-    Begin(u32),
+    /// One begins.
+    Begin(Box<Begin>),
     /// A word of the run reaches it.
     Word(u32, RunSays),
     /// The run is dead.
@@ -60,6 +63,20 @@ pub enum Watch {
     Wake(u32),
     /// It is killed.
     Kill(u32),
+    /// It is stopped for so long, nanoseconds.
+    Stop(u32, i64),
+    /// A word of it reaches the run.
+    Said(u32, WatchdogSays),
+    /// The run sees that it is over.
+    Gone(u32),
+}
+
+/// What a watchdog process is started with.
+#[derive(Debug)]
+pub struct Begin {
+    number: u32,
+    life: u32,
+    plan: WatchdogPlan,
 }
 
 /// The watchdogs of a world.
@@ -70,8 +87,6 @@ pub struct Watchdogs {
     /// The one of the process that runs.
     current: Option<u32>,
     begun: u32,
-    /// The run that runs gave a sign of health.
-    orders_may_rest: bool,
     /// Faults of their requests and pipes.
     pub net: Random,
     /// When the last word arrives: to them, and to the run.
@@ -91,6 +106,8 @@ struct Beside {
     wake_ns: i64,
     /// Wakes in a row that were due at once.
     busy: u32,
+    /// It does nothing before.
+    stopped_until_ns: i64,
 }
 
 impl Watchdogs {
@@ -100,7 +117,6 @@ impl Watchdogs {
             running: BTreeMap::new(),
             current: None,
             begun: 0,
-            orders_may_rest: false,
             net: Random::of(seed, "watchdogs"),
             last_ns: [0; 2],
         }
@@ -109,54 +125,60 @@ impl Watchdogs {
 
 /// The run's side.
 impl World {
-    fn has_spot(&self) -> bool {
-        self.setup.surfaces.contains(&Surface::Spot)
-    }
-
-    /// A process runs: a watchdog is started beside it.
-    pub(super) fn begin_watchdog(&mut self) {
-        if self.has_spot() {
-            self.count(Kind::Spot);
-            self.watchdogs.orders_may_rest = false;
-            self.start_watchdog(0);
+    /// Does what the keeper of the run wants.
+    pub(super) fn keep_watchdog(&mut self, output: KeeperOutput) {
+        match output {
+            KeeperOutput::Start { orders_may_rest } => self.start_watchdog(orders_may_rest),
+            KeeperOutput::Say(words) => {
+                if let Some(number) = self.watchdogs.current {
+                    let at_ns = self.word_arrives_ns(0);
+                    let word = Event::Watchdog(Watch::Word(number, words));
+                    self.queue.put(at_ns, word);
+                }
+            }
+            KeeperOutput::Kill => {
+                if let Some(number) = self.watchdogs.current.take() {
+                    self.tell("the run kills its watchdog process".to_owned());
+                    self.log.count(tally::WATCHDOG_KILLED);
+                    self.watchdogs.running.remove(&number);
+                }
+                let gone = Event::Deliver(self.life, In::WatchdogGone);
+                self.queue.put(self.now_ns, gone);
+            }
+            // The process tells its session itself; nothing is left to be done after the end.
+            KeeperOutput::Tell(_) | KeeperOutput::Over => {}
         }
     }
 
-    fn start_watchdog(&mut self, pause_ns: i64) {
-        // Every question makes a ban longer.
-        let stopped_ms = self.process.as_ref().map_or(0, Process::spot_stopped_ms);
-        let begins_ns = self.watchdogs.net.between(BEGINS_NS.0, BEGINS_NS.1);
-        let at_ns = self.now_ns + pause_ns.max(stopped_ms.saturating_mul(MS)) + begins_ns;
-        let begin = Event::Watchdog(Watch::Begin(self.life));
-        self.queue.put(at_ns, begin);
-    }
-
-    /// A sign of health.
-    pub(super) fn beat(&mut self, number: u64) {
-        let stopped_ms = self.process.as_ref().map_or(0, Process::spot_stopped_ms);
-        let stopped_ms = stopped_ms.unsigned_abs();
-        self.watchdogs.orders_may_rest = true;
-        self.tell_watchdog(RunSays::Beat { number, stopped_ms });
-    }
-
-    fn tell_watchdog(&mut self, word: RunSays) {
-        if let Some(number) = self.watchdogs.current {
-            let at_ns = self.word_arrives_ns(0);
-            let word = Event::Watchdog(Watch::Word(number, word));
-            self.queue.put(at_ns, word);
-        }
-    }
-
-    /// The process is gone, killed or in order.
-    pub(super) fn leave_watchdog(&mut self, in_order: bool) {
-        if in_order {
-            self.tell_watchdog(RunSays::End);
-        }
+    /// The process of the run is gone, killed or in order: the pipe of its watchdog closes.
+    pub(super) fn leave_watchdog(&mut self) {
         if let Some(number) = self.watchdogs.current.take() {
             let at_ns = self.word_arrives_ns(0);
             let dead = Event::Watchdog(Watch::RunIsDead(number));
             self.queue.put(at_ns, dead);
         }
+    }
+
+    /// Starts a process; words wait in its pipe until it begins.
+    fn start_watchdog(&mut self, orders_may_rest: bool) {
+        self.count(Kind::Spot);
+        self.watchdogs.begun += 1;
+        let number = self.watchdogs.begun;
+        self.watchdogs.current = Some(number);
+        let begins_ns = self.watchdogs.net.between(BEGINS_NS.0, BEGINS_NS.1);
+        let at_ns = self.now_ns + begins_ns;
+        self.watchdogs.last_ns[0] = self.watchdogs.last_ns[0].max(at_ns);
+        let setup = &self.setup;
+        let plan = start::watchdog_plan(&setup.config, &setup.names, self.disk.epoch);
+        let begin = Box::new(Begin {
+            number,
+            life: self.life,
+            plan: WatchdogPlan {
+                orders_may_rest,
+                ..plan
+            },
+        });
+        self.queue.put(at_ns, Event::Watchdog(Watch::Begin(begin)));
     }
 
     /// When a word arrives that leaves now, in order: to the watchdog (0) or to the run (1).
@@ -176,8 +198,28 @@ impl World {
 /// The watchdogs.
 impl World {
     pub(super) fn watch(&mut self, watch: Watch) {
+        if let Some(until_ns) = self.stopped_until_ns(&watch) {
+            return self.queue.put(until_ns, Event::Watchdog(watch));
+        }
         match watch {
-            Watch::Begin(life) => self.watchdog_begins(life),
+            Watch::Begin(begin) => self.watchdog_begins(*begin),
+            Watch::Said(number, words) => {
+                if self.watchdogs.current == Some(number) {
+                    self.deliver(self.life, In::Watchdog(words));
+                }
+            }
+            Watch::Gone(number) => {
+                if self.watchdogs.current == Some(number) {
+                    self.watchdogs.current = None;
+                    self.deliver(self.life, In::WatchdogGone);
+                }
+            }
+            Watch::Stop(number, for_ns) => {
+                if let Some(one) = self.watchdogs.running.get_mut(&number) {
+                    one.stopped_until_ns = self.now_ns + for_ns;
+                    self.tell("a watchdog process is stopped".to_owned());
+                }
+            }
             Watch::Word(number, word) => self.give_watchdog(number, WatchdogInput::Word(word)),
             Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
             Watch::Wake(number) => {
@@ -208,12 +250,22 @@ impl World {
         }
     }
 
-    fn watchdog_begins(&mut self, life: u32) {
-        if life != self.life || self.process.is_none() || self.watchdogs.current.is_some() {
-            return;
-        }
-        self.watchdogs.begun += 1;
-        let number = self.watchdogs.begun;
+    /// When a process goes on that is stopped and would take this in.
+    fn stopped_until_ns(&self, watch: &Watch) -> Option<i64> {
+        let (Watch::Word(number, _)
+        | Watch::RunIsDead(number)
+        | Watch::Answer(number, ..)
+        | Watch::Wake(number)) = watch
+        else {
+            return None;
+        };
+        let one = self.watchdogs.running.get(number)?;
+        (one.stopped_until_ns > self.now_ns).then_some(one.stopped_until_ns)
+    }
+
+    fn watchdog_begins(&mut self, begin: Begin) {
+        let Begin { number, life, plan } = begin;
+        let epoch = plan.epoch;
         let setup = Arc::clone(&self.setup);
         let gateway = Gateway::new(
             setup.identity.clone(),
@@ -221,28 +273,13 @@ impl World {
             Arc::new(Nonces::new()),
         );
         BansNow::new(&gateway, 0, self.wall_ns() / MS).heed(&self.disk.bans);
-        let config = &setup.config;
-        let spot = setup
-            .names
-            .iter()
-            .filter(|one| one.surface == Surface::Spot);
-        let strategies = config.strategies.iter();
-        let epoch = self.disk.epoch;
-        let plan = WatchdogPlan {
-            strategies: strategies.map(|one| one.id.as_str().to_owned()).collect(),
-            symbols: spot.map(|one| one.symbol.clone()).collect(),
-            epoch,
-            countdown_ms: config.heartbeat.countdown_ms,
-            absence_ms: start::absence_ms(config).unsigned_abs(),
-            orders_may_rest: self.watchdogs.orders_may_rest,
-        };
         let now = Time(self.wall_ns());
         let terms = RequestTerms {
             request: REQUEST,
             countdown: REQUEST,
         };
         let first = 1 << 62 | u64::from(number) << 32;
-        let spoken = exchange::exchange(config, gateway.clone());
+        let spoken = exchange::exchange(&setup.config, gateway.clone());
         let requests = Requests::new(spoken, terms, now, vec![Surface::Spot], first);
         let beside = Beside {
             life,
@@ -253,11 +290,17 @@ impl World {
             counted_from_ns: self.wall_offset_ns,
             wake_ns: i64::MAX,
             busy: 0,
+            stopped_until_ns: 0,
         };
-        self.watchdogs.current = Some(number);
         if self.faults_on && self.watchdogs.net.chance(KILLED_PPM) {
             let at_ns = self.now_ns + self.watchdogs.net.between(S, KILLED_NS);
             self.queue.put(at_ns, Event::Watchdog(Watch::Kill(number)));
+        }
+        if self.faults_on && self.watchdogs.net.chance(STOPPED_PPM) {
+            let (within_ns, least_ns, most_ns) = STOPPED_NS;
+            let at_ns = self.now_ns + self.watchdogs.net.between(S, within_ns);
+            let stop = Watch::Stop(number, self.watchdogs.net.between(least_ns, most_ns));
+            self.queue.put(at_ns, Event::Watchdog(stop));
         }
         self.perform_watchdog(number, beside);
     }
@@ -287,7 +330,7 @@ impl World {
                     let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
                     one.watchdog.handle(now, WatchdogInput::Answer(id, lost));
                 }
-                WatchdogOutput::Say(words) => self.watchdog_says(number, one.life, words),
+                WatchdogOutput::Say(words) => self.watchdog_says(number, words),
                 WatchdogOutput::HeedBans => {
                     self.log.count(tally::WATCHDOG_ACTS);
                     self.tell("a watchdog process acts".to_owned());
@@ -325,28 +368,17 @@ impl World {
         self.watchdogs.running.insert(number, one);
     }
 
-    /// It is gone. The run's keeper, if the run lives, starts another.
+    /// It is over: the run sees the end of its pipe.
     fn watchdog_is_over(&mut self, number: u32) {
-        if self.watchdogs.current == Some(number) {
-            self.watchdogs.current = None;
-            let at_ns = self.word_arrives_ns(1);
-            let gone = Event::Deliver(self.life, In::Watchdog(false));
-            self.queue.put(at_ns, gone);
-            self.start_watchdog(PAUSE_NS);
-        }
+        let at_ns = self.word_arrives_ns(1);
+        let gone = Event::Watchdog(Watch::Gone(number));
+        self.queue.put(at_ns, gone);
     }
 
-    fn watchdog_says(&mut self, number: u32, life: u32, words: WatchdogSays) {
-        if self.watchdogs.current != Some(number) {
-            return;
-        }
-        let heard = match words {
-            WatchdogSays::Armed => In::Watchdog(true),
-            WatchdogSays::Heard { number } => In::BeatHeard(number),
-            WatchdogSays::Acting => In::Watchdog(false),
-        };
+    fn watchdog_says(&mut self, number: u32, words: WatchdogSays) {
         let at_ns = self.word_arrives_ns(1);
-        self.queue.put(at_ns, Event::Deliver(life, heard));
+        let said = Event::Watchdog(Watch::Said(number, words));
+        self.queue.put(at_ns, said);
     }
 
     fn watchdog_sends(&mut self, number: u32, one: &Beside, call: Call) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use windvane_client::{Asked, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
-use windvane_engine::protocol::{self, MarginTerms, Outcome, Reply};
+use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
@@ -89,7 +89,7 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
     });
     match (&answered.failed, refused) {
         (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
-        (Some(_), Some(refusal)) if is_nothing_to_cancel(refusal) => report.ok(
+        (Some(failed), _) if asker.exchange.is_nothing_to_cancel(failed) => report.ok(
             "permissions",
             format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
         ),
@@ -109,10 +109,6 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
 
 /// An order id that no run and no person gives out.
 const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
-
-fn is_nothing_to_cancel(refusal: &protocol::Refusal) -> bool {
-    matches!(refusal.code, -2011 | -2013)
-}
 
 fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, report: &mut Report) {
     let unreadable = answered.notes.iter().find_map(|note| match note {

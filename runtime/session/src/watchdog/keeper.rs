@@ -1,0 +1,383 @@
+//! Keeps one watchdog process alive, without IO: whether it answers, when it is killed, and when another
+//! is started.
+//!
+//! The run's `runtime/node/src/watchdog/keeper.rs` and the simulator of faults drive the same [`Keeper`].
+
+use std::collections::VecDeque;
+
+use windvane_engine::live::LiveInput;
+use windvane_engine::{Time, planted};
+
+use super::{RunSays, WatchdogSays, ms};
+
+/// A sign of health is answered within this.
+const ANSWER_MS: i64 = 5_000;
+/// A process that arms itself, or cancels, says something within this.
+const SILENT_MS: i64 = 120_000;
+/// From the end of one process to the start of the next, doubled each time from the first to the second.
+const PAUSE_MS: (i64, i64) = (200, 15_000);
+/// After a process that lived so long, the pause is the first again.
+const LIVED_MS: i64 = 60_000;
+/// A process ends within this once the run says that it ends.
+const END_MS: i64 = 2_000;
+/// A keeper that is called so late was itself stopped: answers may be on their way.
+const STOPPED_MS: i64 = 1_000;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeeperInput {
+    /// The engine gives a sign of health.
+    Beat {
+        /// One more than the last.
+        number: u64,
+        /// The venue wants nothing at all to be sent for so long, milliseconds.
+        stopped_ms: u64,
+    },
+    /// The process says something.
+    Said(WatchdogSays),
+    /// The process is over, was killed, or could not be started.
+    Gone {
+        /// The venue wants nothing at all to be sent for so long, milliseconds.
+        stopped_ms: u64,
+    },
+    /// The run ends in order.
+    End,
+    /// [`Keeper::poll_timeout`] is over.
+    Timeout,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeeperOutput {
+    /// Start a process with this in its [`WatchdogPlan`](super::WatchdogPlan).
+    Start {
+        /// See the plan.
+        orders_may_rest: bool,
+    },
+    /// Say this to the process.
+    Say(RunSays),
+    /// Kill the process; [`KeeperInput::Gone`] follows.
+    Kill,
+    /// Tell the engine.
+    Tell(LiveInput),
+    /// No process is left, and none follows.
+    Over,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Keeping {
+        began: Time,
+        /// Something is to be heard of it until then. Between signs of health it is silent.
+        answer_by: Option<Time>,
+        acting: bool,
+    },
+    /// It is killed.
+    Killed {
+        began: Time,
+    },
+    /// The next one is started then.
+    Pausing {
+        until: Time,
+    },
+    /// It is to end by itself until then; `None` once it is killed.
+    Ending {
+        by: Option<Time>,
+    },
+    Over,
+}
+
+/// Keeps a watchdog process. See the module's page.
+#[derive(Debug)]
+pub struct Keeper {
+    phase: Phase,
+    pause_ms: i64,
+    orders_may_rest: bool,
+    outputs: VecDeque<KeeperOutput>,
+}
+
+impl Keeper {
+    /// A keeper that starts the first process.
+    pub fn new(now: Time) -> Self {
+        let mut keeper = Self {
+            phase: Phase::Over,
+            pause_ms: PAUSE_MS.0,
+            orders_may_rest: false,
+            outputs: VecDeque::new(),
+        };
+        keeper.start(now);
+        keeper
+    }
+
+    /// Takes in what happened. `now` never runs backwards.
+    pub fn handle(&mut self, now: Time, input: KeeperInput) {
+        match input {
+            KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
+            KeeperInput::Said(words) => self.said(now, words),
+            KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
+            KeeperInput::End => self.end(now),
+            KeeperInput::Timeout => self.timeout(now),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_output(&mut self) -> Option<KeeperOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`KeeperInput::Timeout`] is due.
+    pub const fn poll_timeout(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Keeping { answer_by: by, .. } | Phase::Ending { by } => by,
+            Phase::Pausing { until } => Some(until),
+            Phase::Killed { .. } | Phase::Over => None,
+        }
+    }
+
+    fn start(&mut self, now: Time) {
+        let orders_may_rest = self.orders_may_rest;
+        self.outputs
+            .push_back(KeeperOutput::Start { orders_may_rest });
+        self.phase = Phase::Keeping {
+            began: now,
+            answer_by: Some(now.plus_ms(SILENT_MS)),
+            acting: false,
+        };
+    }
+
+    fn beat(&mut self, now: Time, number: u64, stopped_ms: u64) {
+        self.orders_may_rest = true;
+        if let Phase::Keeping { answer_by, .. } = &mut self.phase {
+            *answer_by = answer_by.or_else(|| Some(now.plus_ms(ANSWER_MS)));
+            let beat = RunSays::Beat { number, stopped_ms };
+            self.outputs.push_back(KeeperOutput::Say(beat));
+        }
+    }
+
+    fn said(&mut self, now: Time, words: WatchdogSays) {
+        let Phase::Keeping {
+            answer_by, acting, ..
+        } = &mut self.phase
+        else {
+            return;
+        };
+        let acts = words == WatchdogSays::Acting;
+        if acts && !*acting {
+            tracing::warn!("the watchdog process cancels spot orders");
+        }
+        *acting = acts;
+        *answer_by = acts.then(|| now.plus_ms(SILENT_MS));
+        self.outputs.push_back(KeeperOutput::Tell(match words {
+            WatchdogSays::Armed => LiveInput::Watchdog { armed: true },
+            WatchdogSays::Heard { number } => LiveInput::BeatHeard { number },
+            WatchdogSays::Acting => LiveInput::Watchdog { armed: false },
+        }));
+    }
+
+    fn gone(&mut self, now: Time, stopped_ms: u64) {
+        match self.phase {
+            Phase::Keeping { began, .. } | Phase::Killed { began } => {
+                let disarmed = LiveInput::Watchdog { armed: false };
+                self.outputs.push_back(KeeperOutput::Tell(disarmed));
+                if now.0 - began.0 > LIVED_MS * 1_000_000 {
+                    self.pause_ms = PAUSE_MS.0;
+                }
+                // A process that begins has questions, and every question makes a ban longer.
+                let until = now.plus_ms(self.pause_ms.max(ms(stopped_ms)));
+                self.phase = Phase::Pausing { until };
+                self.pause_ms = (self.pause_ms * 2).min(PAUSE_MS.1);
+                if planted!(WatchdogNotStartedAgain) {
+                    self.over();
+                }
+            }
+            Phase::Ending { .. } => self.over(),
+            Phase::Pausing { .. } | Phase::Over => {}
+        }
+    }
+
+    fn end(&mut self, now: Time) {
+        match self.phase {
+            Phase::Keeping { .. } => {
+                self.outputs.push_back(KeeperOutput::Say(RunSays::End));
+                let by = Some(now.plus_ms(END_MS));
+                self.phase = Phase::Ending { by };
+            }
+            Phase::Killed { .. } => self.phase = Phase::Ending { by: None },
+            Phase::Pausing { .. } => self.over(),
+            Phase::Ending { .. } | Phase::Over => {}
+        }
+    }
+
+    fn timeout(&mut self, now: Time) {
+        match &mut self.phase {
+            Phase::Keeping {
+                answer_by: Some(by),
+                began,
+                ..
+            } if *by <= now => {
+                if now.0 - by.0 > STOPPED_MS * 1_000_000 {
+                    *by = now.plus_ms(ANSWER_MS);
+                    return;
+                }
+                tracing::error!("the watchdog process does not answer: it is killed");
+                self.phase = Phase::Killed { began: *began };
+                self.outputs.push_back(KeeperOutput::Kill);
+            }
+            Phase::Ending { by: Some(by) } if *by <= now => {
+                tracing::warn!("the watchdog process does not end: it is killed");
+                self.phase = Phase::Ending { by: None };
+                self.outputs.push_back(KeeperOutput::Kill);
+            }
+            Phase::Pausing { until } if *until <= now => self.start(now),
+            _ => {}
+        }
+    }
+
+    fn over(&mut self) {
+        self.phase = Phase::Over;
+        self.outputs.push_back(KeeperOutput::Over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GONE: KeeperInput = KeeperInput::Gone { stopped_ms: 0 };
+
+    struct Rig {
+        keeper: Keeper,
+        now: Time,
+    }
+
+    impl Rig {
+        /// A keeper whose first process is armed.
+        fn armed() -> Self {
+            let now = Time(0);
+            let mut rig = Self {
+                keeper: Keeper::new(now),
+                now,
+            };
+            assert_eq!(rig.outputs(), [started(false)]);
+            rig.give(KeeperInput::Said(WatchdogSays::Armed));
+            rig
+        }
+
+        fn give(&mut self, input: KeeperInput) -> Vec<KeeperOutput> {
+            self.keeper.handle(self.now, input);
+            self.outputs()
+        }
+
+        fn beat(&mut self) -> Vec<KeeperOutput> {
+            self.give(KeeperInput::Beat {
+                number: 1,
+                stopped_ms: 0,
+            })
+        }
+
+        fn outputs(&mut self) -> Vec<KeeperOutput> {
+            std::iter::from_fn(|| self.keeper.poll_output()).collect()
+        }
+
+        /// Passes on to the next timeout, plus so many milliseconds, and answers how long it was.
+        fn pass(&mut self, late_ms: i64) -> (i64, Vec<KeeperOutput>) {
+            let due = self.keeper.poll_timeout().unwrap();
+            let passed_ms = (due.0 - self.now.0) / 1_000_000;
+            self.now = due.plus_ms(late_ms);
+            (passed_ms, self.give(KeeperInput::Timeout))
+        }
+    }
+
+    const fn started(orders_may_rest: bool) -> KeeperOutput {
+        KeeperOutput::Start { orders_may_rest }
+    }
+
+    const fn told(armed: bool) -> KeeperOutput {
+        KeeperOutput::Tell(LiveInput::Watchdog { armed })
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_a_sign_is_killed_and_another_started() {
+        let mut rig = Rig::armed();
+        assert_eq!(rig.keeper.poll_timeout(), None);
+        rig.beat();
+        assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
+        assert_eq!(rig.keeper.poll_timeout(), None);
+        assert_eq!(rig.give(GONE), [told(false)]);
+        assert_eq!(rig.pass(0), (PAUSE_MS.0, vec![started(true)]));
+    }
+
+    #[test]
+    fn a_process_that_answers_is_kept_and_a_later_sign_does_not_prolong_the_wait() {
+        let mut rig = Rig::armed();
+        rig.beat();
+        rig.now = rig.now.plus_ms(4_000);
+        rig.beat();
+        assert_eq!(
+            rig.keeper.poll_timeout(),
+            Some(Time(0).plus_ms(ANSWER_MS)),
+            "the first sign counts"
+        );
+        rig.give(KeeperInput::Said(WatchdogSays::Heard { number: 1 }));
+        assert_eq!(rig.keeper.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_keeper_that_was_stopped_itself_waits_for_the_answer_once_more() {
+        let mut rig = Rig::armed();
+        rig.beat();
+        assert_eq!(rig.pass(STOPPED_MS + 1).1, []);
+        assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
+    }
+
+    #[test]
+    fn pauses_grow_to_a_limit_and_begin_anew_after_a_long_life() {
+        let mut rig = Rig::armed();
+        let mut pauses = Vec::new();
+        for _ in 0..9 {
+            rig.give(GONE);
+            pauses.push(rig.pass(0).0);
+        }
+        assert_eq!(
+            pauses,
+            [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 15_000, 15_000]
+        );
+        rig.now = rig.now.plus_ms(LIVED_MS + 1);
+        rig.give(GONE);
+        assert_eq!(rig.pass(0).0, 200);
+    }
+
+    #[test]
+    fn no_process_is_started_while_the_venue_wants_nothing_to_be_sent() {
+        let mut rig = Rig::armed();
+        let stopped_ms = 90_000;
+        rig.give(KeeperInput::Gone { stopped_ms });
+        assert_eq!(rig.pass(0), (90_000, vec![started(false)]));
+    }
+
+    #[test]
+    fn the_end_of_the_run_ends_the_process_and_kills_one_that_does_not_end() {
+        for ends in [true, false] {
+            let mut rig = Rig::armed();
+            let end = KeeperOutput::Say(RunSays::End);
+            assert_eq!(rig.give(KeeperInput::End), [end]);
+            if !ends {
+                assert_eq!(rig.pass(0), (END_MS, vec![KeeperOutput::Kill]));
+            }
+            assert_eq!(rig.give(GONE), [KeeperOutput::Over]);
+        }
+        let mut rig = Rig::armed();
+        rig.give(GONE);
+        assert_eq!(rig.give(KeeperInput::End), [KeeperOutput::Over]);
+    }
+
+    #[test]
+    fn a_process_that_cancels_is_waited_for_as_long_as_it_says_something() {
+        let mut rig = Rig::armed();
+        let acting = KeeperInput::Said(WatchdogSays::Acting);
+        assert_eq!(rig.give(acting), [told(false)]);
+        rig.now = rig.now.plus_ms(SILENT_MS - 1);
+        rig.give(acting);
+        assert_eq!(rig.pass(0), (SILENT_MS, vec![KeeperOutput::Kill]));
+    }
+}
