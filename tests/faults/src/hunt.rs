@@ -14,7 +14,7 @@ use crate::log::Broken;
 use crate::mix::Kind;
 use crate::modules::Modules;
 use crate::world::watchdog::WATCHES;
-use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM};
+use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM, TIMERS};
 
 /// Where a bug showed itself.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ const RENEWALS: &str = "renewals while healthy, and only then";
 const OVERDUE: &str = "a countdown is renewed in time while orders rest";
 const BLIND: &str = "no new exposure while blind";
 const OTHERS: &str = "nothing of others is touched";
+const MODES: &str = "nothing opens in another mode of the account";
 const HALTED: &str = "after a halt every cancel leaves";
 const HEADERS: &str = "ordinary requests keep within the weight that headers show";
 const STARTS: &str = "a start reads the account soon";
@@ -139,6 +140,8 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::WatchdogSignAfterFault => &[SIGNS],
         Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => &[WATCHES],
         Planted::KillSwitchLost => &[LATCHES],
+        Planted::StopEndKept => &[TIMERS],
+        Planted::ModeEventIgnored => &[MODES],
         // Without a watchdog no spot order leaves.
         Planted::LatchNotTriedAgain | Planted::WatchdogNotStartedAgain => &[CONVERGES],
         Planted::ReserveIgnored => &[HEADERS],
@@ -180,6 +183,8 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => {
             &[Kind::Spot, Kind::Crash]
         }
+        Planted::StopEndKept => &[Kind::Ban, Kind::Greedy],
+        Planted::ModeEventIgnored => &[Kind::Modes],
         // Halts while the disk is full.
         Planted::LatchNotTriedAgain => &[Kind::Full, Kind::Operator],
         // A watchdog that dies, or does not answer.
@@ -300,6 +305,7 @@ mod tests {
                 || rule == CLOSES
                 || rule == CHAIN
                 || rule == ROOM
+                || rule == TIMERS
                 || rule == SAME_BOOKS
                 || all.iter().any(|one| one.rule() == rule)
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windvane_client_core::budget::{Denial, Lane};
 use windvane_client_core::outcome::WaitReason;
 use windvane_engine::live::{LiveInput, StopReason, WaitKind};
-use windvane_engine::{Surface, Time};
+use windvane_engine::{Surface, Time, planted};
 use windvane_venue::error::Limit;
 use windvane_venue::route;
 
@@ -53,7 +53,13 @@ struct Stop {
 impl Stops {
     /// When the next of them ends.
     pub(super) fn next(&self) -> Option<Time> {
-        self.0.values().map(|stop| stop.end).min()
+        let end = |stop: &Stop| {
+            if planted!(StopEndKept) {
+                return stop.told;
+            }
+            stop.end
+        };
+        self.0.values().map(end).min()
     }
 
     /// What the engine is told of a stop that began, changed or ended.

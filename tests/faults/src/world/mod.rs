@@ -62,6 +62,8 @@ pub const CHAIN: &str = "the journal's chain has no hole";
 pub const CONVERGES: &str = "everything converges after the faults";
 /// The rule that the journal is given no more blocks than it has room for.
 pub const ROOM: &str = "the journal is given no more than it has room for";
+/// The rule that a process sleeps between its timers.
+pub const TIMERS: &str = "no timer is always due";
 /// The rule that books are the venue's after the faults.
 pub const BOOKS: &str = "books are the venue's after the faults";
 /// The rule that a flatten after the faults ends in time.
@@ -159,6 +161,8 @@ pub struct World {
     watchdogs: Watchdogs,
     /// The file of the latches on its way to the disk.
     latch_file: LatchFile,
+    /// Times in a row that a timer of the process was due after it was called.
+    overdue: Busy,
     /// For orderly stops.
     stops: Random,
     /// For what reloads change.
@@ -237,6 +241,7 @@ impl World {
             blind: Random::of(seed, "blind flattens"),
             watchdogs: Watchdogs::new(seed),
             latch_file: LatchFile::new(seed),
+            overdue: Busy::default(),
             stops: Random::of(seed, "orderly stops"),
             reloads: Random::of(seed, "changes of reloads"),
             full: Random::of(seed, "a full disk"),
@@ -508,8 +513,12 @@ impl World {
             self.done = true;
             return;
         }
+        let due_ns = process.wake_ns();
+        if self.overdue.is_always(due_ns <= self.now_ns) {
+            self.log.fail(self.now_ns, TIMERS, "of the run".to_owned());
+        }
         // A timer that is always due must not stop the world, so that it never fires at once.
-        let wake_ns = process.wake_ns().max(self.now_ns + MS / 10);
+        let wake_ns = due_ns.max(self.now_ns + MS / 10);
         if wake_ns < self.wake_ns {
             self.wake_ns = wake_ns;
             self.wakes += 1;
@@ -740,6 +749,21 @@ fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64)
         }
     }
     ids
+}
+
+/// Counts the times in a row that a timer is due at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy(u32);
+
+impl Busy {
+    /// More than these are no coincidence.
+    const MAX: u32 = 1_000;
+
+    /// Counts one more time; answers whether a timer is always due.
+    const fn is_always(&mut self, is_due: bool) -> bool {
+        self.0 = if is_due { self.0 + 1 } else { 0 };
+        self.0 > Self::MAX
+    }
 }
 
 /// The content of the latch file, for the witness.

@@ -22,7 +22,7 @@ use windvane_session::watchdog::{
 };
 use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
-use super::{Event, MS, S, World};
+use super::{Busy, Event, MS, S, TIMERS, World};
 use crate::mix::Kind;
 use crate::process::{In, REQUEST};
 use crate::random::Random;
@@ -39,8 +39,6 @@ const PIPE_NS: (i64, i64) = (MS / 5, 2 * S);
 const SLOW_PPM: u32 = 20_000;
 /// One watchdog in so many is killed, while there are faults.
 const KILLED_PPM: u32 = 150_000;
-/// More wakes than these at one moment are a loop.
-const BUSY_MAX: u32 = 10_000;
 /// It is killed within this.
 const KILLED_NS: i64 = 120 * S;
 /// One watchdog in so many is stopped, while there are faults.
@@ -105,7 +103,7 @@ struct Beside {
     counted_from_ns: i64,
     wake_ns: i64,
     /// Wakes in a row that were due at once.
-    busy: u32,
+    busy: Busy,
     /// It does nothing before.
     stopped_until_ns: i64,
 }
@@ -289,7 +287,7 @@ impl World {
             started_ns: self.now_ns,
             counted_from_ns: self.wall_offset_ns,
             wake_ns: i64::MAX,
-            busy: 0,
+            busy: Busy::default(),
             stopped_until_ns: 0,
         };
         if self.faults_on && self.watchdogs.net.chance(KILLED_PPM) {
@@ -351,14 +349,9 @@ impl World {
         one.wake_ns = one.watchdog.poll_timeout().map_or(i64::MAX, |due| {
             (due.0 - one.counted_from_ns).max(self.now_ns)
         });
-        one.busy = if one.wake_ns == self.now_ns {
-            one.busy + 1
-        } else {
-            0
-        };
-        if one.busy > BUSY_MAX {
-            let how = "a timer of a watchdog is always due".to_owned();
-            self.log.fail(self.now_ns, WATCHES, how);
+        if one.busy.is_always(one.wake_ns == self.now_ns) {
+            let how = "of a watchdog".to_owned();
+            self.log.fail(self.now_ns, TIMERS, how);
             return;
         }
         if one.wake_ns < i64::MAX {
