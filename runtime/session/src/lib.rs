@@ -54,7 +54,7 @@ pub use public_streams::{PublicStreams, is_public};
 pub use quiet::Quiet;
 pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES_AGE_MS,
-    RequestTerms, Requests, lane, stop_reason, venue_surface,
+    RequestTerms, Requests, lane, late_by, stop_reason, venue_surface,
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{
@@ -68,6 +68,6 @@ pub use start::{
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
 pub use user_streams::{SocketAction, SocketEvent};
 pub use writer::{
-    BLOCKS_UNDER_WAY, Lag, ROLL_AGAIN_MS, SEAL_EVERY_MS, SEGMENT_AGE_MS, SEGMENT_BLOCKS,
-    SEGMENT_BYTES,
+    BLOCKS_UNDER_WAY, JOURNAL_STALL_MS, Lag, ROLL_AGAIN_MS, SEAL_EVERY_MS, SEGMENT_AGE_MS,
+    SEGMENT_BLOCKS, SEGMENT_BYTES,
 };

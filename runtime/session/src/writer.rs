@@ -18,6 +18,8 @@ pub const SEGMENT_AGE_MS: i64 = 300_000;
 /// So many times more of a recording that is played: a segment's end is a place of the wall's time,
 /// which the fingerprint tells.
 const PLAYED: u64 = 8;
+/// A write that takes longer stops new exposure and signs of health: [`JournalEvent::Stalled`](crate::JournalEvent).
+pub const JOURNAL_STALL_MS: i64 = 250;
 /// After a disk failed, a new segment is tried this often.
 pub const ROLL_AGAIN_MS: i64 = 1_000;
 /// See [`SEGMENT_BLOCKS`].

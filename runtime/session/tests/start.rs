@@ -54,7 +54,6 @@ fn terms(names: &[&str], futures_account: Option<FindAccount>) -> StartTerms {
         instruments: names.collect(),
         reads_clocks: true,
         futures_account,
-        answers_may_be_spoilt: false,
     }
 }
 
@@ -337,19 +336,13 @@ fn spoilt_rules() -> String {
 
 #[test]
 fn answers_that_may_be_spoilt_are_asked_for_again() {
-    let mut run = Run::new(StartTerms {
-        answers_may_be_spoilt: true,
-        ..terms(&["spot:ADAUSDC", "futures:BTCUSDT"], None)
-    });
+    let mut run = Run::new(terms(&["spot:ADAUSDC", "futures:BTCUSDT"], None));
     run.answer(400, &[], "<html>");
     assert_eq!(run.wait(), 1_000);
     run.ok(SPOT);
     run.ok(&spoilt_rules());
     assert_eq!(run.wait(), 1_000);
     assert_eq!(run.under_way(), Some("spot.exchange_info"));
-    run.ok(SPOT);
-    run.ok(r#"{"symbols":[]}"#);
-    run.wait();
     run.ok(SPOT);
     run.ok(FUTURES);
     assert_eq!(run.under_way(), Some("spot.time"));

@@ -185,8 +185,8 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         }
         Planted::StopEndKept => &[Kind::Ban, Kind::Greedy],
         Planted::ModeEventIgnored => &[Kind::Modes],
-        // Halts while the disk is full.
-        Planted::LatchNotTriedAgain => &[Kind::Full, Kind::Operator],
+        // Commands while the disk is full.
+        Planted::LatchNotTriedAgain => &[Kind::Disk, Kind::Operator],
         // A watchdog that dies, or does not answer.
         Planted::WatchdogNotStartedAgain => &[Kind::Spot],
         // Halts that a disk did not take before the kill.

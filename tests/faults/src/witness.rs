@@ -286,6 +286,8 @@ pub enum Seen {
         /// `pause`, `resume`, `halt` or `flatten`.
         command: String,
     },
+    /// The operator was answered that what all commands so far latched is durable.
+    CommandsKept,
     /// What is latched, as the file beside the journal has it now: `none`, `paused` or `halted`.
     Latched {
         /// For the account.

@@ -6,13 +6,16 @@
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
-use windvane_session::{Account, BLOCKS_UNDER_WAY, Foreign, Module, Parts, Session};
+use windvane_session::{
+    Account, BLOCKS_UNDER_WAY, Foreign, JOURNAL_STALL_MS, Module, Parts, Session,
+};
 use windvane_venue::speak::Names;
 
 use super::awake::Awake;
@@ -23,7 +26,7 @@ use super::heartbeats::Troubles;
 use super::http::{Http, Way};
 use super::identity::{self, Identity};
 use super::latch::LatchFile;
-use super::mailbox::{self, Happened, Mailbox};
+use super::mailbox::{self, Disk, Happened, Mailbox};
 use super::not_sent::NotSent;
 use super::outside::{Outside, Showing};
 use super::player::Player;
@@ -367,7 +370,11 @@ fn begin_journal(
         if let Event::Packed { .. } = event {
             memory::give_back();
         }
-        mailbox.journal(event);
+        mailbox.disk(Disk::Journal(event));
     });
-    ready.begin(&first.head, first.at, &Options::default(), listener)
+    let options = Options {
+        stall_after: Duration::from_millis(JOURNAL_STALL_MS.unsigned_abs()),
+        ..Options::default()
+    };
+    ready.begin(&first.head, first.at, &options, listener)
 }

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 use windvane_admin::metrics::table;
 use windvane_client::{Client, Departure, Lost};
 use windvane_client_core::gateway::Failure;
-use windvane_session::{Call, CallEnded, CallId};
+use windvane_session::{Call, CallEnded, CallId, late_by};
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
@@ -86,11 +86,8 @@ impl Http {
         let told = Arc::clone(&has_told);
         let (id, clock, mailbox) = (call.id, self.clock, self.mailbox.clone());
         let task = way.handle.spawn(async move {
-            let late_ns = call
-                .leave_by
-                .map_or(0, |by| clock.now().0.saturating_sub(by.0));
-            let came = if late_ns > 0 {
-                Came::Late(Duration::from_nanos(late_ns.unsigned_abs()))
+            let came = if let Some(late) = late_by(call.leave_by, clock.now()) {
+                Came::Late(late)
             } else {
                 match client.exchange(call.route.surface, call.prepared).await {
                     Ok(answer) => Came::Answer(answer),

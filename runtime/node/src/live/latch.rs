@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use windvane_engine::latches::Latches;
 use windvane_journal::Directory;
 
-use super::mailbox::{Happened, Mailbox};
+use super::mailbox::{Disk, Mailbox};
 
 /// Writes the latches down.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl LatchFile {
             for latches in asked {
                 let result = directory.set_latches(&latches);
                 let result = result.map_err(|error| error.to_string());
-                mailbox.tell_blocking(Happened::Latches(result));
+                mailbox.disk(Disk::Latches(result));
             }
         })?;
         Ok(Self { jobs })
@@ -74,7 +74,7 @@ mod tests {
             let latches = if fails { Latches::default() } else { halted() };
             file.write(latches);
             let heard = inbox.wait(Duration::from_secs(60)).await;
-            let Waited::Happened(Happened::Latches(result)) = heard else {
+            let Waited::Disk(Disk::Latches(result)) = heard else {
                 panic!("{heard:?}");
             };
             assert_eq!(result.is_err(), fails, "{result:?}");

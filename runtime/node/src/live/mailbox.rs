@@ -1,5 +1,5 @@
 //! The one way into the engine's thread: everything that happens, in the order in which it came.
-//! The journal alone has a way of its own beside it, for it must neither wait nor be lost.
+//! What the disk says has a way of its own beside it, for it must neither wait nor be lost.
 
 use std::time::{Duration, Instant};
 
@@ -32,12 +32,19 @@ pub enum Happened {
     Came(CallId, Came),
     /// What is to be trusted.
     Live(LiveInput),
-    /// The file of the latches is durable, or could not be written for this reason.
-    Latches(Result<(), String>),
     /// A configuration was read anew.
     Reload(Box<Reload>),
     /// Something is to be looked at beside the mailbox: a command, the end.
     Nudge,
+}
+
+/// What a thread says that writes to the disk.
+#[derive(Debug)]
+pub enum Disk {
+    /// The journal says something.
+    Journal(JournalEvent),
+    /// The file of the latches is durable, or could not be written for this reason.
+    Latches(Result<(), String>),
 }
 
 /// What came back of a call.
@@ -75,14 +82,14 @@ impl Came {
 #[derive(Clone, Debug)]
 pub struct Mailbox {
     happened: Sender<Happened>,
-    journal: UnboundedSender<JournalEvent>,
+    disk: UnboundedSender<Disk>,
 }
 
 /// The engine's end of it.
 #[derive(Debug)]
 pub struct Inbox {
     happened: Receiver<Happened>,
-    journal: UnboundedReceiver<JournalEvent>,
+    disk: UnboundedReceiver<Disk>,
 }
 
 /// What waiting for something brought.
@@ -90,8 +97,8 @@ pub struct Inbox {
 pub enum Waited {
     /// It happened.
     Happened(Happened),
-    /// The journal tells something.
-    Journal(JournalEvent),
+    /// The disk says something.
+    Disk(Disk),
     /// The time is over.
     TimeOver,
     /// Nothing can happen any more.
@@ -101,11 +108,11 @@ pub enum Waited {
 /// A mailbox and its inbox.
 pub fn mailbox() -> (Mailbox, Inbox) {
     let (happened, receiver) = channel(CAPACITY);
-    let (journal, journal_events) = unbounded_channel();
-    let mailbox = Mailbox { happened, journal };
+    let (disk, of_disk) = unbounded_channel();
+    let mailbox = Mailbox { happened, disk };
     let inbox = Inbox {
         happened: receiver,
-        journal: journal_events,
+        disk: of_disk,
     };
     (mailbox, inbox)
 }
@@ -123,9 +130,9 @@ impl Mailbox {
         drop(self.happened.blocking_send(happened));
     }
 
-    /// Passes a word of the journal on, without ever waiting.
-    pub fn journal(&self, event: JournalEvent) {
-        let _ = self.journal.send(event);
+    /// Passes on what the disk says, without ever waiting.
+    pub fn disk(&self, said: Disk) {
+        let _ = self.disk.send(said);
     }
 
     /// Has the engine's thread look around. One that has things to do does so anyway.
@@ -144,7 +151,7 @@ impl Inbox {
         }
         tokio::select! {
             biased;
-            Some(event) = self.journal.recv() => Waited::Journal(event),
+            Some(said) = self.disk.recv() => Waited::Disk(said),
             happened = self.happened.recv() => happened.map_or(Waited::Closed, Waited::Happened),
             () = tokio::time::sleep(at_most) => Waited::TimeOver,
         }
@@ -169,10 +176,10 @@ impl Inbox {
         }
     }
 
-    /// The next thing, if there is one: a word of the journal first.
+    /// The next thing, if there is one: what the disk says first.
     pub fn ready(&mut self) -> Option<Waited> {
-        if let Ok(event) = self.journal.try_recv() {
-            return Some(Waited::Journal(event));
+        if let Ok(said) = self.disk.try_recv() {
+            return Some(Waited::Disk(said));
         }
         self.happened.try_recv().ok().map(Waited::Happened)
     }
@@ -182,19 +189,19 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn healthy() -> JournalEvent {
-        JournalEvent::Healthy {
+    fn healthy() -> Disk {
+        Disk::Journal(JournalEvent::Healthy {
             stalled: Duration::ZERO,
-        }
+        })
     }
 
     #[tokio::test]
     async fn the_journal_is_heard_before_what_came_earlier() {
         let (mailbox, mut inbox) = mailbox();
         mailbox.tell(Happened::Nudge).await;
-        mailbox.journal(healthy());
+        mailbox.disk(healthy());
         let first = inbox.wait(Duration::from_mins(1)).await;
-        assert!(matches!(first, Waited::Journal(_)), "{first:?}");
+        assert!(matches!(first, Waited::Disk(_)), "{first:?}");
         let second = inbox.wait(Duration::from_mins(1)).await;
         assert!(
             matches!(second, Waited::Happened(Happened::Nudge)),
@@ -215,8 +222,8 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!teller.is_finished());
         mailbox.nudge();
-        mailbox.journal(healthy());
-        assert!(matches!(inbox.ready(), Some(Waited::Journal(_))));
+        mailbox.disk(healthy());
+        assert!(matches!(inbox.ready(), Some(Waited::Disk(_))));
         for _ in 0..CAPACITY {
             let nudge = inbox.wait(Duration::ZERO).await;
             assert!(matches!(nudge, Waited::Happened(Happened::Nudge)));

@@ -23,7 +23,7 @@ use super::awake::Awake;
 use super::clock::Clock;
 use super::guests::LiveGuests;
 use super::http::{self, Http};
-use super::mailbox::{Came, Happened, Inbox, Waited};
+use super::mailbox::{Came, Disk, Happened, Inbox, Waited};
 use super::outside::Outside;
 use super::player::Player;
 use super::remains;
@@ -103,7 +103,10 @@ impl Pulse {
         let ended = loop {
             match self.next().await {
                 Waited::Happened(happened) => self.take(happened, &mut state).await,
-                Waited::Journal(event) => self.take_journal(event, &mut state).await,
+                Waited::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
+                Waited::Disk(Disk::Latches(result)) => {
+                    self.handle(Input::Latches(result), &mut state).await;
+                }
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
             }
@@ -123,7 +126,7 @@ impl Pulse {
         }
         let unknown = remains::unknown(self.session.engine());
         let resting = remains::resting(self.session.driver());
-        if ended != Ended::Hurried {
+        if ended.lets_watchdog_go() {
             self.outside.let_watchdog_go();
         }
         for (_, request) in state.sent.drain(..) {
@@ -341,7 +344,6 @@ impl Pulse {
             }
             Happened::Came(id, came) => self.take_came(id, came, state).await,
             Happened::Live(input) => self.handle(Input::Live(input), state).await,
-            Happened::Latches(result) => self.handle(Input::Latches(result), state).await,
             Happened::Reload(reload) => self.take_reload(*reload, state).await,
             Happened::Nudge => {}
         }

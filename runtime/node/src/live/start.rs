@@ -46,7 +46,6 @@ pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
         instruments: names.to_vec(),
         reads_clocks: trades,
         futures_account: find_account(config, names).filter(|_| trades),
-        answers_may_be_spoilt: false,
     }
 }
 

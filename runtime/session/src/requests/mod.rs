@@ -71,6 +71,12 @@ pub struct Call {
     pub since: Option<Time>,
 }
 
+/// How late a call is that must leave by a time ([`Call::leave_by`]), if it is late.
+pub fn late_by(leave_by: Option<Time>, now: Time) -> Option<Duration> {
+    let late_ns = now.0.saturating_sub(leave_by?.0);
+    (late_ns > 0).then(|| Duration::from_nanos(late_ns.unsigned_abs()))
+}
+
 /// What a call was for.
 #[derive(Debug)]
 enum Purpose {

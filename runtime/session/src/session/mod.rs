@@ -186,6 +186,14 @@ pub enum Ended {
     AnotherInstance(ClientOrderId),
 }
 
+impl Ended {
+    /// Whether the watchdog process of spot orders ends with the run, and cancels nothing: what rests is left
+    /// on purpose, or is another instance's. After a stop in a hurry nobody cancelled what rests.
+    pub fn lets_watchdog_go(&self) -> bool {
+        *self != Self::Hurried
+    }
+}
+
 /// Why the session wants to be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {

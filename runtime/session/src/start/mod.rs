@@ -31,6 +31,10 @@ pub use names::{InstrumentName, surfaces};
 /// While the venue is away it is asked again, with pauses that grow from the first to the second.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
+/// A refusal, or a listing that cannot be used, may have been spoilt on its way. So it is asked for again
+/// until the start had so many of them.
+const UNUSABLE_MAX: u32 = 3;
+
 /// What a start has to find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartTerms {
@@ -40,9 +44,6 @@ pub struct StartTerms {
     pub reads_clocks: bool,
     /// How it is found where the futures account is read; `None` where it is not read.
     pub futures_account: Option<FindAccount>,
-    /// An answer may have been spoilt on its way. A refusal, or a listing that cannot be used, proves
-    /// nothing then and is asked for again. Without this it ends the start.
-    pub answers_may_be_spoilt: bool,
 }
 
 /// How it is found where the futures account is read.
@@ -127,6 +128,8 @@ pub struct Start {
     again: Option<Time>,
     pause: Duration,
     trouble: Quiet,
+    /// Answers that could not be used, so far.
+    unusable: u32,
     outputs: VecDeque<StartOutput>,
     result: Option<Result<Known, StartError>>,
 }
@@ -145,6 +148,7 @@ impl Start {
             again: None,
             pause: RETRY.0,
             trouble: Quiet::default(),
+            unusable: 0,
             outputs: VecDeque::new(),
             result: None,
             terms,
@@ -320,7 +324,8 @@ impl Start {
 
     /// What the venue says of its instruments cannot be used.
     fn unusable(&mut self, now: Time, error: StartError) {
-        if !self.terms.answers_may_be_spoilt {
+        self.unusable += 1;
+        if self.unusable >= UNUSABLE_MAX {
             return self.fail(error);
         }
         tracing::warn!(%error, "the answer may have been spoilt; the venue is asked again");

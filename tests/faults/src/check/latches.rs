@@ -93,6 +93,26 @@ impl Latches {
         }
     }
 
+    /// Whether the file is as strict as all commands that were given: an answered command holds over a restart.
+    fn is_kept(&self) -> Result<(), String> {
+        let (account, strategies) = &self.on_disk;
+        if *account < self.account {
+            let latch = self.account;
+            return Err(format!(
+                "{latch:?} was answered as durable, and the file says {account:?}"
+            ));
+        }
+        let lost = self.strategies.iter().find(|(id, latch)| {
+            let on_disk = strategies.get(*id).copied().unwrap_or_default();
+            on_disk < **latch
+        });
+        lost.map_or(Ok(()), |(id, latch)| {
+            Err(format!(
+                "{latch:?} of {id} was answered as durable, and the file does not say it"
+            ))
+        })
+    }
+
     /// Whether an order takes away from what its strategy holds, and no more than that.
     fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
         let held = self.orders.position(
@@ -121,6 +141,7 @@ impl Check for Latches {
                 let of_each = strategies.map(|(id, word)| (id.clone(), Latch::of(word)));
                 self.on_disk = (Latch::of(account), of_each.collect());
             }
+            Seen::CommandsKept => self.is_kept()?,
             Seen::Process(ProcessSeen::Started { .. }) => {
                 (self.account, self.strategies) = self.on_disk.clone();
                 self.forbidden.clear();
@@ -162,14 +183,13 @@ impl Check for Latches {
     }
 
     fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
-        let latch = Latch::of(&rest.view.state);
+        let state = rest.view.state.as_str();
         let (on_disk, _) = &self.on_disk;
-        if latch != *on_disk {
-            return Err(format!(
-                "the run is {latch:?}, and the file says {on_disk:?}"
-            ));
+        // A degraded run may be paused too.
+        if state != "degraded" && Latch::of(state) != *on_disk {
+            return Err(format!("the run is {state}, and the file says {on_disk:?}"));
         }
-        Ok(())
+        self.is_kept()
     }
 }
 

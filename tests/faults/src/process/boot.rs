@@ -11,7 +11,7 @@ use windvane_engine::Time;
 use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{
     Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,
-    StartTerms, weights,
+    weights,
 };
 use windvane_venue::speak::Names;
 
@@ -28,10 +28,7 @@ pub struct Boot {
 impl Boot {
     /// Begins to ask, with requests that the session takes over.
     pub fn new(given: Given, setup: &Setup, requests: Requests, now: Time) -> Self {
-        let terms = StartTerms {
-            answers_may_be_spoilt: true,
-            ..start::terms(&setup.config, &setup.names)
-        };
+        let terms = start::terms(&setup.config, &setup.names);
         Self {
             given,
             start: Start::new(now, terms, requests),
@@ -86,9 +83,16 @@ impl Process {
         let Some(Boot { given, .. }) = self.boot.take() else {
             return;
         };
-        let known = result.map_err(|error| format!("a start ends: {error}"));
-        if let Err(error) = known.and_then(|known| self.recover(given, known)) {
-            self.broken = Some(error);
+        match result {
+            Ok(known) => {
+                if let Err(error) = self.recover(given, known) {
+                    self.broken = Some(error);
+                }
+            }
+            // Answers were spoilt, one after the other. Who runs the process starts it again.
+            Err(error) => self
+                .outs
+                .push_back(Out::Ended(format!("a start ends: {error}"))),
         }
     }
 

@@ -98,8 +98,8 @@ pub struct StreamKey {
 pub enum In {
     /// An answer, or that none will come.
     Answer(RequestId, Option<Answer>),
-    /// A request did not leave, for it was late by so much, nanoseconds.
-    Late(RequestId, i64),
+    /// A request did not leave, for it was late by so much.
+    Late(RequestId, Duration),
     /// A stream's connection stands.
     Opened(StreamKey, u64),
     /// It does not come about; the answer to the handshake, if there was one.
@@ -264,10 +264,7 @@ impl Process {
         self.now_ns = now_ns;
         match happened {
             In::Answer(id, answer) => self.heard(id, answer.as_ref()),
-            In::Late(id, late_ns) => {
-                let late = Duration::from_nanos(late_ns.unsigned_abs());
-                self.called(id, CallAnswer::Late(late));
-            }
+            In::Late(id, late) => self.called(id, CallAnswer::Late(late)),
             In::Opened(key, link) => self.socket(key, link, SocketEvent::Opened),
             In::NotOpened(key, link, answer) => {
                 let pause_ms = answer.as_ref().and_then(retry_after_ms);

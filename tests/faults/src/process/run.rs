@@ -94,20 +94,19 @@ impl Process {
                 });
             }
             Output::Notice(notice) => shown.notice(session, &notice, &mut self.outs),
-            Output::Ended(Ended::AnotherInstance(order)) => {
-                let why = format!(
-                    "the process ends: another instance placed {}",
-                    order.as_str()
-                );
-                self.keep(KeeperInput::End);
-                self.outs.push_back(Out::Ended(why));
+            Output::Ended(ended) => {
+                if ended.lets_watchdog_go() {
+                    self.keep(KeeperInput::End);
+                }
+                self.outs.push_back(match ended {
+                    Ended::Stopped => Out::Stopped("stopped"),
+                    Ended::Hurried => Out::Stopped("hurried"),
+                    Ended::AnotherInstance(order) => Out::Ended(format!(
+                        "the process ends: another instance placed {}",
+                        order.as_str()
+                    )),
+                });
             }
-            Output::Ended(Ended::Stopped) => {
-                self.keep(KeeperInput::End);
-                self.outs.push_back(Out::Stopped("stopped"));
-            }
-            // The watchdog acts after a stop in a hurry: nobody cancelled what rests.
-            Output::Ended(Ended::Hurried) => self.outs.push_back(Out::Stopped("hurried")),
             Output::Beat(number) => {
                 self.outs.push_back(Out::Seen(Seen::Beat));
                 self.beat(number);

@@ -237,6 +237,9 @@ impl World {
             Incident::Command(command, whom) => {
                 self.tell(format!("the operator, again: {command:?} {whom:?}"));
                 self.command(command, whom);
+                if (command, whom) == (Command::Flatten, None) {
+                    self.watch_closes();
+                }
             }
             Incident::Barred => self.bar(),
             Incident::Unbarred => self.unbar(),
@@ -453,11 +456,13 @@ impl World {
         if self.chance.chance(250_000) {
             self.tell("the disk fails".to_owned());
             self.disk.failed = true;
+            self.trouble_latches(true);
             self.disk_fails_until = self.now_ns + self.chance.between(0, 10 * S);
             self.deliver(self.life, In::Failed);
         } else {
             let for_ms = self.chance.between(10, 20_000);
             self.tell(format!("the disk hangs for {for_ms} ms"));
+            self.trouble_latches(false);
             self.disk_hangs_until = self.now_ns + for_ms * MS;
         }
     }
@@ -610,6 +615,7 @@ impl World {
         self.blind_until_ns = 0;
         self.disk_hangs_until = 0;
         self.disk_fails_until = 0;
+        self.latches_go_on();
         if self.disk_sync_put {
             self.queue.put(self.now_ns + MS, Event::Sync(self.life));
         }

@@ -1,6 +1,8 @@
 //! The file of the latches on its way to the disk, and what the operator knows of it: a command is
 //! answered once its latch is durable. After a kill that came before, the operator commands again.
 
+use std::collections::VecDeque;
+
 use windvane_engine::StrategyId;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
@@ -10,9 +12,10 @@ use super::incidents::Incident;
 use super::{Event, MS, S, Standing, World, latched};
 use crate::process::{In, Process};
 use crate::random::Random;
+use crate::witness::Seen;
 
-/// A small file may still find room on a full disk: it is refused one time in two.
-const REFUSED_PPM: u32 = 500_000;
+/// A small file may still find room on a full disk, one time in two.
+const ROOM_PPM: u32 = 500_000;
 /// The operator commands again so long after the next process runs.
 const AGAIN_NS: i64 = S;
 
@@ -20,8 +23,10 @@ const AGAIN_NS: i64 = S;
 #[derive(Debug)]
 pub struct LatchFile {
     chance: Random,
-    /// When the last one that was given is written.
-    last_ns: i64,
+    /// What was given to the disk and is not durable, in its order.
+    pending: VecDeque<Latches>,
+    /// It finds room on a disk that takes no blocks now.
+    has_room: bool,
     /// Commands that are not answered yet.
     unanswered: Vec<(Command, Option<StrategyId>)>,
 }
@@ -31,61 +36,94 @@ impl LatchFile {
     pub fn new(seed: u64) -> Self {
         Self {
             chance: Random::of(seed, "latch file"),
-            last_ns: 0,
+            pending: VecDeque::new(),
+            has_room: false,
             unanswered: Vec::new(),
         }
     }
 }
 
+/// The disk.
 impl World {
-    /// The process has the file written.
-    pub(super) fn write_latches(&mut self, latches: Latches) {
-        let took_ns = self.latch_file.chance.between(MS / 20, MS);
-        let at_ns = (self.now_ns + took_ns).max(self.disk_hangs_until);
-        let at_ns = at_ns.max(self.latch_file.last_ns);
-        self.latch_file.last_ns = at_ns;
-        self.put_latches(at_ns, Box::new(latches));
+    /// The disk begins to take no blocks. Whether it has room for the file is drawn where it is full.
+    pub(super) fn trouble_latches(&mut self, is_full: bool) {
+        self.latch_file.has_room = is_full && self.latch_file.chance.chance(ROOM_PPM);
     }
 
-    fn put_latches(&mut self, at_ns: i64, latches: Box<Latches>) {
-        let written = Event::LatchFile(self.life, latches);
-        self.queue.put(at_ns, written);
+    /// The process has the file written.
+    pub(super) fn write_latches(&mut self, latches: Latches) {
+        self.latch_file.pending.push_back(latches);
+        let took_ns = self.latch_file.chance.between(MS / 20, MS);
+        let at_ns = self.now_ns + took_ns;
+        self.queue.put(at_ns, Event::LatchFile(self.life));
+    }
+
+    const fn latches_hang(&self) -> bool {
+        self.disk_hangs_until > self.now_ns && !self.latch_file.has_room
     }
 
     /// The disk has the file, or refuses it.
-    pub(super) fn latches_written(&mut self, life: u32, latches: Box<Latches>) {
+    pub(super) fn latches_written(&mut self, life: u32) {
         if life != self.life || self.process.is_none() {
             return;
         }
-        if self.disk_hangs_until > self.now_ns {
-            self.latch_file.last_ns = self.disk_hangs_until;
-            return self.put_latches(self.disk_hangs_until, latches);
+        if self.latches_hang() {
+            let at_ns = self.disk_hangs_until;
+            return self.queue.put(at_ns, Event::LatchFile(life));
         }
-        let is_full = self.disk_fails_until > self.now_ns;
-        if is_full && self.latch_file.chance.chance(REFUSED_PPM) {
+        let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
+        let Some(latches) = self.latch_file.pending.pop_front() else {
+            return;
+        };
+        if is_full {
             let refused = Err("the disk is full".to_owned());
             return self.deliver(life, In::Latches(refused));
         }
-        self.see(latched(&latches));
-        self.disk.latches = *latches;
+        self.keep_latches(latches);
         self.deliver(life, In::Latches(Ok(())));
         self.look_for_answers();
     }
 
+    fn keep_latches(&mut self, latches: Latches) {
+        self.see(latched(&latches));
+        self.disk.latches = latches;
+    }
+
+    /// The disk works again: what waits for it is written.
+    pub(super) fn latches_go_on(&mut self) {
+        for _ in 0..self.latch_file.pending.len() {
+            self.queue.put(self.now_ns, Event::LatchFile(self.life));
+        }
+    }
+
+    /// The process is gone. The file that was being written may be in its place, though nobody heard of it.
+    pub(super) fn leave_latches(&mut self) {
+        let first = std::mem::take(&mut self.latch_file.pending).pop_front();
+        let is_kept = !self.latches_hang() && self.latch_file.chance.chance(500_000);
+        if let Some(latches) = first.filter(|_| is_kept) {
+            self.keep_latches(latches);
+        }
+    }
+}
+
+/// The operator.
+impl World {
     /// The operator commands.
     pub(super) fn command(&mut self, command: Command, whom: Option<StrategyId>) {
         let runs = self.process.as_ref().and_then(Process::latches_kept);
-        if runs.is_some() && self.standing == Standing::Running {
+        if runs.is_some() {
             self.latch_file.unanswered.push((command, whom));
         }
         self.deliver(self.life, In::Command(command, whom));
         self.look_for_answers();
     }
 
-    fn look_for_answers(&mut self) {
-        let process = self.process.as_ref();
-        if process.and_then(Process::latches_kept) == Some(Kept::Durable) {
-            self.latch_file.unanswered.clear();
+    /// Commands are answered as durable once the process says so.
+    pub(super) fn look_for_answers(&mut self) {
+        let kept = self.process.as_ref().and_then(Process::latches_kept);
+        let is_answered = self.standing == Standing::Running && kept == Some(Kept::Durable);
+        if is_answered && !std::mem::take(&mut self.latch_file.unanswered).is_empty() {
+            self.see(Seen::CommandsKept);
         }
     }
 

@@ -51,7 +51,7 @@ pub const BORN_NS: i64 = 1_723_161_253 * S;
 /// The venue lets time pass so often: it looks at countdowns every 10 ms, this world more seldom.
 const VENUE_TICK_NS: i64 = 100 * MS;
 /// A journal that waits longer says so.
-const DISK_STALL_NS: i64 = 250 * MS;
+const DISK_STALL_NS: i64 = windvane_session::JOURNAL_STALL_MS * MS;
 /// After a start on a lost journal the operator waits for this time, and then resumes.
 const SETTLED_AFTER_NS: i64 = 20 * S;
 /// The rule that a process starts, and goes on.
@@ -103,7 +103,7 @@ pub enum Event {
     /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
     /// The file of the latches of the process of this life is written.
-    LatchFile(u32, Box<Latches>),
+    LatchFile(u32),
     /// Whether everything is at rest is looked at.
     LookForRest,
     /// Whether everything is closed is looked at.
@@ -348,7 +348,7 @@ impl World {
                 self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
             Event::Watchdog(watch) => self.watch(watch),
-            Event::LatchFile(life, latches) => self.latches_written(life, latches),
+            Event::LatchFile(life) => self.latches_written(life),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
@@ -616,6 +616,7 @@ impl World {
             self.log.effect(&chain.hash);
         }
         self.leave_watchdog();
+        self.leave_latches();
         let process = self.process.take();
         self.standing = Standing::Gone;
         // The next process has a journal of its own, which tells it anew that the disk hangs.
@@ -650,6 +651,7 @@ impl World {
             self.deliver(life, happened);
         }
         self.deliver(life, In::Wake);
+        self.look_for_answers();
     }
 }
 

@@ -5,7 +5,8 @@
 //! and a venue of these documents takes a client order id again once its order has ended.
 
 use serde_json::Value;
-use windvane_session::{Call, venue_surface};
+use windvane_engine::Time;
+use windvane_session::{Call, late_by, venue_surface};
 use windvane_venue::route::Surface;
 use windvane_venue::sign::Prepared;
 
@@ -138,11 +139,8 @@ impl World {
 impl World {
     /// A request leaves the process.
     pub(super) fn send(&mut self, wire: Wire) {
-        if let Some(by_ns) = wire.leave_by_ns
-            && by_ns < self.now_ns
-        {
-            let late = In::Late(wire.id, self.now_ns - by_ns);
-            return self.deliver(self.life, late);
+        if let Some(late) = late_by(wire.leave_by_ns.map(Time), Time(self.now_ns)) {
+            return self.deliver(self.life, In::Late(wire.id, late));
         }
         let what = request(self.life, &wire);
         for part in [&wire.prepared.path, &what.method] {

@@ -146,6 +146,9 @@ impl World {
         {
             return Err("requests are under way".to_owned());
         }
+        if self.watches_the_dead() {
+            return Err("a watchdog of a dead run works still".to_owned());
+        }
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         if kept != Some(Kept::Durable) {
             return Err(format!("the file of the latches is behind: {kept:?}"));

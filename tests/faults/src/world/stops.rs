@@ -104,6 +104,7 @@ impl World {
         self.count(Kind::Full);
         self.tell(format!("the disk takes nothing for {} s", for_ms * MS / S));
         self.disk_hangs_until = self.now_ns + for_ms * MS;
+        self.trouble_latches(true);
         // In some of them the operator halts the run for that, and the process is killed before the disk has it.
         let halts = self.full.chance(400_000);
         let halt_ms = self.full.between(500, 5_000);

@@ -41,6 +41,8 @@ const SLOW_PPM: u32 = 20_000;
 const KILLED_PPM: u32 = 150_000;
 /// It is killed within this.
 const KILLED_NS: i64 = 120 * S;
+/// It acts within this after the countdown.
+const LATE_NS: i64 = S;
 /// One watchdog in so many is stopped, while there are faults.
 const STOPPED_PPM: u32 = 100_000;
 /// It is stopped within this, and for so long: from, to. The keeper waits five seconds for an answer.
@@ -85,6 +87,10 @@ pub struct Watchdogs {
     /// The one of the process that runs.
     current: Option<u32>,
     begun: u32,
+    /// The epochs of all of them, by their numbers.
+    epochs: BTreeMap<u32, u64>,
+    /// The last run that gave a sign of health.
+    beaten: u32,
     /// Faults of their requests and pipes.
     pub net: Random,
     /// When the last word arrives: to them, and to the run.
@@ -106,6 +112,12 @@ struct Beside {
     busy: Busy,
     /// It does nothing before.
     stopped_until_ns: i64,
+    /// The last sign of health, or its start where orders may rest already.
+    sign_ns: Option<i64>,
+    /// The run told it that nothing may be sent before.
+    quiet_until_ns: i64,
+    /// It cancels.
+    acts: bool,
 }
 
 impl Watchdogs {
@@ -115,6 +127,8 @@ impl Watchdogs {
             running: BTreeMap::new(),
             current: None,
             begun: 0,
+            epochs: BTreeMap::new(),
+            beaten: 0,
             net: Random::of(seed, "watchdogs"),
             last_ns: [0; 2],
         }
@@ -128,6 +142,9 @@ impl World {
         match output {
             KeeperOutput::Start { orders_may_rest } => self.start_watchdog(orders_may_rest),
             KeeperOutput::Say(words) => {
+                if let RunSays::Beat { .. } = words {
+                    self.watchdogs.beaten = self.life;
+                }
                 if let Some(number) = self.watchdogs.current {
                     let at_ns = self.word_arrives_ns(0);
                     let word = Event::Watchdog(Watch::Word(number, words));
@@ -218,7 +235,12 @@ impl World {
                     self.tell("a watchdog process is stopped".to_owned());
                 }
             }
-            Watch::Word(number, word) => self.give_watchdog(number, WatchdogInput::Word(word)),
+            Watch::Word(number, word) => {
+                if let RunSays::Beat { stopped_ms, .. } = word {
+                    self.sign_comes(number, stopped_ms);
+                }
+                self.give_watchdog(number, WatchdogInput::Word(word));
+            }
             Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
             Watch::Wake(number) => {
                 let is_due = |one: &Beside| one.wake_ns <= self.now_ns;
@@ -263,7 +285,7 @@ impl World {
 
     fn watchdog_begins(&mut self, begin: Begin) {
         let Begin { number, life, plan } = begin;
-        let epoch = plan.epoch;
+        let (epoch, orders_may_rest) = (plan.epoch, plan.orders_may_rest);
         let setup = Arc::clone(&self.setup);
         let gateway = Gateway::new(
             setup.identity.clone(),
@@ -289,7 +311,11 @@ impl World {
             wake_ns: i64::MAX,
             busy: Busy::default(),
             stopped_until_ns: 0,
+            sign_ns: orders_may_rest.then_some(self.now_ns),
+            quiet_until_ns: 0,
+            acts: false,
         };
+        self.watchdogs.epochs.insert(number, epoch);
         if self.faults_on && self.watchdogs.net.chance(KILLED_PPM) {
             let at_ns = self.now_ns + self.watchdogs.net.between(S, KILLED_NS);
             self.queue.put(at_ns, Event::Watchdog(Watch::Kill(number)));
@@ -332,6 +358,7 @@ impl World {
                 WatchdogOutput::HeedBans => {
                     self.log.count(tally::WATCHDOG_ACTS);
                     self.tell("a watchdog process acts".to_owned());
+                    one.acts = true;
                     let since_ms = (self.now_ns - one.started_ns) / MS;
                     let wall_ms = self.wall_ns() / MS;
                     BansNow::new(&one.gateway, since_ms.unsigned_abs(), wall_ms)
@@ -343,6 +370,11 @@ impl World {
         if let Some(end) = one.watchdog.take_end() {
             if matches!(end, WatchdogEnd::Swept(_)) {
                 self.nothing_is_left(one.epoch);
+            }
+            let has_orders = one.sign_ns.is_some() || self.watchdogs.beaten == one.life;
+            if end == WatchdogEnd::NothingTakenOver && has_orders {
+                let how = "it leaves the orders of a run that gave signs of health".to_owned();
+                self.log.fail(self.now_ns, WATCHES, how);
             }
             return self.watchdog_is_over(number);
         }
@@ -374,7 +406,37 @@ impl World {
         self.queue.put(at_ns, said);
     }
 
+    /// A sign of health comes. One that comes long after the countdown finds a watchdog that acts.
+    fn sign_comes(&mut self, number: u32, stopped_ms: u64) {
+        let within_ns = self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS;
+        let now_ns = self.now_ns;
+        let Some(one) = self.watchdogs.running.get_mut(&number) else {
+            return;
+        };
+        let was_stopped = |since| one.stopped_until_ns > since;
+        let slept = one
+            .sign_ns
+            .is_some_and(|since| now_ns > since + within_ns && !one.acts && !was_stopped(since));
+        one.sign_ns = Some(now_ns);
+        one.quiet_until_ns = now_ns + stopped_ms.cast_signed().saturating_mul(MS);
+        if slept {
+            let how = "no sign of health came for a countdown, and it did not act".to_owned();
+            self.log.fail(self.now_ns, WATCHES, how);
+        }
+    }
+
+    /// Whether a watchdog of a run that is dead works still.
+    pub(super) fn watches_the_dead(&self) -> bool {
+        let mut running = self.watchdogs.running.keys();
+        running.any(|number| self.watchdogs.current != Some(*number))
+    }
+
     fn watchdog_sends(&mut self, number: u32, one: &Beside, call: Call) {
+        if self.now_ns < one.quiet_until_ns {
+            let route = call.route.name;
+            let how = format!("it sends {route}, although the run told it of a ban");
+            self.log.fail(self.now_ns, WATCHES, how);
+        }
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
         self.send_for_watchdog(number, one.life, call);
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
@@ -386,8 +448,8 @@ impl World {
             act: json!({"act": "cancel", "by": "watchdog", "symbol": symbol, "id": id}),
             done: true,
         });
-        let epoch = self.watchdogs.running.get(&number).map(|one| one.epoch);
-        if epoch.is_some_and(|epoch| !self.is_of_run(id, epoch)) {
+        let epoch = self.watchdogs.epochs.get(&number);
+        if epoch.is_some_and(|epoch| !self.is_of_run(id, *epoch)) {
             let how = format!("it cancels {id}, which is not of its run");
             self.log.fail(self.now_ns, WATCHES, how);
         }

@@ -268,7 +268,6 @@ async fn futures_account(
         instruments: Vec::new(),
         reads_clocks: false,
         futures_account: start::find_account(config, names),
-        answers_may_be_spoilt: false,
     };
     let asked = venue::find_out(config, client, terms);
     match tokio::time::timeout(venue::PATIENCE, asked).await {

@@ -123,7 +123,6 @@ pub(super) async fn instruments(
         instruments: names.clone(),
         reads_clocks: false,
         futures_account: None,
-        answers_may_be_spoilt: false,
     };
     let asked = find_out(config, client, terms);
     let bound = PATIENCE * Surface::ALL.len() as u32;
