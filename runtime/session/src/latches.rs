@@ -239,8 +239,9 @@ impl LatchState {
 
     /// Whether what is latched survives the end of the process.
     pub fn kept(&self) -> Kept {
+        let is_behind = self.writing > 0 || self.is_unsaid;
         match &self.failed {
-            _ if self.writing > 0 || self.is_unsaid => Kept::Writing,
+            _ if is_behind && !planted!(LatchAnsweredEarly) => Kept::Writing,
             Some((_, why)) => Kept::Failed(why.clone()),
             None => Kept::Durable,
         }

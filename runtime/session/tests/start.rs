@@ -288,8 +288,12 @@ fn the_wait_that_a_limit_names_replaces_the_pause() {
 }
 
 #[test]
-fn a_refused_listing_ends_the_start() {
+fn a_listing_that_is_refused_three_times_ends_the_start() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    for pause in [1_000, 2_000] {
+        run.answer(400, &[], r#"{"code":-1102,"msg":"no"}"#);
+        assert_eq!(run.wait(), pause);
+    }
     run.answer(400, &[], r#"{"code":-1102,"msg":"no"}"#);
     let surface = Surface::Futures;
     let error = run.result.unwrap().unwrap_err();
@@ -314,6 +318,10 @@ fn an_empty_listing_is_asked_for_again() {
 #[test]
 fn an_instrument_that_is_not_listed_ends_the_start() {
     let mut run = Run::new(terms(&["futures:NOUSDT"], None));
+    for _ in 0..2 {
+        run.ok(FUTURES);
+        run.wait();
+    }
     run.ok(FUTURES);
     let error = run.result.unwrap().unwrap_err();
     assert!(matches!(error, StartError::NotListed(_)), "{error}");
@@ -322,6 +330,10 @@ fn an_instrument_that_is_not_listed_ends_the_start() {
 #[test]
 fn rules_that_cannot_be_used_end_the_start() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
+    for _ in 0..2 {
+        run.ok(&spoilt_rules());
+        run.wait();
+    }
     run.ok(&spoilt_rules());
     let error = run.result.unwrap().unwrap_err();
     assert!(matches!(error, StartError::Rules { .. }), "{error}");

@@ -138,8 +138,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::StaleSnapshotUsed | Planted::SnapshotFetchLost => &[SAME_BOOKS],
         Planted::RecoverySkipsStep => &[STEPS],
         Planted::WatchdogSignAfterFault => &[SIGNS],
-        Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => &[WATCHES],
-        Planted::KillSwitchLost => &[LATCHES],
+        Planted::WatchdogSweepsOnce
+        | Planted::WatchdogTakesLaterOrders
+        | Planted::RestingOrdersForgotten => &[WATCHES],
+        Planted::KillSwitchLost | Planted::LatchAnsweredEarly => &[LATCHES],
         Planted::StopEndKept => &[TIMERS],
         Planted::ModeEventIgnored => &[MODES],
         // Without a watchdog no spot order leaves.
@@ -180,13 +182,13 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::LaneStarved => &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy],
         Planted::WatchdogSignAfterFault => &[Kind::Spot, Kind::Cut, Kind::Disk],
         // A run that dies, and its next process, while spot orders rest.
-        Planted::WatchdogSweepsOnce | Planted::WatchdogTakesLaterOrders => {
-            &[Kind::Spot, Kind::Crash]
-        }
+        Planted::WatchdogSweepsOnce
+        | Planted::WatchdogTakesLaterOrders
+        | Planted::RestingOrdersForgotten => &[Kind::Spot, Kind::Crash],
         Planted::StopEndKept => &[Kind::Ban, Kind::Greedy],
         Planted::ModeEventIgnored => &[Kind::Modes],
         // Commands while the disk is full.
-        Planted::LatchNotTriedAgain => &[Kind::Disk, Kind::Operator],
+        Planted::LatchNotTriedAgain | Planted::LatchAnsweredEarly => &[Kind::Disk, Kind::Operator],
         // A watchdog that dies, or does not answer.
         Planted::WatchdogNotStartedAgain => &[Kind::Spot],
         // Halts that a disk did not take before the kill.

@@ -135,7 +135,7 @@ impl Keeper {
     }
 
     fn start(&mut self, now: Time) {
-        let orders_may_rest = self.orders_may_rest;
+        let orders_may_rest = self.orders_may_rest && !planted!(RestingOrdersForgotten);
         self.outputs
             .push_back(KeeperOutput::Start { orders_may_rest });
         self.phase = Phase::Keeping {
