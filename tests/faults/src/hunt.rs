@@ -13,6 +13,7 @@ use crate::life::{self, Options};
 use crate::log::Broken;
 use crate::mix::Kind;
 use crate::modules::Modules;
+use crate::world::latch_file::AGAIN;
 use crate::world::watchdog::WATCHES;
 use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM, TIMERS};
 
@@ -144,8 +145,9 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::KillSwitchLost | Planted::LatchAnsweredEarly => &[LATCHES],
         Planted::StopEndKept => &[TIMERS],
         Planted::ModeEventIgnored => &[MODES],
+        Planted::LatchNotTriedAgain => &[AGAIN],
         // Without a watchdog no spot order leaves.
-        Planted::LatchNotTriedAgain | Planted::WatchdogNotStartedAgain => &[CONVERGES],
+        Planted::WatchdogNotStartedAgain => &[CONVERGES],
         Planted::ReserveIgnored => &[HEADERS],
         Planted::LaneStarved => &[HALTED],
         Planted::BanForgotten | Planted::BanIgnored => &[BANS],
@@ -308,6 +310,7 @@ mod tests {
                 || rule == CHAIN
                 || rule == ROOM
                 || rule == TIMERS
+                || rule == AGAIN
                 || rule == SAME_BOOKS
                 || all.iter().any(|one| one.rule() == rule)
         };

@@ -14,6 +14,10 @@ use crate::process::{In, Process};
 use crate::random::Random;
 use crate::witness::Seen;
 
+/// The rule that the session has the file written again.
+pub const AGAIN: &str = "a latch that the disk refused is written again";
+/// It is written again within this once the disk takes it.
+const WITHIN_NS: i64 = 3 * S;
 /// A small file may still find room on a full disk, one time in two.
 const ROOM_PPM: u32 = 500_000;
 /// The operator commands again so long after the next process runs.
@@ -27,6 +31,8 @@ pub struct LatchFile {
     pending: VecDeque<Latches>,
     /// It finds room on a disk that takes no blocks now.
     has_room: bool,
+    /// How often it was given to the disk, or was durable.
+    given: u32,
     /// Commands that are not answered yet.
     unanswered: Vec<(Command, Option<StrategyId>)>,
 }
@@ -38,6 +44,7 @@ impl LatchFile {
             chance: Random::of(seed, "latch file"),
             pending: VecDeque::new(),
             has_room: false,
+            given: 0,
             unanswered: Vec::new(),
         }
     }
@@ -53,6 +60,7 @@ impl World {
     /// The process has the file written.
     pub(super) fn write_latches(&mut self, latches: Latches) {
         self.latch_file.pending.push_back(latches);
+        self.latch_file.given += 1;
         let took_ns = self.latch_file.chance.between(MS / 20, MS);
         let at_ns = self.now_ns + took_ns;
         self.queue.put(at_ns, Event::LatchFile(self.life));
@@ -76,6 +84,7 @@ impl World {
             return;
         };
         if is_full {
+            self.look_for_latches(life, self.disk_fails_until);
             let refused = Err("the disk is full".to_owned());
             return self.deliver(life, In::Latches(refused));
         }
@@ -84,9 +93,32 @@ impl World {
         self.look_for_answers();
     }
 
+    /// Looks some time after `since_ns` whether the file was given to the disk again.
+    fn look_for_latches(&mut self, life: u32, since_ns: i64) {
+        let given = self.latch_file.given;
+        let look = Event::LookForLatches(life, given);
+        self.queue.put(since_ns + WITHIN_NS, look);
+    }
+
+    /// A file that was refused is given to the disk again while the process runs.
+    pub(super) fn latches_were_given(&mut self, life: u32, given: u32) {
+        if life != self.life || given != self.latch_file.given {
+            return;
+        }
+        match self.standing {
+            Standing::Running => {
+                let how = "it was not given to the disk again".to_owned();
+                self.log.fail(self.now_ns, AGAIN, how);
+            }
+            Standing::Paused => self.look_for_latches(life, self.now_ns),
+            Standing::Gone => {}
+        }
+    }
+
     fn keep_latches(&mut self, latches: Latches) {
         self.see(latched(&latches));
         self.disk.latches = latches;
+        self.latch_file.given += 1;
     }
 
     /// The disk works again: what waits for it is written.

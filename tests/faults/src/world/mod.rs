@@ -8,7 +8,7 @@ mod closing;
 mod elsewhere;
 mod idle;
 mod incidents;
-mod latch_file;
+pub mod latch_file;
 mod net;
 mod rest;
 mod second;
@@ -104,6 +104,8 @@ pub enum Event {
     Watchdog(Watch),
     /// The file of the latches of the process of this life is written.
     LatchFile(u32),
+    /// That file was refused when it was given for the so many-th time: it is looked whether it is written again.
+    LookForLatches(u32, u32),
     /// Whether everything is at rest is looked at.
     LookForRest,
     /// Whether everything is closed is looked at.
@@ -349,6 +351,7 @@ impl World {
             }
             Event::Watchdog(watch) => self.watch(watch),
             Event::LatchFile(life) => self.latches_written(life),
+            Event::LookForLatches(life, given) => self.latches_were_given(life, given),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
