@@ -22,6 +22,7 @@ use windvane_session::watchdog::{
 };
 use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
+use super::incidents::Incident;
 use super::{Busy, Event, MS, S, TIMERS, World};
 use crate::mix::Kind;
 use crate::process::{In, REQUEST};
@@ -43,6 +44,9 @@ const KILLED_PPM: u32 = 150_000;
 const KILLED_NS: i64 = 120 * S;
 /// It acts within this after the countdown.
 const LATE_NS: i64 = S;
+/// In so many of these the run is killed soon after it, as by a system without memory: within this.
+const BOTH_PPM: u32 = 300_000;
+const BOTH_NS: i64 = 4 * S;
 /// One watchdog in so many is stopped, while there are faults.
 const STOPPED_PPM: u32 = 100_000;
 /// It is stopped within this, and for so long: from, to. The keeper waits five seconds for an answer.
@@ -252,6 +256,10 @@ impl World {
                 if self.watchdogs.running.remove(&number).is_some() {
                     self.tell("a watchdog process is killed".to_owned());
                     self.watchdog_is_over(number);
+                    if self.faults_on && self.watchdogs.net.chance(BOTH_PPM) {
+                        let at_ns = self.now_ns + self.watchdogs.net.between(0, BOTH_NS);
+                        self.queue.put(at_ns, Event::Incident(Incident::KillNow));
+                    }
                 }
             }
             Watch::Answer(number, id, answer) => {
