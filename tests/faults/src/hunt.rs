@@ -141,9 +141,10 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::WatchdogSignAfterFault => &[SIGNS],
         Planted::WatchdogSweepsOnce
         | Planted::WatchdogTakesLaterOrders
+        | Planted::CountdownIgnored
         | Planted::RestingOrdersForgotten => &[WATCHES],
         Planted::KillSwitchLost | Planted::LatchAnsweredEarly => &[LATCHES],
-        Planted::StopEndKept => &[TIMERS],
+        Planted::EndedStopKept => &[TIMERS],
         Planted::ModeEventIgnored => &[MODES],
         Planted::LatchNotTriedAgain => &[AGAIN],
         // Without a watchdog no spot order leaves.
@@ -187,10 +188,12 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::WatchdogSweepsOnce
         | Planted::WatchdogTakesLaterOrders
         | Planted::RestingOrdersForgotten => &[Kind::Spot, Kind::Crash],
-        Planted::StopEndKept => &[Kind::Ban, Kind::Greedy],
+        Planted::EndedStopKept => &[Kind::Ban],
         Planted::ModeEventIgnored => &[Kind::Modes],
         // Commands while the disk is full.
         Planted::LatchNotTriedAgain | Planted::LatchAnsweredEarly => &[Kind::Disk, Kind::Operator],
+        // A run that is stopped for long.
+        Planted::CountdownIgnored => &[Kind::Spot, Kind::Pause],
         // A watchdog that dies, or does not answer.
         Planted::WatchdogNotStartedAgain => &[Kind::Spot],
         // Halts that a disk did not take before the kill.

@@ -42,8 +42,11 @@ impl Engine {
             UserEvent::Stated(positions) => self.take_told(positions),
             UserEvent::MarginCall if planted!(MarginCallIgnored) => {}
             UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
-            UserEvent::PositionMode { .. } if planted!(ModeEventIgnored) => {}
-            UserEvent::PositionMode { hedge } => self.take_position_mode(*hedge),
+            UserEvent::PositionMode { hedge } => {
+                if !planted!(ModeEventIgnored) {
+                    self.take_position_mode(*hedge);
+                }
+            }
             UserEvent::AssetMode { multi_assets } => self.take_asset_mode(*multi_assets),
             UserEvent::Leverage {
                 instrument,

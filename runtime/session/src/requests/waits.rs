@@ -53,13 +53,7 @@ struct Stop {
 impl Stops {
     /// When the next of them ends.
     pub(super) fn next(&self) -> Option<Time> {
-        let end = |stop: &Stop| {
-            if planted!(StopEndKept) {
-                return stop.told;
-            }
-            stop.end
-        };
-        self.0.values().map(end).min()
+        self.0.values().map(|stop| stop.end).min()
     }
 
     /// What the engine is told of a stop that began, changed or ended.
@@ -73,7 +67,9 @@ impl Stops {
         let (why, left_ms) = match (stop, told) {
             (None, None) => return None,
             (None, Some(stop)) => {
-                self.0.remove(&surface);
+                if !planted!(EndedStopKept) {
+                    self.0.remove(&surface);
+                }
                 (stop.why, 0)
             }
             (Some((why, left_ms)), before) => {

@@ -31,8 +31,8 @@ pub use names::{InstrumentName, surfaces};
 /// While the venue is away it is asked again, with pauses that grow from the first to the second.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
-/// A refusal, or a listing that cannot be used, may have been spoilt on its way. So it is asked for again
-/// until the start had so many of them.
+/// A refusal of the listing, or one that lacks what is configured, may have been spoilt on its way. So it is
+/// asked for again until the start had so many of them. Answers that cannot be read are not counted.
 const UNUSABLE_MAX: u32 = 3;
 
 /// What a start has to find out.

@@ -326,6 +326,7 @@ impl Watchdog {
             return;
         };
         let is_over = self.deadline.is_some_and(|deadline| deadline <= now);
+        let is_over = is_over && !planted!(CountdownIgnored);
         match grace {
             Some(grace) if *grace <= now => {
                 let countdown_ms = self.plan.countdown_ms;
@@ -345,6 +346,9 @@ impl Watchdog {
     }
 
     fn ask_for_proof(&mut self, now: Time, step: Option<Step>) {
+        if step.is_some() && self.proof_waits(now) {
+            return;
+        }
         match step {
             Some(Step::Listing) => {
                 let question = Question::Listing(Surface::Spot);
@@ -363,6 +367,18 @@ impl Watchdog {
                 }
             }
         }
+    }
+
+    /// Whether the venue wants nothing to be sent now: the proof begins anew after that.
+    fn proof_waits(&mut self, now: Time) -> bool {
+        let quiet_ns = self.quiet_until.0 - now.0;
+        let Phase::Listening { proof, .. } = &mut self.phase else {
+            return false;
+        };
+        if quiet_ns > 0 {
+            proof.failed(now, Duration::from_nanos(quiet_ns.unsigned_abs()));
+        }
+        quiet_ns > 0
     }
 
     fn read_clock(&mut self, now: Time, lane: Lane, of_sweep: bool) {
@@ -505,6 +521,7 @@ impl Watchdog {
         };
         let read = match became {
             Ok(text) => match reading.take(now, &text, self.requests.exchange()) {
+                Ok(None) if self.proof_waits(now) => return,
                 Ok(None) => {
                     let question = reading.ask(now);
                     self.reading = Some(reading);

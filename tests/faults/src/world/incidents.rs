@@ -457,6 +457,7 @@ impl World {
             self.tell("the disk fails".to_owned());
             self.disk.failed = true;
             self.trouble_latches(true);
+            self.command_on_full_disk();
             self.disk_fails_until = self.now_ns + self.chance.between(0, 10 * S);
             self.deliver(self.life, In::Failed);
         } else {

@@ -18,6 +18,9 @@ use crate::witness::Seen;
 pub const AGAIN: &str = "a latch that the disk refused is written again";
 /// It is written again within this once the disk takes it.
 const WITHIN_NS: i64 = 3 * S;
+/// On so many full disks the operator pauses the run, and resumes it after this.
+const COMMANDS_PPM: u32 = 400_000;
+const GO_ON_NS: i64 = 30 * S;
 /// A small file may still find room on a full disk, one time in two.
 const ROOM_PPM: u32 = 500_000;
 /// The operator commands again so long after the next process runs.
@@ -33,6 +36,8 @@ pub struct LatchFile {
     has_room: bool,
     /// How often it was given to the disk, or was durable.
     given: u32,
+    /// When the process went on last after it was stopped.
+    resumed_ns: i64,
     /// Commands that are not answered yet.
     unanswered: Vec<(Command, Option<StrategyId>)>,
 }
@@ -45,6 +50,7 @@ impl LatchFile {
             pending: VecDeque::new(),
             has_room: false,
             given: 0,
+            resumed_ns: i64::MIN / 2,
             unanswered: Vec::new(),
         }
     }
@@ -106,6 +112,10 @@ impl World {
             return;
         }
         match self.standing {
+            // It heard of the refusal when it went on.
+            Standing::Running if self.now_ns < self.latch_file.resumed_ns + WITHIN_NS => {
+                self.look_for_latches(life, self.latch_file.resumed_ns);
+            }
             Standing::Running => {
                 let how = "it was not given to the disk again".to_owned();
                 self.log.fail(self.now_ns, AGAIN, how);
@@ -128,10 +138,30 @@ impl World {
         }
     }
 
+    /// The process goes on that was stopped.
+    pub(super) fn resume_latches(&mut self) {
+        self.latch_file.resumed_ns = self.now_ns;
+        self.look_for_answers();
+    }
+
+    /// The operator commands while a full disk may refuse the file.
+    pub(super) fn command_on_full_disk(&mut self) {
+        if self.mix.faults.operator_s > 0 && self.latch_file.chance.chance(COMMANDS_PPM) {
+            let after_ns = self.latch_file.chance.between(MS, S);
+            let pause = Incident::Command(Command::Pause, None);
+            self.queue
+                .put(self.now_ns + after_ns, Event::Incident(pause));
+            let go_on = Event::Incident(Incident::GoOn(None));
+            self.queue.put(self.now_ns + GO_ON_NS, go_on);
+        }
+    }
+
     /// The process is gone. The file that was being written may be in its place, though nobody heard of it.
     pub(super) fn leave_latches(&mut self) {
         let first = std::mem::take(&mut self.latch_file.pending).pop_front();
-        let is_kept = !self.latches_hang() && self.latch_file.chance.chance(500_000);
+        let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
+        let is_lost = self.latches_hang() || is_full;
+        let is_kept = self.latch_file.chance.chance(500_000) && !is_lost;
         if let Some(latches) = first.filter(|_| is_kept) {
             self.keep_latches(latches);
         }

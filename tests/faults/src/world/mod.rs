@@ -575,7 +575,7 @@ impl World {
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
-            Out::Watchdog(output) => self.keep_watchdog(output),
+            Out::Watchdog(output) => self.keep_watchdog(&output),
             Out::Seen(seen @ Seen::Process(ProcessSeen::Running { .. })) => {
                 self.see(seen);
                 self.command_again();
@@ -654,7 +654,7 @@ impl World {
             self.deliver(life, happened);
         }
         self.deliver(life, In::Wake);
-        self.look_for_answers();
+        self.resume_latches();
     }
 }
 

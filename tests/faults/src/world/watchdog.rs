@@ -142,16 +142,16 @@ impl Watchdogs {
 /// The run's side.
 impl World {
     /// Does what the keeper of the run wants.
-    pub(super) fn keep_watchdog(&mut self, output: KeeperOutput) {
+    pub(super) fn keep_watchdog(&mut self, output: &KeeperOutput) {
         match output {
-            KeeperOutput::Start { orders_may_rest } => self.start_watchdog(orders_may_rest),
+            KeeperOutput::Start { orders_may_rest } => self.start_watchdog(*orders_may_rest),
             KeeperOutput::Say(words) => {
                 if let RunSays::Beat { .. } = words {
                     self.watchdogs.beaten = self.life;
                 }
                 if let Some(number) = self.watchdogs.current {
                     let at_ns = self.word_arrives_ns(0);
-                    let word = Event::Watchdog(Watch::Word(number, words));
+                    let word = Event::Watchdog(Watch::Word(number, *words));
                     self.queue.put(at_ns, word);
                 }
             }
@@ -245,7 +245,10 @@ impl World {
                 }
                 self.give_watchdog(number, WatchdogInput::Word(word));
             }
-            Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
+            Watch::RunIsDead(number) => {
+                self.look_for_act(number);
+                self.give_watchdog(number, WatchdogInput::RunIsDead);
+            }
             Watch::Wake(number) => {
                 let is_due = |one: &Beside| one.wake_ns <= self.now_ns;
                 if self.watchdogs.running.get(&number).is_some_and(is_due) {
@@ -253,10 +256,12 @@ impl World {
                 }
             }
             Watch::Kill(number) => {
+                let is_of_run = self.watchdogs.current == Some(number);
                 if self.watchdogs.running.remove(&number).is_some() {
                     self.tell("a watchdog process is killed".to_owned());
                     self.watchdog_is_over(number);
-                    if self.faults_on && self.watchdogs.net.chance(BOTH_PPM) {
+                    let kills = is_of_run && self.faults_on && self.mix.faults.crash_s > 0;
+                    if kills && self.watchdogs.net.chance(BOTH_PPM) {
                         let at_ns = self.now_ns + self.watchdogs.net.between(0, BOTH_NS);
                         self.queue.put(at_ns, Event::Incident(Incident::KillNow));
                     }
@@ -414,20 +419,28 @@ impl World {
         self.queue.put(at_ns, said);
     }
 
-    /// A sign of health comes. One that comes long after the countdown finds a watchdog that acts.
+    /// A sign of health comes.
     fn sign_comes(&mut self, number: u32, stopped_ms: u64) {
-        let within_ns = self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS;
+        self.look_for_act(number);
         let now_ns = self.now_ns;
-        let Some(one) = self.watchdogs.running.get_mut(&number) else {
+        // One that acts hears nothing any more.
+        let running = self.watchdogs.running.get_mut(&number);
+        if let Some(one) = running.filter(|one| !one.acts) {
+            one.sign_ns = Some(now_ns);
+            one.quiet_until_ns = now_ns + stopped_ms.cast_signed().saturating_mul(MS);
+        }
+    }
+
+    /// A watchdog that heard no sign of health for a countdown acts.
+    fn look_for_act(&mut self, number: u32) {
+        let within_ns = self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS;
+        let Some(one) = self.watchdogs.running.get(&number) else {
             return;
         };
-        let was_stopped = |since| one.stopped_until_ns > since;
-        let slept = one
-            .sign_ns
-            .is_some_and(|since| now_ns > since + within_ns && !one.acts && !was_stopped(since));
-        one.sign_ns = Some(now_ns);
-        one.quiet_until_ns = now_ns + stopped_ms.cast_signed().saturating_mul(MS);
-        if slept {
+        let sleeps = one.sign_ns.is_some_and(|since| {
+            self.now_ns > since + within_ns && !one.acts && one.stopped_until_ns <= since
+        });
+        if sleeps {
             let how = "no sign of health came for a countdown, and it did not act".to_owned();
             self.log.fail(self.now_ns, WATCHES, how);
         }
