@@ -73,7 +73,7 @@ mod tests {
             }
             let latches = if fails { Latches::default() } else { halted() };
             file.write(latches);
-            let heard = inbox.wait(Duration::from_secs(60)).await;
+            let heard = inbox.wait(Duration::from_mins(1)).await;
             let Waited::Disk(Disk::Latches(result)) = heard else {
                 panic!("{heard:?}");
             };
