@@ -69,6 +69,8 @@ pub enum Watch {
     Kill(u32),
     /// It is stopped for so long, nanoseconds.
     Stop(u32, i64),
+    /// A countdown has passed since a sign of health came, or it began: it is looked whether it acts.
+    Look(u32),
     /// A word of it reaches the run.
     Said(u32, WatchdogSays),
     /// The run sees that it is over.
@@ -233,6 +235,7 @@ impl World {
                     self.deliver(self.life, In::WatchdogGone);
                 }
             }
+            Watch::Look(number) => self.look_for_act(number),
             Watch::Stop(number, for_ns) => {
                 if let Some(one) = self.watchdogs.running.get_mut(&number) {
                     one.stopped_until_ns = self.now_ns + for_ns;
@@ -245,10 +248,7 @@ impl World {
                 }
                 self.give_watchdog(number, WatchdogInput::Word(word));
             }
-            Watch::RunIsDead(number) => {
-                self.look_for_act(number);
-                self.give_watchdog(number, WatchdogInput::RunIsDead);
-            }
+            Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
             Watch::Wake(number) => {
                 let is_due = |one: &Beside| one.wake_ns <= self.now_ns;
                 if self.watchdogs.running.get(&number).is_some_and(is_due) {
@@ -421,8 +421,9 @@ impl World {
 
     /// A sign of health comes.
     fn sign_comes(&mut self, number: u32, stopped_ms: u64) {
-        self.look_for_act(number);
         let now_ns = self.now_ns;
+        let look = Event::Watchdog(Watch::Look(number));
+        self.queue.put(now_ns + self.acts_within_ns() + 1, look);
         // One that acts hears nothing any more.
         let running = self.watchdogs.running.get_mut(&number);
         if let Some(one) = running.filter(|one| !one.acts) {
@@ -431,9 +432,14 @@ impl World {
         }
     }
 
+    /// From the last sign of health to the moment in which a watchdog acts at the latest.
+    fn acts_within_ns(&self) -> i64 {
+        self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS
+    }
+
     /// A watchdog that heard no sign of health for a countdown acts.
     fn look_for_act(&mut self, number: u32) {
-        let within_ns = self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS;
+        let within_ns = self.acts_within_ns();
         let Some(one) = self.watchdogs.running.get(&number) else {
             return;
         };
