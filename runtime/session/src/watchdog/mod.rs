@@ -251,7 +251,11 @@ impl Watchdog {
         match word {
             RunSays::Beat { number, stopped_ms } => {
                 *grace = None;
-                self.deadline = Some(now.plus_ms(ms(self.plan.countdown_ms)));
+                let forever_ms = i64::MAX / 4_000_000;
+                let countdown_ms = ms(self.plan.countdown_ms);
+                let ignores = planted!(CountdownIgnored);
+                let countdown_ms = if ignores { forever_ms } else { countdown_ms };
+                self.deadline = Some(now.plus_ms(countdown_ms));
                 self.quiet_until = now.plus_ms(ms(stopped_ms));
                 let heard = WatchdogSays::Heard { number };
                 self.outputs.push_back(WatchdogOutput::Say(heard));
@@ -326,7 +330,6 @@ impl Watchdog {
             return;
         };
         let is_over = self.deadline.is_some_and(|deadline| deadline <= now);
-        let is_over = is_over && !planted!(CountdownIgnored);
         match grace {
             Some(grace) if *grace <= now => {
                 let countdown_ms = self.plan.countdown_ms;
