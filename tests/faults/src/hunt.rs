@@ -178,6 +178,8 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::EmergencyWaitsForBudget => {
             &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
         }
+        // Fills of spot whose event is lost: trades tell of them later.
+        Planted::LateFeeOnFutures => &[Kind::Spot, Kind::EventLost],
         // Many orders, one of which is about to leave when the process stops.
         Planted::LateOrderSent => &[Kind::Pause, Kind::Greedy],
         // Many orders while others use the weight.
