@@ -46,7 +46,7 @@ pub enum KeeperInput {
     Timeout,
 }
 
-/// What is to be done.
+/// Something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeeperOutput {
     /// Start a process with this in its [`WatchdogPlan`](super::WatchdogPlan).
@@ -68,7 +68,7 @@ pub enum KeeperOutput {
 enum Phase {
     Keeping {
         began: Time,
-        /// Something is to be heard of it until then. Between signs of health it is silent.
+        /// It must say something before this time. Between signs of health it says nothing.
         answer_by: Option<Time>,
         acting: bool,
     },
@@ -80,7 +80,7 @@ enum Phase {
     Pausing {
         until: Time,
     },
-    /// It is to end by itself until then; `None` once it is killed.
+    /// It must end before this time; `None` once it is killed.
     Ending {
         by: Option<Time>,
     },

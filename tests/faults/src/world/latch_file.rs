@@ -30,7 +30,7 @@ const AGAIN_NS: i64 = S;
 #[derive(Debug)]
 pub struct LatchFile {
     chance: Random,
-    /// What was given to the disk and is not durable, in its order.
+    /// Files that the disk was given and that are not durable yet, in their order.
     pending: VecDeque<Latches>,
     /// It finds room on a disk that takes no blocks now.
     has_room: bool,
@@ -112,7 +112,7 @@ impl World {
             return;
         }
         match self.standing {
-            // It heard of the refusal when it went on.
+            // The process learned of the refusal when it went on.
             Standing::Running if self.now_ns < self.latch_file.resumed_ns + WITHIN_NS => {
                 self.look_for_latches(life, self.latch_file.resumed_ns);
             }
@@ -131,7 +131,7 @@ impl World {
         self.latch_file.given += 1;
     }
 
-    /// The disk works again: what waits for it is written.
+    /// The disk works again: the files that wait for it are written.
     pub(super) fn latches_go_on(&mut self) {
         for _ in 0..self.latch_file.pending.len() {
             self.queue.put(self.now_ns, Event::LatchFile(self.life));
@@ -156,7 +156,8 @@ impl World {
         }
     }
 
-    /// The process is gone. The file that was being written may be in its place, though nobody heard of it.
+    /// The process is gone. The file that was being written may be in its place: the process died before it
+    /// learned of that.
     pub(super) fn leave_latches(&mut self) {
         let first = std::mem::take(&mut self.latch_file.pending).pop_front();
         let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
