@@ -224,7 +224,8 @@ impl LatchState {
             }
             Notice::Halted { time, limit } => match limit {
                 Some(limit) => self.set_breached(*time, limit.key()),
-                None => self.set_cause(OPERATOR.to_owned()),
+                // A command has set its cause already, or the file has one.
+                None => {}
             },
             _ => {}
         }
@@ -286,6 +287,11 @@ impl LatchState {
             && !self.untold;
         if same && !self.strategies.iter().enumerate().any(changed) {
             return;
+        }
+        let is_new = engine.latch() != Latch::None && self.account.0 != engine.latch();
+        if is_new && self.account.1.is_empty() {
+            // The journal knows of a command that the file does not have.
+            OPERATOR.clone_into(&mut self.account.1);
         }
         self.account.0 = engine.latch();
         self.margin_call = is_called(engine);
@@ -699,6 +705,26 @@ mod tests {
         let file = end(second, &lost);
         let third = held(file);
         assert!(third.missing(&live()).is_empty());
+    }
+
+    #[test]
+    fn the_reason_of_the_file_stays_and_a_halt_that_only_the_journal_has_gets_one() {
+        let why = "the latch could not be read";
+        let file = Latches {
+            account: Latched::Halted {
+                reason: why.to_owned(),
+            },
+            ..Latches::default()
+        };
+        for (file, reason) in [(file, why), (Latches::default(), OPERATOR)] {
+            let (mut held, mut engine) = (held(file), engine());
+            engine.handle(Time(1), Input::Command(Command::Halt));
+            while let Some(notice) = engine.poll_notice() {
+                held.notice(&engine, &notice);
+            }
+            held.look(&engine);
+            assert_eq!(held.cause(), reason);
+        }
     }
 
     #[test]
