@@ -222,11 +222,11 @@ impl LatchState {
                     self.amend_cause(cause);
                 }
             }
-            Notice::Halted { time, limit } => match limit {
-                Some(limit) => self.set_breached(*time, limit.key()),
-                // A command has set its cause already, or the file has one.
-                None => {}
-            },
+            // Without a limit it is a command, which has set its cause already, or the file has one.
+            Notice::Halted {
+                time,
+                limit: Some(limit),
+            } => self.set_breached(*time, limit.key()),
             _ => {}
         }
     }
