@@ -193,7 +193,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     let log = instance.log();
     let adopts = ["rest are adopted", "rests is adopted"];
     let is_adopted = adopts.iter().any(|words| log.contains(words));
-    // Both quotes may have filled during the watch; each fill is told.
+    // Both quotes may have filled during the watch. The log then has a line for each fill.
     let (watch, _) = log
         .split_once("none of its orders rests any more")
         .unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `windvane run` with a simulated account, with real processes: on the public data of a venue and
-//! on recordings. What the engine believes is what the simulated account is, whenever it is killed;
-//! and a recording gives the same run again, which is the backtest's.
+//! on recordings. The engine agrees with the simulated account after a kill at any moment. A recording
+//! gives the same run each time, and the same as the backtest.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,9 +17,9 @@ use windvane_tests::launch::Launch;
 use windvane_tests::results::Results;
 use windvane_tests::venue::Venue;
 
-/// What a log says where the engine and the simulated account did not agree. That an order never
-/// arrived is no disagreement: a kill may come between the record of an intent and that of its
-/// sending, or while an order waits for the dead man's switch.
+/// Words of the log where the engine and the simulated account did not agree. An order that never
+/// arrived does not count: a kill may come between the record of an intent and that of its sending,
+/// or while an order waits for the dead man's switch.
 const DISAGREEMENTS: [&str; 3] = [
     "a position is the venue's",
     "a fill that the stream missed",
@@ -73,7 +73,7 @@ fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
     instance.answer("halt");
     instance.until("orders", &|orders| *orders == json!([]));
     let asked = ["positions", "balances", "orders"];
-    // What is available is as of the last reading of the account.
+    // The available balance is that of the last reading of the account.
     let told = |instance: &windvane_tests::instance::Instance, verb: &str| {
         let mut rows = instance.answer(verb);
         for row in rows.as_array_mut().unwrap() {
@@ -131,7 +131,7 @@ fn what_only_the_latch_file_knows_plays_again() {
     instance.until("orders", &is_not_empty);
     instance.kill();
     for word in ["halt", "flatten"] {
-        // Killed right after the word: its latch was durable, what the journal has of it was not.
+        // Killed right after the command: its latch was durable, its record in the journal was not.
         let lost = data.with_extension([word, "lost"].join("-"));
         copied(&data, &lost);
         let latch = (0..20).find_map(|nth| {
@@ -262,7 +262,7 @@ fn a_recording_gives_the_same_run_again() {
     assert_eq!(verified(&played.path("one"))["equal"], true);
 }
 
-/// One follower, whose first order comes long after the run is ready.
+/// One trend follower. Its first order comes long after the run is ready.
 const FOLLOWER: &str = r#"
 [run]
 mode = "paper"
@@ -280,9 +280,8 @@ latency_ms = { feed = 1, order = 5 }
 
 /// The run is not ready before it has compared its account, some milliseconds behind the first
 /// event, and the first order of a symbol waits for the dead man's switch, two ways of an order.
-/// A strategy that trades within the one, or a price that moves within the other, makes the run
-/// another one than the backtest; where neither is, they are the same to the nanosecond but for
-/// the orders that waited.
+/// The run differs from the backtest if a strategy trades within the first of these times, or if a price
+/// moves within the second. Otherwise they are equal to the nanosecond, but for the orders that waited.
 #[test]
 fn a_recording_gives_the_fills_of_its_backtest() {
     let played = Played::new("5");

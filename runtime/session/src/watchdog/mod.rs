@@ -230,7 +230,10 @@ impl Watchdog {
         let own = match &self.phase {
             Phase::Listening { proof, grace } => {
                 let proof = proof.due().map(|due| due.max(self.quiet_until));
-                [proof, grace.or(self.deadline)].into_iter().flatten().min()
+                [proof, grace.or(self.countdown_end())]
+                    .into_iter()
+                    .flatten()
+                    .min()
             }
             Phase::Heeding | Phase::Over => None,
             Phase::Waiting(until) => Some(*until),
@@ -251,11 +254,7 @@ impl Watchdog {
         match word {
             RunSays::Beat { number, stopped_ms } => {
                 *grace = None;
-                let forever_ms = i64::MAX / 4_000_000;
-                let countdown_ms = ms(self.plan.countdown_ms);
-                let ignores = planted!(CountdownIgnored);
-                let countdown_ms = if ignores { forever_ms } else { countdown_ms };
-                self.deadline = Some(now.plus_ms(countdown_ms));
+                self.deadline = Some(now.plus_ms(ms(self.plan.countdown_ms)));
                 self.quiet_until = now.plus_ms(ms(stopped_ms));
                 let heard = WatchdogSays::Heard { number };
                 self.outputs.push_back(WatchdogOutput::Say(heard));
@@ -325,11 +324,17 @@ impl Watchdog {
         }
     }
 
+    /// When it acts if no other sign of health comes.
+    fn countdown_end(&self) -> Option<Time> {
+        self.deadline.filter(|_| !planted!(CountdownIgnored))
+    }
+
     fn listen(&mut self, now: Time) {
+        let countdown_end = self.countdown_end();
         let Phase::Listening { proof, grace } = &mut self.phase else {
             return;
         };
-        let is_over = self.deadline.is_some_and(|deadline| deadline <= now);
+        let is_over = countdown_end.is_some_and(|end| end <= now);
         match grace {
             Some(grace) if *grace <= now => {
                 let countdown_ms = self.plan.countdown_ms;

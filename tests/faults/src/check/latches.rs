@@ -198,7 +198,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::check::log::{Log, terms, verdict};
+    use crate::check::log::{Log, at_rest, terms, verdict};
+    use crate::witness::View;
 
     fn rule() -> Latches {
         Latches::new(&terms())
@@ -232,6 +233,33 @@ mod tests {
         let one = |id| halted().latched("none", &[(id, "halted")]).start();
         assert!(orders(one("mm")).is_err());
         assert_eq!(orders(one("other")), Ok(()));
+    }
+
+    #[test]
+    fn a_command_that_was_answered_is_in_the_file() {
+        let answered = |strategy, account, own: &[_]| {
+            let halted = Log::new().start().command("halt", strategy);
+            verdict(rule(), &halted.latched(account, own).commands_kept())
+        };
+        assert_eq!(answered(None, "halted", &[]), Ok(()));
+        assert!(answered(None, "paused", &[]).is_err());
+        assert_eq!(answered(Some("mm"), "none", &[("mm", "halted")]), Ok(()));
+        assert!(answered(Some("mm"), "none", &[]).is_err());
+    }
+
+    #[test]
+    fn at_rest_the_file_says_what_the_run_says() {
+        let rest = |state: &str, file| {
+            let view = View {
+                state: state.to_owned(),
+                ..View::default()
+            };
+            at_rest(rule(), &Log::new().latched(file, &[]), json!({}), view)
+        };
+        assert_eq!(rest("paused", "paused"), Ok(()));
+        assert_eq!(rest("ready", "none"), Ok(()));
+        assert!(rest("paused", "none").is_err());
+        assert!(rest("ready", "halted").is_err());
     }
 
     #[test]

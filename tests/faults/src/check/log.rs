@@ -226,6 +226,11 @@ impl Log {
         })
     }
 
+    /// The operator was answered that all commands so far are durable.
+    pub fn commands_kept(self) -> Self {
+        self.with(Seen::CommandsKept)
+    }
+
     /// A strategy is put into quarantine.
     pub fn quarantined(self, strategy: &str) -> Self {
         self.with(Seen::Quarantined {

@@ -1,7 +1,7 @@
-//! The links: how long everything takes, what is lost, doubled, spoilt and cut, in each direction.
+//! The links: delays, losses, doubled and spoilt messages and cuts, in each direction.
 //!
-//! What travels on one stream keeps its order unless a fault is drawn, for it is TCP; requests
-//! overtake each other. Requests that place orders are never doubled: no proxy may repeat a POST,
+//! Messages of one stream keep their order unless a fault is drawn, as on TCP. Requests overtake
+//! each other. Requests that place orders are never doubled: no proxy may repeat a POST,
 //! and a venue of these documents takes a client order id again once its order has ended.
 
 use serde_json::Value;
@@ -300,8 +300,8 @@ impl World {
         Fate::AsIs
     }
 
-    /// What a cache that lags, or a list that is cut short, would answer: well-formed and false,
-    /// and of an account never twice in a row.
+    /// Makes the answer that of a cache that lags, or of a list that is cut short. It is well-formed and
+    /// false. An account is never false twice in a row.
     fn falsify(&mut self, route: &str, answer: &mut Answer) {
         if answer.status != 200 || !FALSE_ROUTES.contains(&route) {
             return;
@@ -495,7 +495,7 @@ impl World {
         }
     }
 
-    /// The venue ended a connection, or it is cut: what is on its way still comes.
+    /// The venue ended a connection, or it is cut. Messages that are on their way still come.
     pub(super) fn ended(&mut self, name: LinkName) {
         let Some(link) = self.links.get_mut(&name) else {
             return;

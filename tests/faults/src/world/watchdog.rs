@@ -69,7 +69,7 @@ pub enum Watch {
     Kill(u32),
     /// It is stopped for so long, nanoseconds.
     Stop(u32, i64),
-    /// A countdown has passed since a sign of health came, or it began: it is looked whether it acts.
+    /// A countdown has passed since a sign of health came: the simulator looks whether it acts.
     Look(u32),
     /// A word of it reaches the run.
     Said(u32, WatchdogSays),
@@ -77,7 +77,7 @@ pub enum Watch {
     Gone(u32),
 }
 
-/// What a watchdog process is started with.
+/// The arguments of a watchdog process.
 #[derive(Debug)]
 pub struct Begin {
     number: u32,
