@@ -73,7 +73,10 @@ fn effects_are_drained_in_one_place() {
     for folder in [
         "runtime/engine/src",
         "runtime/session/src",
-        "runtime/node/src",
+        "runtime/backtest/src",
+        "runtime/replay/src",
+        "runtime/live/src",
+        "runtime/cli/src",
         "tests/faults/src",
     ] {
         let mut files = Vec::new();

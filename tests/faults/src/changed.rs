@@ -28,5 +28,5 @@ fn main() -> ExitCode {
             }
         }
     }
-    windvane::cli::main()
+    windvane::main()
 }

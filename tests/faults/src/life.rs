@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use alloy_primitives::Address;
 use secrecy::SecretString;
-use windvane::assembly;
-use windvane::config::{Config, Overrides};
-use windvane::live::start;
 use windvane_client_core::Api;
 use windvane_client_core::gateway::Identity;
+use windvane_config::assembly;
+use windvane_config::{Config, Overrides};
+use windvane_live::start;
 use windvane_server::AccountKeys;
 use windvane_session::BLOCKS_UNDER_WAY;
 use windvane_venue::Brand;

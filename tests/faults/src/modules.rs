@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windvane::build;
-use windvane::strategies::{Guest, host};
+use windvane_build as build;
+use windvane_build::modules::{Guest, host};
 use windvane_host::{ContractVersion, Host, Limits};
 use windvane_session::Made;
 
@@ -30,7 +30,7 @@ pub enum ModulesError {
         /// Its name.
         name: &'static str,
         /// Why.
-        source: windvane::build::BuildError,
+        source: windvane_build::BuildError,
     },
     /// One that was built cannot be read.
     #[error("cannot read {}: {source}", path.display())]

@@ -1,13 +1,13 @@
 //! The start of a process, which is the same path as recovery: what the session's start asks the venue,
 //! the journal, then what the session's recovery does (`node/src/live/begin`).
 
-use windvane::assembly;
-use windvane::config::Leave;
-use windvane::live::guests::LiveGuests;
-use windvane::live::start;
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
+use windvane_config::Leave;
+use windvane_config::assembly;
 use windvane_engine::Time;
+use windvane_live::guests::LiveGuests;
+use windvane_live::start;
 use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{
     Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,

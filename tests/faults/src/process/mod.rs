@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rust_decimal::Decimal;
-use windvane::config::{Config, InstrumentName};
 use windvane_client_core::bans::{BansNow, WrittenBan};
 use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Change, Gateway, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
+use windvane_config::{Config, InstrumentName};
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};

@@ -1,9 +1,9 @@
 //! A running process takes its configuration and modules anew.
 
-use windvane::assembly;
-use windvane::live::start;
-use windvane::strategies::Guest;
+use windvane_build::modules::Guest;
+use windvane_config::assembly;
 use windvane_engine::StrategyId;
+use windvane_live::start;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};

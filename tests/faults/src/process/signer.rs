@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use windvane::config::Config;
-use windvane::live::exchange;
 use windvane_client_core::gateway::{Gateway, Unsigned};
+use windvane_config::Config;
+use windvane_live::exchange;
 use windvane_session::{Exchange, Signing};
 
 use crate::witness::RequestId;

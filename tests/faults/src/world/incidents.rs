@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windvane::config::OnLiquidation;
+use windvane_config::OnLiquidation;
 use windvane_engine::StrategyId;
 use windvane_engine::input::Command;
 

@@ -734,7 +734,7 @@ impl World {
 }
 
 /// Client order ids of the orders that are intended in a block.
-fn intents(block: &Block, strategies: &[windvane::config::Strategy], epoch: u64) -> Vec<String> {
+fn intents(block: &Block, strategies: &[windvane_config::Strategy], epoch: u64) -> Vec<String> {
     let mut ids = Vec::new();
     for record in block.records().filter_map(|(_, record)| record.ok()) {
         let RecordBody::Input(input) = &record.body else {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 use serde_json::Value;
-use windvane::config::Stream;
+use windvane_config::Stream;
 use windvane_engine::Surface;
 use windvane_engine::input::Command;
 use windvane_session::Kept;

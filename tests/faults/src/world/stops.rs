@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use windvane::config::Leave;
+use windvane_config::Leave;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, World};

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windvane::live::{exchange, start};
 use windvane_client_core::bans::BansNow;
 use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Gateway};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::{ClientOrderId, Surface, Time};
+use windvane_live::{exchange, start};
 use windvane_session::watchdog::{
     KeeperOutput, RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan,
     WatchdogSays,

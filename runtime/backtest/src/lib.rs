@@ -1,0 +1,190 @@
+//! `windvane backtest`: recorded data through strategies, the engine and the simulated venue, as
+//! fast as it goes.
+
+mod error;
+mod feed;
+pub mod guests;
+pub mod load;
+pub mod play;
+pub mod session;
+pub mod summary;
+pub mod tally;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use windvane_engine::record::{Block, Recorder};
+use windvane_engine::{Engine, Input, StrategyId, Time};
+use windvane_sim::{Latency, LatencyModel, Venue};
+use windvane_venue::Assets;
+
+use windvane_build::modules;
+use windvane_config::assembly;
+use windvane_config::{self as config, Config, InstrumentName};
+use windvane_report::{ResultError, ResultWriter, Summary};
+
+pub use error::BacktestError;
+use guests::HostedGuests;
+use session::Session;
+use tally::{Names, Tally};
+
+/// Where a run writes and what it shows while it goes.
+pub struct Options<'a> {
+    /// Folder of the result files; without one only the summary is made.
+    pub out: Option<PathBuf>,
+    /// Called as the run goes.
+    pub progress: &'a mut dyn FnMut(Progress<'_>),
+    /// What the engine records with. One that keeps its blocks needs memory for all of them.
+    pub recorder: Recorder,
+    /// Called with each block that was kept, at the end.
+    pub block: &'a mut dyn FnMut(Block),
+}
+
+/// What a run is at.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// Decoding a recording for the first time.
+    Decoding {
+        /// The recording.
+        file: &'a Path,
+        /// Bytes read.
+        done: u64,
+        /// Bytes in all.
+        of: u64,
+    },
+    /// Building a strategy from source.
+    Building {
+        /// What is done.
+        step: &'a str,
+    },
+    /// Playing.
+    Running {
+        /// Virtual time played, nanoseconds.
+        done: u64,
+        /// Virtual time in all.
+        of: u64,
+    },
+    /// Something that the reader of the results should know.
+    Notice(&'a str),
+}
+
+/// Runs a backtest and writes its files.
+///
+/// # Errors
+/// See [`BacktestError`].
+pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, BacktestError> {
+    let names = assembly::instrument_names(config);
+    if config.strategies.is_empty() {
+        return Err(BacktestError::NoStrategy);
+    }
+    let recordings = load::open_recordings(config, &mut *options.progress)?;
+    let mut assets = Assets::default();
+    let market = load::resolve_instruments(config, &names, &recordings, &mut assets)?;
+    let progress = &mut *options.progress;
+    let mut guests = modules::load(config, &mut |step| progress(Progress::Building { step }))?;
+
+    let balances = assembly::balances(&config.sim, &mut assets);
+    let venue_config = assembly::venue_config(config, &balances);
+    let venue = Venue::new(venue_config, market.instruments.clone())?;
+    for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
+        guest.instruments =
+            assembly::instruments_json(strategy, &names, &market.instruments, assets.names());
+    }
+    let first = recordings.iter().map(|r| r.survey().first_recv_ns).min();
+    let epoch = first.unwrap_or(0).div_euclid(1_000_000_000).max(1) as u64;
+    let engine_config = assembly::engine_config(
+        config,
+        &names,
+        market.instruments.clone(),
+        &assets,
+        balances,
+        epoch,
+    );
+    let mut engine = Engine::recording_to(engine_config, options.recorder.clone())?;
+
+    let reaction = assembly::on_liquidation(&config.risk);
+    if engine.on_liquidation() != reaction {
+        engine.handle(Time::default(), Input::OnLiquidation(reaction));
+    }
+    let tally = tally(config, &names, options.out.as_deref())?;
+    let guests = HostedGuests::new(guests);
+    let mut feed = load::open_feed(config, &recordings, &names, &market.instruments)?;
+    if feed.engine_time() == Time::NEVER {
+        return Err(load::empty(&recordings));
+    }
+    let mut session = Session::new(engine, venue, guests, order_latency(config), tally);
+    let started = Instant::now();
+    let start = feed.engine_time();
+    session
+        .start(start)
+        .map_err(|(strategy, reason)| refused(config, strategy, &reason))?;
+    let last = recordings.iter().map(|r| r.survey().last_recv_ns).max();
+    let span = (last.unwrap_or(0) - start.0).max(1) as u64;
+    let progress = &mut *options.progress;
+    let mut finished = session.run(&mut feed, &mut |now| {
+        let done = (now.0 - start.0).max(0) as u64;
+        progress(Progress::Running {
+            done: done.min(span),
+            of: span,
+        });
+    })?;
+    let wall = started.elapsed();
+    finished.engine.seal();
+    while let Some(block) = finished.engine.poll_block() {
+        (options.block)(block);
+    }
+    let timing = summary::Timing {
+        wall,
+        reading: feed.reading(),
+    };
+    let (writer, summary) =
+        summary::summarize(config, &recordings, &market.sources, finished, &timing);
+    for notice in feed.notices() {
+        (options.progress)(Progress::Notice(notice));
+    }
+    writer.finish(&summary)?;
+    Ok(summary)
+}
+
+/// The counts and rows of a run, with files if it has a folder for them.
+pub fn tally(
+    config: &Config,
+    names: &[InstrumentName],
+    out: Option<&Path>,
+) -> Result<Tally, ResultError> {
+    let instruments: Vec<_> = names.iter().map(ToString::to_string).collect();
+    let writer = match out {
+        Some(dir) => ResultWriter::create(dir, &instruments)?,
+        None => ResultWriter::discard(),
+    };
+    let ids = config.strategies.iter().map(|s| s.id.as_str().to_owned());
+    let names = Names {
+        strategies: ids.collect(),
+        instruments,
+    };
+    Ok(Tally::new(writer, names))
+}
+
+/// The strategy's own reason, on one line however it was written.
+fn refused(config: &Config, strategy: StrategyId, reason: &str) -> BacktestError {
+    BacktestError::Refused {
+        strategy: config.strategies[usize::from(strategy.0)]
+            .id
+            .as_str()
+            .to_owned(),
+        reason: reason.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn order_latency(config: &Config) -> Latency {
+    let model = match config.sim.latency {
+        config::Latency::Constant { feed_ns, order_ns } => {
+            LatencyModel::Constant { feed_ns, order_ns }
+        }
+        config::Latency::Recorded => LatencyModel::Recorded {
+            feed_ns: 0,
+            order_ns: 0,
+        },
+    };
+    Latency::new(model, config.sim.seed)
+}

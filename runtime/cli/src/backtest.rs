@@ -1,0 +1,111 @@
+//! `windvane backtest`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use windvane_engine::record::Recorder;
+
+use super::progress::Terminal;
+use super::{Failure, print_line};
+use windvane_backtest::{self as backtest, BacktestError, Options, Progress};
+use windvane_config::{Config, Overrides};
+use windvane_report::{Summary, summary_text};
+
+#[derive(Debug, Args)]
+pub(super) struct Backtest {
+    /// Configuration file
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Recording to play instead of those of the configuration; may be given again
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// Folder for summary.json, fills.csv, orders.csv, equity.csv and report.html
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the summary as JSON and nothing else
+    #[arg(long)]
+    json: bool,
+    /// Override a setting, such as strategy.0.params.qty=0.02; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Folder for decoded recordings
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+impl Backtest {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let mut config = Config::load(&self.config, &Overrides::from_process(self.set))?;
+        if !self.data.is_empty() {
+            config.backtest.data = self.data;
+        }
+        if self.cache.is_some() {
+            config.backtest.cache = self.cache;
+        }
+        let summary = play(&config, self.out.as_deref())?;
+        print_summary(&summary, self.out.as_deref(), self.json)?;
+        check_quarantine(&summary)
+    }
+}
+
+/// Runs the configuration with progress on the terminal.
+pub(super) fn play(config: &Config, out: Option<&Path>) -> Result<Summary, Failure> {
+    let mut terminal = Terminal::new();
+    let mut options = Options {
+        out: out.map(Path::to_owned),
+        progress: &mut |progress| show(&mut terminal, progress),
+        recorder: Recorder::new(false),
+        block: &mut |_| {},
+    };
+    let result = backtest::run(config, &mut options);
+    terminal.clear();
+    result.map_err(|error: BacktestError| {
+        if error.is_usage() {
+            Failure::usage(error)
+        } else {
+            Failure::failed(error)
+        }
+    })
+}
+
+fn show(terminal: &mut Terminal, progress: Progress<'_>) {
+    match progress {
+        Progress::Decoding { file, done, of } => {
+            terminal.show(&format!("decoding {}", file.display()), done, of);
+        }
+        Progress::Running { done, of } => terminal.show("playing", done, of),
+        Progress::Building { step } => terminal.line(step),
+        Progress::Notice(sentence) => terminal.line(&format!("note: {sentence}")),
+    }
+}
+
+/// A run in which a strategy was put into quarantine is no result of that strategy.
+pub(super) fn check_quarantine(summary: &Summary) -> Result<(), Failure> {
+    let Some(first) = summary.quarantined.first() else {
+        return Ok(());
+    };
+    let others = match summary.quarantined.len() {
+        1 => String::new(),
+        many => format!(", and {} others were too", many - 1),
+    };
+    Err(Failure::Failed(format!(
+        "{first}{others}: the figures are not those of the strategy; mend it and run again"
+    )))
+}
+
+pub(super) fn print_summary(
+    summary: &Summary,
+    out: Option<&Path>,
+    json: bool,
+) -> Result<(), Failure> {
+    if json {
+        return print_line(&summary.to_json().map_err(Failure::failed)?);
+    }
+    let place = match out {
+        Some(dir) => format!("report: {}", dir.join("report.html").display()),
+        None => {
+            "pass --out DIR for the report and the tables of fills, orders and equity".to_owned()
+        }
+    };
+    print_line(&format!("{}\n{place}", summary_text(summary)))
+}

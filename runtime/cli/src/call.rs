@@ -1,0 +1,252 @@
+//! `windvane call ROUTE k=v ...`: any route of the venue, typed and signed.
+
+use std::io::{IsTerminal, Write};
+
+use clap::Args;
+use serde_json::json;
+use windvane_client::call::{Call, CallError, Options};
+use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
+use windvane_venue::route::{Scheme, Security, Surface};
+
+use super::place::{Place, SurfaceWord};
+use super::{Failure, print_line};
+use windvane_live::connection::Needs;
+
+#[derive(Debug, Args)]
+pub(super) struct CallVerb {
+    /// Name of the route, as `windvane routes` prints it
+    #[arg(value_name = "ROUTE")]
+    route: String,
+    /// Parameters; authentication and typed-data fields are filled where not given
+    #[arg(value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Surface, where several have a route of this name
+    #[arg(long, value_enum)]
+    surface: Option<SurfaceWord>,
+    /// Print method, URL, headers, body and what is signed as JSON; send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Time of the request instead of now, milliseconds
+    #[arg(long, value_name = "MS")]
+    timestamp: Option<i64>,
+    /// Nonce of the request instead of a fresh one, microseconds
+    #[arg(long, value_name = "US")]
+    nonce: Option<u64>,
+    /// Do not ask before withdrawals, transfers, and what grants rights
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON whatever becomes of the request
+    #[arg(long)]
+    json: bool,
+}
+
+impl CallVerb {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let options = Options {
+            surface: self.surface.map(Surface::from),
+            api: self.place.api.map(Into::into),
+            timestamp_ms: self.timestamp,
+            nonce_us: self.nonce,
+        };
+        let mut call = None;
+        let mut settings = self.place.settings(|settings| {
+            let parsed = Call::parse(&self.route, &self.parameters, settings, &options)?;
+            let listing = parsed.route().listing(parsed.version());
+            let is_given = |name: &str| {
+                let prefix = format!("{name}=");
+                self.parameters
+                    .iter()
+                    .any(|given| given.starts_with(&prefix))
+            };
+            let mut needs = listing.map_or_else(Needs::default, |one| Needs::of(one, is_given));
+            // Sent where there is one; document 4 does not ask for it (`prepare`).
+            needs.api_key |= parsed.route().security == Security::MarketData;
+            call = Some(parsed);
+            Ok(needs)
+        })?;
+        let call = call.ok_or_else(|| Failure::usage("no route"))?;
+        if self.dry_run {
+            settings.addresses = with_placeholders(settings.addresses)?;
+        }
+        let client = Client::new(settings).map_err(Failure::failed)?;
+        if self.dry_run {
+            let dry = call.dry_run(&client)?;
+            return print_line(&serde_json::to_string(&dry).map_err(Failure::failed)?);
+        }
+        if let Some(question) = call.confirmation().filter(|_| !self.yes) {
+            confirm(&question)?;
+        }
+        let outcome = super::block_on(async {
+            // A request that cannot be made asks for nothing.
+            if call.needs_time() && call.dry_run(&client).is_ok() {
+                learn_time(&client, call.route().surface).await;
+            }
+            call.run(&client).await
+        })?;
+        match outcome.into_result() {
+            Ok(answer) => print_line(&self.answer_text(&answer)),
+            Err(not_done) => {
+                if self.json {
+                    print_line(&not_done_json(&not_done).to_string())?;
+                }
+                Err(match &not_done {
+                    NotDone::Refused(Refusal::NotMade(_)) => Failure::usage(not_done),
+                    _ => Failure::failed(not_done),
+                })
+            }
+        }
+    }
+
+    /// The venue's own bytes with `--json`, spread over lines for people without.
+    fn answer_text(&self, answer: &RawAnswer) -> String {
+        let text = answer.text.trim();
+        if self.json || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+            return text.to_owned();
+        }
+        spread(text)
+    }
+}
+
+/// Does a request of this scheme carry a time that the venue checks?
+pub(super) const fn is_signed(scheme: Scheme) -> bool {
+    !matches!(scheme, Scheme::Open | Scheme::ApiKey)
+}
+
+/// Estimates how far the local clock is from the venue's, by which signed requests are judged.
+pub(super) async fn learn_time(client: &Client, surface: Surface) {
+    // The first sample pays for the connection.
+    if let Err(error) = client.sync_clock(surface, 2).await {
+        eprintln!("{surface}: the venue's time is not known, the local clock is taken: {error}");
+    }
+}
+
+/// A dry run opens no socket, so that it needs no address: where none is configured, a name that
+/// can never exist (RFC 2606) stands in its place.
+fn with_placeholders(mut addresses: Addresses) -> Result<Addresses, Failure> {
+    for surface in Surface::ALL {
+        if addresses.rest_of(surface).is_none() {
+            let placeholder = format!("http://{surface}.invalid");
+            addresses = addresses
+                .rest(surface, &placeholder)
+                .map_err(Failure::failed)?;
+        }
+    }
+    Ok(addresses)
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::usage(error)
+    }
+}
+
+fn confirm(question: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Usage(format!(
+            "{question}: this moves assets or grants rights, and there is no terminal to ask; \
+             give --yes"
+        )));
+    }
+    eprint!("{question}\nSend it? Type yes: ");
+    let mut line = String::new();
+    std::io::stderr()
+        .flush()
+        .and_then(|()| std::io::stdin().read_line(&mut line))
+        .map_err(Failure::failed)?;
+    if line.trim() == "yes" {
+        Ok(())
+    } else {
+        Err(Failure::Failed(
+            "not confirmed; nothing was sent".to_owned(),
+        ))
+    }
+}
+
+fn not_done_json(not_done: &NotDone) -> serde_json::Value {
+    match not_done {
+        NotDone::Refused(refusal) => json!({
+            "outcome": "refused",
+            "code": refusal.code(),
+            "message": refusal.to_string(),
+            "advice": refusal.advice(),
+        }),
+        NotDone::Unknown(doubt) => json!({
+            "outcome": "unknown",
+            "message": doubt.to_string(),
+            "advice": doubt.advice(),
+        }),
+        NotDone::Wait(wait) => json!({
+            "outcome": "wait",
+            "after_ms": u64::try_from(wait.after.as_millis()).ok(),
+            "message": wait.why.to_string(),
+            "advice": wait.advice(),
+        }),
+    }
+}
+
+/// Valid JSON with line breaks and indentation; every number stays as it was written.
+fn spread(text: &str) -> String {
+    let mut spread = String::with_capacity(text.len() * 2);
+    let mut depth = 0_usize;
+    let (mut in_text, mut escaped) = (false, false);
+    let mut letters = text.chars().peekable();
+    let new_line = |spread: &mut String, depth: usize| {
+        spread.push('\n');
+        spread.extend(std::iter::repeat_n("  ", depth));
+    };
+    while let Some(letter) = letters.next() {
+        if in_text {
+            spread.push(letter);
+            in_text = letter != '"' || escaped;
+            escaped = letter == '\\' && !escaped;
+            continue;
+        }
+        match letter {
+            '"' => {
+                in_text = true;
+                spread.push(letter);
+            }
+            '{' | '[' => {
+                spread.push(letter);
+                while letters.next_if(|next| next.is_whitespace()).is_some() {}
+                if let Some(end) = letters.next_if(|next| matches!(next, '}' | ']')) {
+                    spread.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut spread, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut spread, depth);
+                spread.push(letter);
+            }
+            ',' => {
+                spread.push(letter);
+                new_line(&mut spread, depth);
+            }
+            ':' => spread.push_str(": "),
+            blank if blank.is_whitespace() => {}
+            other => spread.push(other),
+        }
+    }
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreading_keeps_every_token() {
+        let text = r#"{"a":[1.10,{"b":"x,\"{}:\\"}],"c":{},"d":[ ], "e":12345678901234567890.000}"#;
+        let spread = spread(text);
+        assert!(spread.contains("12345678901234567890.000"), "{spread}");
+        assert!(spread.contains(r#""b": "x,\"{}:\\""#), "{spread}");
+        assert!(spread.contains("\"c\": {},\n  \"d\": []"), "{spread}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&spread), read(text));
+    }
+}

@@ -1,0 +1,5 @@
+//! The binary `windvane`.
+
+fn main() -> std::process::ExitCode {
+    windvane::main()
+}

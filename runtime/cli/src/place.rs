@@ -1,0 +1,201 @@
+//! Where the venue is and who asks: arguments that the verbs of a client share.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use windvane_client::Settings;
+use windvane_venue::route::Surface;
+
+use super::Failure;
+use windvane_config::Config;
+use windvane_live::connection::{self, ConnectionError, Needs, VenueLine};
+
+/// Where the venue is and who asks: arguments that verbs share.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Place {
+    /// Configuration file, for its [venue] and [account]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as venue.api=v3; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// The line that `windvane venue` printed, for its addresses and test keys
+    #[arg(long, value_name = "FILE")]
+    venue: Option<PathBuf>,
+    /// Account of that line
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "venue")]
+    account: usize,
+    /// How requests are signed, instead of venue.api
+    #[arg(long, value_enum)]
+    pub(super) api: Option<Api>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Api {
+    V1,
+    V3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SurfaceWord {
+    Spot,
+    Futures,
+    Chain,
+    Rpc,
+}
+
+impl From<Api> for windvane_client::Api {
+    fn from(api: Api) -> Self {
+        match api {
+            Api::V1 => Self::V1,
+            Api::V3 => Self::V3,
+        }
+    }
+}
+
+impl From<SurfaceWord> for Surface {
+    fn from(word: SurfaceWord) -> Self {
+        match word {
+            SurfaceWord::Spot => Self::Spot,
+            SurfaceWord::Futures => Self::Futures,
+            SurfaceWord::Chain => Self::Chain,
+            SurfaceWord::Rpc => Self::Rpc,
+        }
+    }
+}
+
+impl From<ConnectionError> for Failure {
+    fn from(error: ConnectionError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl Place {
+    /// A client's settings with the keys that are needed.
+    pub(super) fn settings(
+        &self,
+        needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
+    ) -> Result<Settings, Failure> {
+        let config = self.config()?;
+        self.settings_of(&config, needs)
+    }
+
+    /// The arguments that lead to the same place.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: &OsStr| arguments.extend([name.into(), value.into()]);
+        if let Some(file) = &self.config {
+            add("--config", file.as_os_str());
+        }
+        for set in &self.set {
+            add("--set", set.as_ref());
+        }
+        if let Some(file) = &self.venue {
+            add("--venue", file.as_os_str());
+            add("--account", self.account.to_string().as_ref());
+        }
+        match self.api {
+            Some(Api::V1) => add("--api", "v1".as_ref()),
+            Some(Api::V3) => add("--api", "v3".as_ref()),
+            None => {}
+        }
+        arguments
+    }
+
+    /// Refuses a configuration file that is not the one of these arguments.
+    pub(super) fn must_be_of(&self, meant: Option<&Path>) -> Result<(), String> {
+        let Some(meant) = meant else { return Ok(()) };
+        let whole = |file: &Path| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        match self.config.as_deref().map(whole) {
+            Some(own) if own == whole(meant) => Ok(()),
+            own => {
+                let own = own.map_or_else(
+                    || "no file at all".to_owned(),
+                    |own| own.display().to_string(),
+                );
+                let meant = meant.display();
+                Err(format!(
+                    "the instance was started with {own}, not with {meant}, and reads that again"
+                ))
+            }
+        }
+    }
+
+    /// The configuration.
+    pub(super) fn config(&self) -> Result<Config, Failure> {
+        super::configuration(self.config.as_deref(), &self.set)
+    }
+
+    /// The same with a configuration that was read before.
+    pub(super) fn settings_of(
+        &self,
+        config: &Config,
+        needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
+    ) -> Result<Settings, Failure> {
+        self.refuse_addresses()?;
+        let mut settings = match &self.venue {
+            Some(file) => VenueLine::read(file)?.settings(config, self.account)?,
+            None => connection::settings(config)?,
+        };
+        if let Some(api) = self.api {
+            settings.spot_api = api.into();
+            settings.futures_api = api.into();
+        }
+        let needs = needs(&settings)?;
+        if self.venue.is_none() {
+            settings.credentials = connection::credentials(&config.account, needs)?;
+        } else if needs.solana {
+            // The accounts of a simulated venue have no Solana wallet.
+            let only = Needs {
+                solana: true,
+                ..Needs::default()
+            };
+            settings.credentials.solana = connection::credentials(&config.account, only)?.solana;
+        }
+        Ok(settings)
+    }
+
+    /// `--venue` gives the addresses: one that is set beside it would be without effect.
+    fn refuse_addresses(&self) -> Result<(), Failure> {
+        let is_address = |set: &&String| {
+            let key = set.split('=').next().unwrap_or_default().trim();
+            let last = key.rsplit('.').next();
+            key.starts_with("venue.") && matches!(last, Some("rest" | "ws"))
+        };
+        match self.set.iter().find(is_address) {
+            Some(set) if self.venue.is_some() => Err(Failure::Usage(format!(
+                "--set {set}: the addresses are those of --venue; leave out one of the two"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(set: &str, venue: Option<&str>) -> Place {
+        Place {
+            config: None,
+            set: vec![set.to_owned()],
+            venue: venue.map(PathBuf::from),
+            account: 0,
+            api: None,
+        }
+    }
+
+    #[test]
+    fn an_address_is_not_set_beside_a_line_of_addresses() {
+        let set = "venue.futures.rest=http://127.0.0.1:1";
+        let refused = place(set, Some("line.json")).refuse_addresses();
+        let Err(Failure::Usage(text)) = refused else {
+            panic!("taken")
+        };
+        assert!(text.starts_with("--set venue.futures.rest="), "{text}");
+        assert!(place(set, None).refuse_addresses().is_ok());
+        let other = place("venue.brand=svc", Some("line.json"));
+        assert!(other.refuse_addresses().is_ok());
+    }
+}

@@ -1,0 +1,401 @@
+//! `windvane replay`: a journal again.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use serde_json::{Value, json};
+use windvane_engine::ENGINE_RULES;
+use windvane_session::recovery::Difference;
+
+use super::journal::has_journal;
+use super::{Failure, print_line};
+use windvane_build as build;
+use windvane_replay::rerun::{self, Newcomer, OtherRules, Rerun, Role};
+use windvane_replay::trial::Tried;
+use windvane_replay::whatif::{By, Change};
+use windvane_report::utc::utc_text;
+
+#[derive(Debug, Args)]
+pub(super) struct Replay {
+    /// Data folder of an instance that does not run
+    #[arg(value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Compare what comes out with what was recorded, to the byte; done where no --module is given
+    #[arg(long)]
+    verify: bool,
+    /// Put another module, a .wasm file or a folder that is built, beside the one of a strategy, and
+    /// tell what it would have done otherwise
+    #[arg(long, value_name = "ID=FILE")]
+    module: Option<Other>,
+    /// Configuration file, for the [sim] on whose terms both modules trade beside each other
+    #[arg(long, value_name = "FILE", requires = "module")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as `sim.fees.taker=0.0005`; may be given again
+    #[arg(long, value_name = "KEY=VALUE", requires = "module")]
+    set: Vec<String>,
+    /// Print JSON and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// A strategy and a module.
+#[derive(Clone, Debug)]
+struct Other {
+    id: String,
+    file: PathBuf,
+}
+
+impl FromStr for Other {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, file) = text
+            .split_once('=')
+            .ok_or("must be the id of a strategy, =, and a .wasm file or a strategy's folder")?;
+        Ok(Self {
+            id: id.to_owned(),
+            file: PathBuf::from(file),
+        })
+    }
+}
+
+impl Replay {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        has_journal(&self.data_dir)?;
+        match &self.module {
+            None => self.verify(),
+            Some(other) => self.what_if(other),
+        }
+    }
+
+    fn verify(&self) -> Result<(), Failure> {
+        let played = rerun::rerun(&self.data_dir, None).map_err(Failure::failed)?;
+        if self.json {
+            print_line(&played_json(&played).to_string())?;
+        } else {
+            say_equal(&played)?;
+            say_roles(&played)?;
+            say_other_rules(&played)?;
+        }
+        judge(&played)
+    }
+
+    fn what_if(&self, other: &Other) -> Result<(), Failure> {
+        self.has_strategy(&other.id)?;
+        let file = &other.file;
+        let module = if file.is_dir() {
+            let built = build::build(file, &mut |step| eprintln!("{step}"));
+            built.map_err(Failure::usage)?.component
+        } else {
+            std::fs::read(file).map_err(|error| {
+                Failure::Usage(format!("cannot read {}: {error}", file.display()))
+            })?
+        };
+        let newcomer = Newcomer {
+            id: other.id.clone(),
+            module: module.into(),
+        };
+        let played = rerun::rerun(&self.data_dir, Some(&newcomer)).map_err(Failure::failed)?;
+        let changes = &played.changes;
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
+        let tried = match &played.trial {
+            Some(trial) => Some(trial.run(&config, &self.data_dir, &newcomer).map_err(
+                |error| {
+                    let what = "the simulation of what they would have done";
+                    Failure::Failed(format!("{what}: {error}"))
+                },
+            )?),
+            None => None,
+        };
+        if self.json {
+            let mut shown = played_json(&played);
+            shown["changes"] = changes.told.iter().map(change_json).collect();
+            shown["new"] = json!({"submits": changes.new[0], "cancels": changes.new[1]});
+            shown["old"] = json!({"submits": changes.old[0], "cancels": changes.old[1]});
+            shown["simulated"] = json!({
+                "old": tried.as_ref().and_then(|tried| tried.old.as_ref()),
+                "new": tried.as_ref().and_then(|tried| tried.new.as_ref()),
+            });
+            print_line(&shown.to_string())?;
+            return if self.verify { judge(&played) } else { Ok(()) };
+        }
+        for change in &changes.told {
+            print_line(&change_line(change))?;
+        }
+        print_line(&format!(
+            "only the new module: {} orders, {} cancels; only the old one: {} orders, {} cancels",
+            changes.new[0], changes.new[1], changes.old[0], changes.old[1]
+        ))?;
+        for line in tried.iter().flat_map(tried_lines) {
+            print_line(&line)?;
+        }
+        if self.verify {
+            say_equal(&played)?;
+        }
+        say_roles(&played)?;
+        if self.verify { judge(&played) } else { Ok(()) }
+    }
+
+    /// Refuses a strategy that the journal does not know.
+    fn has_strategy(&self, id: &str) -> Result<(), Failure> {
+        let ids = rerun::strategies_until(&self.data_dir, id).map_err(Failure::failed)?;
+        if ids.contains(id) {
+            return Ok(());
+        }
+        let ids: Vec<_> = ids.into_iter().collect();
+        Err(Failure::Usage(format!(
+            "the journal knows no strategy {id}; it has {}",
+            ids.join(", ")
+        )))
+    }
+}
+
+fn say_equal(played: &Rerun) -> Result<(), Failure> {
+    if !played.is_equal() {
+        return Ok(());
+    }
+    print_line(&format!(
+        "equal: {} records in {} blocks of {} segments",
+        played.records, played.blocks, played.segments
+    ))
+}
+
+/// The differences that other engine rules led to.
+fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
+    let Some(other) = &played.other_rules else {
+        return Ok(());
+    };
+    for (segment, difference) in &other.differences {
+        print_line(&format!("segment {segment:08x}, {difference}"))?;
+    }
+    let more = other.count - other.differences.len() as u64;
+    if more > 0 {
+        print_line(&format!("and {more} more differences"))?;
+    }
+    Ok(())
+}
+
+/// What a verification of a journal with other engine rules comes to: the words must not say that something
+/// differs where nothing did.
+fn judge_other_rules(other: &OtherRules) -> Failure {
+    let rules: Vec<_> = other.rules.iter().map(u32::to_string).collect();
+    let programs: Vec<_> = other.programs.iter().map(String::as_str).collect();
+    let written = format!(
+        "the journal was written under engine rules {}, and this program has engine rules {ENGINE_RULES}",
+        rules.join(", ")
+    );
+    let what_to_do = format!(
+        "A start with this program goes on from the journal all the same. To verify it, use a program with \
+         engine rules {} (the journal names version {})",
+        rules.join(", "),
+        programs.join(", ")
+    );
+    let blocks = match other.count {
+        0 => {
+            return Failure::Unverified(format!(
+                "{written}. No block came out otherwise, but a program with other engine rules cannot verify a \
+                 journal. {what_to_do}"
+            ));
+        }
+        1 => "1 block differs".to_owned(),
+        many => format!("{many} blocks differ"),
+    };
+    Failure::Differs(format!(
+        "{written}: it may decide otherwise, so that it cannot verify the journal. {blocks}. {what_to_do}"
+    ))
+}
+
+/// What a verification comes to: the first difference, else what could not be compared.
+fn judge(played: &Rerun) -> Result<(), Failure> {
+    if let Some(other) = &played.other_rules {
+        return Err(judge_other_rules(other));
+    }
+    if let Some((segment, difference)) = &played.difference {
+        return Err(Failure::Differs(format!(
+            "segment {segment:08x}, {difference}"
+        )));
+    }
+    if let Some(problem) = played.problems.first() {
+        let (records, more) = (played.records, played.problems.len() - 1);
+        let more = match more {
+            0 => String::new(),
+            more => format!("; and {more} more, above"),
+        };
+        return Err(Failure::Differs(format!(
+            "the journal is not whole, {problem}{more}; the {records} records that are there are \
+             equal"
+        )));
+    }
+    match played.roles.iter().find(|role| role.altered) {
+        None => Ok(()),
+        Some(role) => Err(Failure::Differs(format!(
+            "modules/{}.wasm of strategy {} is gone or not what it was, so that it was not run: put the \
+             module back that ran",
+            role.sha256, role.id
+        ))),
+    }
+}
+
+/// Both modules beside each other.
+fn tried_lines(tried: &Tried) -> Vec<String> {
+    let old = json!(tried.old);
+    let new = json!(tried.new);
+    let word = |value: &Value| match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut lines = vec![
+        String::new(),
+        "alone on the recorded market, orders filled by simulation:".to_owned(),
+        format!("  {:<18} {:>18} {:>18}", "", "old", "new"),
+    ];
+    for name in [
+        "orders_submitted",
+        "orders_rejected",
+        "orders_canceled",
+        "fills",
+        "volume_quote",
+        "fees",
+        "realized_pnl",
+        "unrealized_pnl",
+        "funding",
+        "net_pnl",
+    ] {
+        let (old, new) = (word(&old[name]), word(&new[name]));
+        lines.push(format!("  {name:<18} {old:>18} {new:>18}"));
+    }
+    lines
+}
+
+fn difference_json((segment, difference): &(u32, Difference)) -> Value {
+    json!({
+        "segment": segment,
+        "block": difference.block,
+        "record": difference.record,
+        "recorded": difference.recorded,
+        "made": difference.made,
+    })
+}
+
+fn played_json(played: &Rerun) -> Value {
+    let role = |role: &Role| {
+        json!({
+            "strategy": role.id,
+            "module_sha256": role.sha256,
+            "answers": if role.from_journal.is_none() { "module" } else { "journal" },
+            "why": role.from_journal,
+            "altered": role.altered,
+        })
+    };
+    json!({
+        "equal": played.is_equal(),
+        "problems": played.problems.iter().map(|problem| json!({
+            "segment": problem.segment,
+            "what": problem.what,
+        })).collect::<Vec<_>>(),
+        "segments": played.segments,
+        "blocks": played.blocks,
+        "records": played.records,
+        "module_answers": played.answers,
+        "modules": played.roles.iter().map(role).collect::<Vec<_>>(),
+        "notes": played.notes,
+        "difference": played.difference.as_ref().map(difference_json),
+        "engine_rules": json!({
+            "program": ENGINE_RULES,
+            "other": played.other_rules.as_ref().map(|other| json!({
+                "rules": other.rules,
+                "programs": other.programs,
+                "count": other.count,
+                "differences": other.differences.iter().map(difference_json).collect::<Vec<_>>(),
+            })),
+        }),
+    })
+}
+
+fn say_roles(played: &Rerun) -> Result<(), Failure> {
+    for role in &played.roles {
+        let (id, hash) = (&role.id, &role.sha256[..12]);
+        print_line(&match &role.from_journal {
+            None => format!("{id}: played by its module {hash}"),
+            Some(why) => {
+                format!("{id}: answers of module {hash} taken from the journal, not run: {why}")
+            }
+        })?;
+    }
+    for problem in &played.problems {
+        print_line(&format!("not whole: {problem}"))?;
+    }
+    for note in &played.notes {
+        print_line(note)?;
+    }
+    Ok(())
+}
+
+const fn by_word(by: By) -> &'static str {
+    match by {
+        By::New => "new",
+        By::Old => "old",
+    }
+}
+
+fn change_json(change: &Change) -> Value {
+    json!({
+        "time_ns": change.time.0,
+        "only": by_word(change.by),
+        "intent": change.kind,
+        "order": change.order,
+    })
+}
+
+fn change_line(change: &Change) -> String {
+    let word = |field: &str| match &change.order[field] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let sign = match change.by {
+        By::New => '+',
+        By::Old => '-',
+    };
+    format!(
+        "{sign} {} {:<10} {} {} {} @ {}",
+        utc_text(change.time),
+        change.kind,
+        word("instrument"),
+        word("side"),
+        word("qty"),
+        word("price"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn other_rules(count: u64) -> OtherRules {
+        OtherRules {
+            rules: [8].into(),
+            programs: ["0.9.0".to_owned()].into(),
+            count,
+            ..OtherRules::default()
+        }
+    }
+
+    #[test]
+    fn a_journal_of_other_engine_rules_without_a_difference_is_not_said_to_differ() {
+        let Failure::Unverified(words) = judge_other_rules(&other_rules(0)) else {
+            panic!("nothing differs")
+        };
+        assert!(words.contains("No block came out otherwise"), "{words}");
+        assert!(!words.contains("differ"), "{words}");
+        assert!(words.contains("engine rules 8"), "{words}");
+        for (count, said) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
+            let Failure::Differs(words) = judge_other_rules(&other_rules(count)) else {
+                panic!("some differ")
+            };
+            assert!(words.contains(said), "{words}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `windvane run`: the unattended runtime.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::Failure;
+use super::backtest::print_summary;
+use super::place::Place;
+use windvane_config::{Api, Config, Mode};
+use windvane_live::connection::Needs;
+use windvane_live::memory;
+use windvane_live::watchdog;
+use windvane_live::{self as live, Market, Pace, Playing};
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    place: Place,
+    /// Adopt the orders of another instance at once; without it, a start that sees another
+    /// instance place an order ends with exit code 2
+    #[arg(long, conflicts_with = "data")]
+    take_over: bool,
+    /// Recording that is the market of a paper run, instead of a venue; may be given again
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// How fast it is played: `max`, or a number of times its own pace
+    #[arg(long, value_name = "X", default_value = "1", requires = "data")]
+    pace: Pace,
+    /// Folder for the files of a backtest: summary.json, fills.csv, orders.csv, equity.csv and
+    /// report.html
+    #[arg(long, value_name = "DIR", requires = "data")]
+    out: Option<PathBuf>,
+    /// Print the summary of a played recording as JSON and nothing else
+    #[arg(long, requires = "data")]
+    json: bool,
+    /// Folder for decoded recordings
+    #[arg(long, value_name = "DIR", requires = "data")]
+    cache: Option<PathBuf>,
+}
+
+impl Run {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        memory::settle();
+        let mut config = self.place.config()?;
+        if config.run.mode == Mode::Live && !self.data.is_empty() {
+            return Err(Failure::Usage(
+                "--data is played with a simulated account: set run.mode = \"paper\"".to_owned(),
+            ));
+        }
+        let market = if self.data.is_empty() {
+            let needs = match config.run.mode {
+                Mode::Live => needs(&config, self.place.api.map(Into::into)),
+                // Public data need no key.
+                Mode::Paper => Needs::default(),
+            };
+            Market::Venue(Box::new(self.place.settings_of(&config, |_| Ok(needs))?))
+        } else {
+            config.backtest.data = self.data;
+            if self.cache.is_some() {
+                config.backtest.cache = self.cache;
+            }
+            Market::Recordings(Playing {
+                pace: self.pace,
+                out: self.out.clone(),
+            })
+        };
+        let begin = watchdog::Begin {
+            arguments: self.place.arguments(),
+        };
+        let place = self.place.clone();
+        let reread = Arc::new(move |meant: Option<&Path>| {
+            place.must_be_of(meant)?;
+            place.config().map_err(|failure| match failure {
+                Failure::Usage(text)
+                | Failure::Failed(text)
+                | Failure::NotRunning(text)
+                | Failure::Differs(text)
+                | Failure::Unverified(text) => text,
+            })
+        });
+        let ended = super::block_on(live::run(&config, market, begin, reread, self.take_over))?;
+        let summary = ended.map_err(|error| {
+            if error.is_usage() {
+                Failure::usage(error)
+            } else {
+                Failure::failed(error)
+            }
+        })?;
+        match summary {
+            Some(summary) => print_summary(&summary, self.out.as_deref(), self.json),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The keys that sign what a run sends; never the main wallet's, where an agent's is configured.
+pub(super) fn needs(config: &Config, api: Option<windvane_client::Api>) -> Needs {
+    let venue = &config.venue;
+    let apis = [venue.spot.api, venue.futures.api].map(|of| of.unwrap_or(venue.api));
+    let wallet = match api {
+        Some(api) => api == windvane_client::Api::V3,
+        None => apis.contains(&Api::V3),
+    };
+    let key = match api {
+        Some(api) => api == windvane_client::Api::V1,
+        None => apis.contains(&Api::V1),
+    };
+    Needs {
+        api_key: key,
+        signer: wallet,
+        ..Needs::default()
+    }
+}

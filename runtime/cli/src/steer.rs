@@ -1,0 +1,229 @@
+//! Verbs that ask or command a running instance.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde_json::{Value, json};
+use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
+use windvane_engine::Time;
+
+use super::{Failure, print_line};
+use windvane_config::Config;
+use windvane_live::TOKEN_FILE;
+use windvane_report::utc::seconds_text;
+
+/// Which instance, and how its answer is shown.
+#[derive(Debug, Args)]
+pub(super) struct Instance {
+    /// Configuration file of the instance, for its data folder and its [admin]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as venue.api=v3; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Print JSON and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+impl Instance {
+    /// Asks, and prints the answer.
+    pub(super) fn ask(&self, question: Question) -> Result<(), Failure> {
+        let answer = self.with_admin(async |admin| admin.get::<Value>(question).await)?;
+        self.show(&answer)
+    }
+
+    fn with_admin<T>(
+        &self,
+        work: impl AsyncFnOnce(Admin) -> Result<T, AskError>,
+    ) -> Result<T, Failure> {
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
+        let token = token(&config)?;
+        let answered = super::block_on(async {
+            let admin = Admin::in_data_dir(&config.run.data_dir, token).await?;
+            work(admin).await
+        })?;
+        answered.map_err(|error| match error {
+            AskError::NotRunning(_) => Failure::NotRunning(error.to_string()),
+            _ => Failure::failed(error),
+        })
+    }
+
+    fn show<T: Serialize>(&self, answer: &T) -> Result<(), Failure> {
+        let value = json!(answer);
+        if self.json {
+            return print_line(&value.to_string());
+        }
+        print_line(&spoken(&value))
+    }
+}
+
+fn token(config: &Config) -> Result<TokenSource, Failure> {
+    let Some(secret) = &config.admin.token else {
+        return Ok(TokenSource::File(config.run.data_dir.join(TOKEN_FILE)));
+    };
+    let text = secret.read().map_err(Failure::usage)?;
+    let token = Token::from_text(text.expose_secret(), "admin.token").map_err(Failure::usage)?;
+    Ok(TokenSource::Token(token))
+}
+
+/// What is commanded, and for whom.
+#[derive(Debug, Args)]
+pub(super) struct Order {
+    #[command(flatten)]
+    instance: Instance,
+    /// One strategy, instead of the whole account
+    #[arg(long, value_name = "ID")]
+    strategy: Option<String>,
+}
+
+impl Order {
+    /// Commands, and prints what is now the state.
+    pub(super) fn give(&self, command: Command) -> Result<(), Failure> {
+        let strategy = self.strategy.as_deref();
+        let instance = &self.instance;
+        let applied = instance.with_admin(async |admin| admin.post(command, strategy).await)?;
+        instance.show(&json!(applied))?;
+        if command.latches() && !applied.is_durable() {
+            let (verb, pending) = (command.as_str(), &applied.pending);
+            return Err(Failure::Failed(format!(
+                "{verb} holds now, and a restart may not know of it: {pending}; look at the disk, \
+                 then {verb} again"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Instance {
+    /// Has the instance load its configuration anew, and prints what is now the state.
+    pub(super) fn reload(&self) -> Result<(), Failure> {
+        // Absolute, for the instance may have been started elsewhere.
+        let meant = self.config.as_deref().map(std::path::absolute).transpose();
+        let meant = meant.map_err(Failure::failed)?;
+        let applied = self.with_admin(async |admin| admin.reload(meant.as_deref()).await)?;
+        self.show(&json!(applied))
+    }
+}
+
+/// For people: a line for each member of an object, or a table of a list.
+fn spoken(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let lines = members.iter().flat_map(|(name, value)| {
+                let texts = match value {
+                    Value::Array(rows) if rows.is_empty() => vec!["none".to_owned()],
+                    Value::Array(rows) => rows.iter().map(row).collect(),
+                    other => vec![row(other)],
+                };
+                texts
+                    .into_iter()
+                    .map(move |text| format!("{name:<12} {text}"))
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Value::Array(rows) => table(rows),
+        other => word(other),
+    }
+}
+
+fn table(rows: &[Value]) -> String {
+    let Some(names) = rows.first().and_then(Value::as_object) else {
+        return "none".to_owned();
+    };
+    let mut lines = vec![names.keys().cloned().collect::<Vec<_>>()];
+    for row in rows {
+        lines.push(names.keys().map(|name| word(&row[name])).collect());
+    }
+    let widths: Vec<usize> = (0..names.len())
+        .map(|at| lines.iter().map(|line| line[at].len()).max().unwrap_or(0))
+        .collect();
+    let text = lines.iter().map(|line| {
+        let cells = line.iter().zip(&widths);
+        let cells: Vec<_> = cells
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    });
+    text.collect::<Vec<_>>().join("\n")
+}
+
+/// One of several rows on one line, without what is not known of it.
+fn row(value: &Value) -> String {
+    let Value::Object(members) = value else {
+        return word(value);
+    };
+    let is_known = |value: &Value| !value.is_null() && *value != json!([]) && *value != json!("");
+    let known = members.iter().filter(|(_, value)| is_known(value));
+    let texts = known.map(|(name, value)| match value {
+        Value::Bool(true) => name.clone(),
+        Value::Bool(false) => format!("not {name}"),
+        Value::Array(rows) => {
+            let rows: Vec<_> = rows.iter().map(row).collect();
+            format!("{name} ({})", rows.join(") ("))
+        }
+        other => named(name, other),
+    });
+    texts.collect::<Vec<_>>().join("; ")
+}
+
+/// A figure with its name, and a moment as people read it.
+fn named(name: &str, value: &Value) -> String {
+    let moment = value.as_i64().filter(|ms| *ms >= MOMENT_MS);
+    match (name.strip_suffix("_ms"), moment) {
+        (Some(name), Some(ms)) => format!("{name} {} UTC", seconds_text(Time::from_millis(ms))),
+        _ => format!("{name} {}", word(value)),
+    }
+}
+
+/// So many milliseconds and more are a moment, fewer are a duration.
+const MOMENT_MS: i64 = 1_000_000_000_000;
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_a_table_and_an_empty_one_says_so() {
+        let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
+        assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
+        assert_eq!(spoken(&json!([])), "none");
+    }
+
+    #[test]
+    fn every_figure_of_a_row_has_its_name() {
+        let status = json!({
+            "state": "halted",
+            "doubts": ["the user stream is down"],
+            "forced_closes": [{
+                "time_ms": 1_722_500_000_000_i64,
+                "qty": "0.295",
+                "fee": null,
+                "strategies": [{"strategy": "a", "left": "0"}, {"strategy": "b", "left": "0.1"}],
+            }],
+            "terms": [{"instrument": "futures:BTCUSDT", "leverage": 20, "min_qty": "0.001"}],
+            "closes": [{"open": false, "wait_ms": 7000, "reason": ""}],
+            "journal": {"behind_ms": 3, "written": 12},
+        });
+        let expected = [
+            "closes       not open; wait_ms 7000",
+            "doubts       the user stream is down",
+            "forced_closes qty 0.295; strategies (left 0; strategy a) (left 0.1; strategy b); \
+             time 2024-08-01 08:13:20 UTC",
+            "journal      behind_ms 3; written 12",
+            "state        halted",
+            "terms        instrument futures:BTCUSDT; leverage 20; min_qty 0.001",
+        ];
+        assert_eq!(spoken(&status), expected.join("\n"));
+    }
+}

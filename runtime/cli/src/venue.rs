@@ -1,0 +1,207 @@
+//! `windvane venue`: the simulated venue as a server on loopback.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use windvane_server::{LimitSettings, Running, Settings, Source, start};
+use windvane_venue::sign::sentence;
+
+use super::progress::Terminal;
+use super::{Failure, print_line};
+use crate::playback::Playback;
+use windvane_config::{Config, Network};
+
+/// What is signed for API keys where the configuration says nothing else.
+const SENTENCE: &str = "Sign in to the simulated venue:";
+
+#[derive(Debug, Args)]
+pub(super) struct Venue {
+    /// Configuration file, for the names and the network in its [venue] and for [[instrument]]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Override a setting, such as venue.network=testnet; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Recording that drives the market, instead of one drawn from the seed; may be given again
+    #[arg(long, value_name = "FILE")]
+    data: Vec<PathBuf>,
+    /// Begin the recording again at its end
+    #[arg(long = "loop", requires = "data")]
+    looped: bool,
+    /// Pace of the recording: 2 is twice as fast. The venue's clock always keeps real time
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = permille)]
+    speed: u32,
+    /// Folder for decoded recordings
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Brand word, instead of venue.brand
+    #[arg(long, value_name = "WORD")]
+    brand: Option<String>,
+    /// Seed of the test keys and of a market without recording
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Market actions per second and symbol of a market without recording
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "data",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rate: u32,
+    /// Weight per minute of each surface, instead of the documents' samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    weight: Option<u32>,
+    /// Port of spot; futures, chain, rpc and control follow. 0: of the system's choice, each
+    #[arg(long, default_value_t = 18080)]
+    port: u16,
+}
+
+/// A factor as thousandths.
+fn permille(text: &str) -> Result<u32, String> {
+    let factor: Option<Decimal> = text.parse().ok();
+    let permille = factor.and_then(|factor| factor.checked_mul(Decimal::ONE_THOUSAND));
+    let permille = permille.and_then(|permille| u32::try_from(permille.trunc()).ok());
+    permille
+        .filter(|permille| *permille > 0)
+        .ok_or_else(|| "must be a number from 0.001 to 4000000".to_owned())
+}
+
+impl Venue {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let settings = self.settings()?;
+        let sentence = settings.brand.login_sentence.as_deref();
+        let sentence = sentence.map(sentence::with_space);
+        super::block_on(async {
+            let running = start(settings).await.map_err(Failure::failed)?;
+            print_line(&ready_line(&running, sentence.as_deref())?)?;
+            tokio::select! {
+                () = running.wait() => Err(Failure::Failed("the server ended".to_owned())),
+                stopped = super::stop_signal() => stopped.map_err(Failure::failed),
+            }
+        })?
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let mut config = super::configuration(self.config.as_deref(), &self.set)?;
+        if let Some(word) = &self.brand {
+            config.venue.brand.clone_from(word);
+        }
+        let source = if self.data.is_empty() {
+            Source::Seeded {
+                per_second: self.rate,
+            }
+        } else {
+            Source::Recorded(self.recording(&config)?)
+        };
+        let mut brand = config.venue.brand().map_err(Failure::usage)?;
+        // A venue cannot be without one: it is what its clients sign.
+        brand
+            .login_sentence
+            .get_or_insert_with(|| SENTENCE.to_owned());
+        let mut limits = LimitSettings::default();
+        if let Some(weight) = self.weight {
+            (limits.spot_weight, limits.futures_weight) = (weight, weight);
+        }
+        Ok(Settings {
+            limits,
+            brand,
+            testnet: config.venue.network == Network::Testnet,
+            seed: self.seed,
+            port: self.port,
+            source,
+            choices: config.sim.choices,
+            ..Settings::default()
+        })
+    }
+
+    fn recording(&self, config: &Config) -> Result<windvane_server::Recording, Failure> {
+        let playback = Playback {
+            files: self.data.clone(),
+            cache: self.cache.clone(),
+            speed_permille: self.speed,
+            looped: self.looped,
+        };
+        let mut terminal = Terminal::new();
+        let opened = playback.open(&config.instruments, &mut |done, of| {
+            terminal.show("decoding", done, of);
+        });
+        terminal.clear();
+        opened.map_err(Failure::usage)
+    }
+}
+
+/// The line that says where everything is.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyLine<'a> {
+    spot: Both,
+    futures: Both,
+    chain: String,
+    rpc: String,
+    control: String,
+    accounts: Vec<AccountLine<'a>>,
+    login_sentence: Option<&'a str>,
+}
+
+/// Addresses of a surface.
+#[derive(Debug, Serialize)]
+struct Both {
+    rest: String,
+    ws: String,
+}
+
+/// Test keys of an account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountLine<'a> {
+    api_key: &'a str,
+    api_secret: &'a str,
+    user: &'a str,
+    user_key: &'a str,
+    signer: &'a str,
+    signer_key: &'a str,
+}
+
+impl Both {
+    fn of(address: SocketAddr) -> Self {
+        Self {
+            rest: format!("http://{address}"),
+            ws: format!("ws://{address}"),
+        }
+    }
+}
+
+fn ready_line(running: &Running, login_sentence: Option<&str>) -> Result<String, Failure> {
+    let addresses = &running.addresses;
+    let accounts = running.accounts.iter().map(|keys| AccountLine {
+        api_key: &keys.api_key,
+        api_secret: &keys.api_secret,
+        user: &keys.user,
+        user_key: &keys.user_key,
+        signer: &keys.signer,
+        signer_key: &keys.signer_key,
+    });
+    let line = ReadyLine {
+        spot: Both::of(addresses.spot),
+        futures: Both::of(addresses.futures),
+        chain: format!("http://{}", addresses.chain),
+        rpc: format!("http://{}", addresses.rpc),
+        control: format!("http://{}", addresses.control),
+        accounts: accounts.collect(),
+        login_sentence,
+    };
+    serde_json::to_string(&line).map_err(Failure::failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_is_a_positive_number() {
+        assert_eq!(permille("1"), Ok(1000));
+        assert_eq!(permille("0.25"), Ok(250));
+        for wrong in ["0", "-1", "fast", "0.0001", "99999999"] {
+            assert!(permille(wrong).is_err(), "{wrong}");
+        }
+    }
+}

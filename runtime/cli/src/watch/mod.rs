@@ -1,0 +1,240 @@
+//! `windvane watch`: user streams and market data, an event a line.
+
+mod line;
+mod tell;
+
+use clap::Args;
+use tokio::sync::mpsc;
+use windvane_client::streams::StreamStartError;
+use windvane_client::{Client, NotDone, Refusal};
+use windvane_venue::market_stream::Topic;
+use windvane_venue::route::{self, Route, Surface};
+use windvane_venue::wire::Parameters;
+
+use super::call::{is_signed, learn_time};
+use super::place::{Place, SurfaceWord};
+use super::{Failure, has_reader_for};
+use line::{Line, Said};
+use windvane_live::connection::Needs;
+
+/// Lines that may wait for the terminal.
+const LINES: usize = 1024;
+
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// `user` for the user stream, else a symbol, such as BTCUSDT or futures:BTCUSDT; several are
+    /// watched together
+    #[arg(required = true, value_name = "user|SYMBOL")]
+    targets: Vec<String>,
+    #[command(flatten)]
+    place: Place,
+    /// Surface, instead of every one with a WebSocket address
+    #[arg(long, value_enum)]
+    surface: Option<SurfaceWord>,
+    /// Public streams of each symbol, such as tradepro,bookTicker,depth@100ms
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    streams: Vec<String>,
+    /// End after so many events
+    #[arg(long, value_name = "NUMBER")]
+    events: Option<u64>,
+    /// Print a JSON object a line, notices too
+    #[arg(long)]
+    json: bool,
+}
+
+/// A stream that can begin.
+#[derive(Debug)]
+enum Wanted {
+    User(Surface),
+    Market(Surface, Vec<Topic>),
+}
+
+impl From<StreamStartError> for Failure {
+    fn from(error: StreamStartError) -> Self {
+        Self::usage(error)
+    }
+}
+
+impl Watch {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let is_user = self.targets.iter().any(|target| target == "user");
+        let settings = self.place.settings(|settings| {
+            // The stream's own requests are those of listen keys.
+            let v3 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V3);
+            let v1 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V1);
+            Ok(Needs {
+                api_key: is_user && v1,
+                signer: is_user && v3,
+                ..Needs::default()
+            })
+        })?;
+        let client = Client::new(settings).map_err(Failure::failed)?;
+        let wanted = self.wanted(&client)?;
+        super::block_on(async {
+            let (sender, lines) = mpsc::channel(LINES);
+            for one in wanted {
+                match one {
+                    Wanted::User(surface) => {
+                        ask_for_key(&client, surface).await?;
+                        let stream = client.user_stream(surface)?;
+                        tokio::spawn(tell::user(surface, stream, sender.clone()));
+                    }
+                    Wanted::Market(surface, topics) => {
+                        let feed = client.market_feed(surface, &topics)?;
+                        tokio::spawn(tell::market(surface, topics, feed, sender.clone()));
+                    }
+                }
+            }
+            drop(sender);
+            tokio::select! {
+                ended = self.print(lines) => ended,
+                stopped = super::stop_signal() => stopped.map_err(Failure::failed),
+            }
+        })?
+    }
+
+    fn wanted(&self, client: &Client) -> Result<Vec<Wanted>, Failure> {
+        let mut wanted = Vec::new();
+        for surface in self.surfaces(client)? {
+            if self.targets.iter().any(|target| target == "user") {
+                can_ask_for_key(client, surface)?;
+                wanted.push(Wanted::User(surface));
+            }
+            let topics = self.topics(surface)?;
+            if !topics.is_empty() {
+                wanted.push(Wanted::Market(surface, topics));
+            }
+        }
+        if wanted.is_empty() {
+            return Err(Failure::Usage(
+                "none of the targets is on a surface that is watched; see --surface".to_owned(),
+            ));
+        }
+        Ok(wanted)
+    }
+
+    fn surfaces(&self, client: &Client) -> Result<Vec<Surface>, Failure> {
+        if let Some(word) = self.surface {
+            return Ok(vec![word.into()]);
+        }
+        let addresses = &client.settings().addresses;
+        let surfaces: Vec<Surface> = [Surface::Spot, Surface::Futures]
+            .into_iter()
+            .filter(|surface| addresses.ws_of(*surface).is_some())
+            .collect();
+        if surfaces.is_empty() {
+            return Err(Failure::Usage(
+                "no WebSocket address is configured; set venue.spot.ws or venue.futures.ws"
+                    .to_owned(),
+            ));
+        }
+        Ok(surfaces)
+    }
+
+    /// The topics of the symbols that are of this surface.
+    fn topics(&self, surface: Surface) -> Result<Vec<Topic>, Failure> {
+        let mut topics = Vec::new();
+        for target in self.targets.iter().filter(|target| *target != "user") {
+            let symbol = match target.split_once(':') {
+                None => target,
+                Some((word, symbol)) if word == surface.as_str() => symbol,
+                Some(("spot" | "futures", _)) => continue,
+                Some((word, _)) => {
+                    return Err(Failure::Usage(format!(
+                        "{target}: {word} is no surface with streams; write spot: or futures:"
+                    )));
+                }
+            };
+            let symbol = symbol.to_ascii_lowercase();
+            for stream in self.stream_names(surface) {
+                let topic = format!("{symbol}@{stream}").parse();
+                topics.push(topic.map_err(Failure::usage)?);
+            }
+        }
+        Ok(topics)
+    }
+
+    fn stream_names(&self, surface: Surface) -> Vec<&str> {
+        if !self.streams.is_empty() {
+            return self.streams.iter().map(String::as_str).collect();
+        }
+        match surface {
+            Surface::Futures => vec!["tradepro", "bookTicker", "markPrice"],
+            _ => vec!["tradepro", "bookTicker"],
+        }
+    }
+
+    /// Prints until enough events came, nobody reads them, or nothing can come any more.
+    async fn print(&self, mut lines: mpsc::Receiver<Line>) -> Result<(), Failure> {
+        let mut left = self.events.unwrap_or(u64::MAX);
+        while left > 0 {
+            let Some(line) = lines.recv().await else {
+                let nothing = "nothing is left to watch: every stream has ended, as told above";
+                return Err(Failure::Failed(nothing.to_owned()));
+            };
+            match &line.said {
+                Said::Event(_) => left -= 1,
+                Said::Notice(_) => {}
+                Said::Final(_) => return Err(Failure::Failed(line.text())),
+            }
+            let is_read = match (self.json, &line.said) {
+                (true, _) => has_reader_for(&line.json())?,
+                (false, Said::Event(_)) => has_reader_for(&line.text())?,
+                (false, _) => {
+                    eprintln!("{}", line.text());
+                    true
+                }
+            };
+            if !is_read {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A stream that can never get a listen key would try for ever.
+fn can_ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+    let ready = client.prepare(key_route(surface)?, None, &Parameters::new(), None);
+    ready.map(|_| ()).map_err(Failure::usage)
+}
+
+fn key_route(surface: Surface) -> Result<&'static Route, Failure> {
+    route::named(&format!("{surface}.create_listen_key")).ok_or_else(|| {
+        Failure::Usage(format!(
+            "{surface} has no user stream; spot and futures have"
+        ))
+    })
+}
+
+/// Asks once before the stream does, which is given the same key: a refusal that no retry heals
+/// ends the verb, any other is told.
+async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+    let route = key_route(surface)?;
+    let listing = route.listing(client.settings().version(route));
+    if listing.is_some_and(|listing| is_signed(listing.scheme)) {
+        learn_time(client, surface).await;
+    }
+    let answer = client.call(route, None, &Parameters::new()).await;
+    match answer.into_result() {
+        Ok(_) => Ok(()),
+        Err(not_done) if is_final(&not_done) => Err(Failure::Failed(format!(
+            "{surface} user: no listen key: {not_done}"
+        ))),
+        Err(not_done) => {
+            eprintln!("{surface} user: no listen key yet: {not_done}");
+            Ok(())
+        }
+    }
+}
+
+/// Nothing will pass until a person changes the key (spec 1, Errors).
+fn is_final(not_done: &NotDone) -> bool {
+    let NotDone::Refused(refusal) = not_done else {
+        return false;
+    };
+    let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
+    is_of_the_key
+        || matches!(refusal, Refusal::Venue { complaint, is_fatal, .. }
+            if *is_fatal || complaint.status == 401)
+}

@@ -1,0 +1,228 @@
+//! From a configuration to the parts of a run: instruments and their rules, the engine, the
+//! simulated venue.
+
+use serde_json::json;
+use windvane_engine::config::{
+    EngineConfig, OnFault, StrategyConfig, StrategyTerms, Streams, Subscription,
+};
+use windvane_engine::decimal::rescale;
+use windvane_engine::forced::OnLiquidation;
+use windvane_engine::risk::RiskLimits;
+use windvane_engine::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface};
+use windvane_sim::{QueueModel, VenueConfig};
+use windvane_venue::Assets;
+
+use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
+
+/// The instruments that any strategy names, in the order in which they are named first.
+pub fn instrument_names(config: &Config) -> Vec<InstrumentName> {
+    let mut names: Vec<InstrumentName> = Vec::new();
+    for name in config.strategies.iter().flat_map(|s| &s.instruments) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Start balances of the simulated account.
+pub fn balances(sim: &Sim, assets: &mut Assets) -> Vec<(Surface, AssetId, Amount)> {
+    sim.start_balance
+        .iter()
+        .map(|(holding, value)| {
+            let asset = assets.id(&holding.asset);
+            (holding.surface, asset, amount(*value))
+        })
+        .collect()
+}
+
+/// The simulated venue's terms.
+pub fn venue_config(config: &Config, balances: &[(Surface, AssetId, Amount)]) -> VenueConfig {
+    let sim = &config.sim;
+    VenueConfig {
+        start_balance: balances.to_vec(),
+        leverage: sim.leverage,
+        maintenance_rate: sim.maintenance_rate,
+        maker_fee: sim.fees.maker,
+        taker_fee: sim.fees.taker,
+        queue: match sim.queue {
+            Queue::RiskAverse => QueueModel::RiskAverse,
+            Queue::Probabilistic => QueueModel::Probabilistic,
+            Queue::None => QueueModel::None,
+        },
+        hedge_mode: hedge_mode(config),
+        seed: sim.seed,
+    }
+}
+
+/// The engine's configuration.
+pub fn engine_config(
+    config: &Config,
+    names: &[InstrumentName],
+    instruments: Vec<Instrument>,
+    assets: &Assets,
+    balances: Vec<(Surface, AssetId, Amount)>,
+    epoch: u64,
+) -> EngineConfig {
+    EngineConfig {
+        assets: assets.names().to_vec(),
+        instruments,
+        strategies: config
+            .strategies
+            .iter()
+            .map(|strategy| strategy_config(strategy, names))
+            .collect(),
+        limits: risk_limits(&config.risk),
+        hedge_mode: hedge_mode(config),
+        epoch,
+        balances,
+        circumstances: circumstances(config),
+        live: None,
+        keep_journal: false,
+    }
+}
+
+/// Limits and reactions of each strategy, as a reload takes them.
+pub fn strategy_terms(config: &Config) -> Vec<StrategyTerms> {
+    let strategies = config.strategies.iter();
+    strategies
+        .map(|strategy| StrategyTerms {
+            limits: risk_limits(&strategy.limits.risk()),
+            on_fault: on_fault(strategy.on_fault),
+        })
+        .collect()
+}
+
+/// Everything beside the engine's own configuration that decides how a run goes.
+fn circumstances(config: &Config) -> String {
+    let params: Vec<_> = config
+        .strategies
+        .iter()
+        .map(|strategy| {
+            (
+                strategy.id.as_str(),
+                strategy.params.to_string(),
+                &strategy.limits,
+            )
+        })
+        .collect();
+    format!("{:?} {params:?}", config.sim)
+}
+
+fn hedge_mode(config: &Config) -> bool {
+    matches!(config.account.position_mode, crate::PositionMode::Hedge)
+}
+
+fn strategy_config(strategy: &Strategy, names: &[InstrumentName]) -> StrategyConfig {
+    let streams = Streams {
+        trades: strategy.streams.contains(&Stream::Trade),
+        book: strategy.streams.contains(&Stream::Book),
+        marks: strategy.streams.contains(&Stream::Mark),
+    };
+    let mut bars_ms: Vec<i64> = Vec::new();
+    for stream in &strategy.streams {
+        if let Stream::Bar { interval_ms } = stream
+            && !bars_ms.contains(interval_ms)
+        {
+            bars_ms.push(*interval_ms);
+        }
+    }
+    let subscriptions = strategy
+        .instruments
+        .iter()
+        .filter_map(|name| names.iter().position(|known| known == name))
+        .map(|index| Subscription {
+            instrument: InstrumentId(index as u16),
+            streams,
+            bars_ms: bars_ms.clone(),
+        })
+        .collect();
+    StrategyConfig {
+        name: strategy.id.clone(),
+        subscriptions,
+        limits: risk_limits(&strategy.limits.risk()),
+        on_fault: on_fault(strategy.on_fault),
+    }
+}
+
+/// What happens to what a strategy that failed leaves.
+pub const fn on_fault(leave: Leave) -> OnFault {
+    match leave {
+        Leave::Cancel => OnFault::Cancel,
+        Leave::Keep => OnFault::Keep,
+        Leave::Flatten => OnFault::Flatten,
+    }
+}
+
+/// What follows a liquidation or an ADL.
+pub const fn on_liquidation(risk: &Risk) -> OnLiquidation {
+    match risk.on_liquidation {
+        crate::OnLiquidation::Halt => OnLiquidation::Halt,
+        crate::OnLiquidation::Pause => OnLiquidation::Pause,
+        crate::OnLiquidation::Continue => OnLiquidation::Continue,
+    }
+}
+
+/// Limits as the engine's integers.
+pub fn risk_limits(risk: &Risk) -> RiskLimits {
+    RiskLimits {
+        max_order_notional: risk.max_order_notional.map(amount),
+        max_position_notional: risk.max_position_notional.map(amount),
+        max_open_orders: risk.max_open_orders,
+        max_orders_per_minute: risk.max_orders_per_minute,
+        price_collar_ppm: risk.price_collar.map(ppm),
+        max_daily_loss: risk.max_daily_loss.map(amount),
+        max_drawdown_ppm: risk.max_drawdown.map(ppm),
+    }
+}
+
+/// An amount of the configuration; one beyond 128 bits is as good as no limit.
+fn amount(value: Decimal) -> Amount {
+    Amount::from_decimal(value).unwrap_or(Amount(i128::MAX / 4))
+}
+
+/// A fraction in parts per million.
+fn ppm(fraction: Decimal) -> u32 {
+    rescale(fraction, 6)
+        .and_then(|ppm| u32::try_from(ppm).ok())
+        .unwrap_or(u32::MAX)
+}
+
+/// What `start` of a strategy is told of its instruments, in the order of its own configuration,
+/// and of the assets (`sdk/wit`).
+pub fn instruments_json(
+    strategy: &Strategy,
+    names: &[InstrumentName],
+    instruments: &[Instrument],
+    assets: &[String],
+) -> Vec<u8> {
+    let place = |own: &InstrumentName| names.iter().position(|name| name == own);
+    let list: Vec<_> = strategy
+        .instruments
+        .iter()
+        .filter_map(place)
+        .map(|index| (index, &instruments[index]))
+        .map(|(index, instrument)| {
+            let filters = &instrument.filters;
+            let price = filters.price.unwrap_or_default();
+            let lot = filters.lot_size.unwrap_or_default();
+            let min_notional = filters.least_notional().unwrap_or_default();
+            json!({
+                "index": index,
+                "name": instrument.name(),
+                "price_scale": instrument.price_scale,
+                "qty_scale": instrument.qty_scale,
+                "tick": price.tick_size,
+                "step": lot.step_size,
+                "min_price": price.min_price,
+                "max_price": price.max_price,
+                "min_qty": lot.min_qty,
+                "max_qty": lot.max_qty,
+                "min_notional": i64::try_from(min_notional.0).unwrap_or(i64::MAX),
+            })
+        })
+        .collect();
+    json!({ "instruments": list, "assets": assets })
+        .to_string()
+        .into_bytes()
+}

@@ -1,0 +1,528 @@
+//! What the venue tells the account's keys: whether they are accepted, whether they may trade, in
+//! which modes the account is, what rests on it, and which routes of its state there are.
+
+use std::borrow::Cow;
+
+use windvane_client::{Asked, NotDone, Refusal};
+use windvane_engine::engine::{FolderIds, newest_orders};
+use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
+use windvane_engine::refusal::Blame;
+use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
+use windvane_session::{Exchange, Question};
+use windvane_venue::speak::{FuturesAccount, Note};
+
+use super::Report;
+use super::ask::{Answered, Asker};
+use windvane_config::{Config, MarketData, PositionMode};
+use windvane_report::utc::seconds_text;
+
+/// Looks at the account of a surface.
+pub(super) async fn look(
+    config: &Config,
+    surface: Surface,
+    asker: Asker<'_>,
+    (futures_account, ids): (&FuturesAccount, &FolderIds),
+    report: &mut Report,
+) {
+    if config.venue.market_data == MarketData::Documented
+        && surface == Surface::Futures
+        && *futures_account == FuturesAccount::Routes
+    {
+        let found = "documents 1 to 3 show the futures account by wallet address alone";
+        report.wrong(
+            "account",
+            found,
+            "set account.user to the main wallet's address",
+        );
+        return;
+    }
+    let answered = asker.read(Subject::Account { surface }).await;
+    match answered.truth() {
+        Some(Truth::Account(account)) => {
+            let from = match futures_account {
+                FuturesAccount::Info { .. } if surface == Surface::Futures => {
+                    "the info endpoint by wallet address, which may lag"
+                }
+                _ => "account information",
+            };
+            report.ok("account", format!("{surface}: read from {from}"));
+            permissions(surface, account, report);
+            if surface == Surface::Futures {
+                let exchange = asker.exchange;
+                let failed = answered.failed_later.as_ref();
+                modes(config, account, (failed, exchange), report);
+                leverage(&answered.replies, exchange, report);
+            }
+        }
+        _ => not_read(surface, &answered, asker.exchange, report),
+    }
+    trading_right(surface, asker, report).await;
+    let is_alone = orders(config, surface, (asker, ids), report).await;
+    let traded = trades(surface, asker, report).await;
+    if is_alone {
+        filled_orders(config, (asker, ids), (surface, &traded), report).await;
+    }
+}
+
+/// Whether the key may trade, which an account reading does not show: a key may be limited to some
+/// types of routes (spec 2, Authentication, rule 1). Of the routes that need the trading right, a
+/// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
+/// touch orders of others, and everything else places or changes something.
+async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) {
+    let Some(instrument) = instruments(asker.exchange, surface).next() else {
+        return;
+    };
+    let request = Request::Cancel {
+        instrument,
+        client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
+    };
+    let Some(answered) = asker.request(&request).await else {
+        return;
+    };
+    let refused = answered.replies.iter().find_map(|reply| match reply {
+        Reply::Canceled {
+            outcome: Outcome::Refused(refusal),
+            ..
+        } => Some(refusal),
+        _ => None,
+    });
+    match (&answered.failed, refused) {
+        (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
+        (Some(failed), _) if asker.exchange.is_nothing_to_cancel(failed) => report.ok(
+            "permissions",
+            format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
+        ),
+        (Some(failed), Some(refusal)) if refusal.blame() == Blame::Key => report.no_go(
+            "permissions",
+            format!("{surface}: the key or agent cannot trade: {failed}"),
+            "give the key or agent the trading right of this surface, put this address on its list, \
+             and look at its expiry; reading the account does not need that right",
+        ),
+        (Some(failed), _) => report.warn(
+            "permissions",
+            format!("{surface}: it is not known whether the key may trade: {failed}"),
+            "run check again; a run finds out by itself and shows it in windvane status",
+        ),
+    }
+}
+
+/// An order id that no run and no person gives out.
+const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
+
+fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, report: &mut Report) {
+    let unreadable = answered.notes.iter().find_map(|note| match note {
+        Note::Unreadable { error, .. } => Some(error.to_string()),
+        _ => None,
+    });
+    if let Some(error) = unreadable {
+        let mend = "an account that hides its state is no evidence: make it public, or use the \
+                    account routes of document 4";
+        report.no_go("account", format!("{surface}: {error}"), mend);
+        return;
+    }
+    let Some(failed) = &answered.failed else {
+        report.no_go("account", format!("{surface}: it cannot be asked for"), "");
+        return;
+    };
+    let found = format!("{surface}: {failed}");
+    report.no_go("account", found, &mend(failed, exchange));
+}
+
+/// The advice after a read that failed.
+fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
+    match failed {
+        NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
+            if refusal.is_of_unserved_read() =>
+        {
+            without_route(*asked, exchange)
+        }
+        NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
+        NotDone::Unknown(doubt) => doubt.advice().to_owned(),
+        NotDone::Wait(wait) => wait.advice().to_owned(),
+    }
+}
+
+/// The advice where the venue does not serve the route. Only the futures account can be read elsewhere.
+fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
+    let account = exchange.ask(Question::FuturesAccount);
+    if account.is_some_and(|call| call.route == asked.route) {
+        return "the venue has no such route: set account.user to the main wallet's address, and \
+                the account is read from the info endpoint"
+            .to_owned();
+    }
+    asked.advice_where_not_served()
+}
+
+/// The advice after a refused read (spec 1, Errors).
+fn mend_of(refusal: &Refusal) -> Cow<'static, str> {
+    let mend = match refusal.code() {
+        Some(-2014 | -2015) => "correct account.api_key, or give it the permission and the address",
+        Some(-1022) => "correct account.api_secret or account.signer, and venue.brand",
+        Some(-1021) => "set this host's clock, or raise venue.recv_window_ms",
+        _ => return refusal.advice(),
+    };
+    mend.into()
+}
+
+fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
+    match account.can_trade {
+        Some(true) => report.ok("permissions", format!("{surface}: canTrade")),
+        Some(false) => report.no_go(
+            "permissions",
+            format!("{surface}: canTrade is false"),
+            "let the key or agent trade, or ask the venue why the account may not",
+        ),
+        None => report.warn(
+            "permissions",
+            format!("{surface}: the venue does not say whether the account may trade"),
+            "",
+        ),
+    }
+    let held = account
+        .balances
+        .iter()
+        .filter(|balance| balance.total.0 > 0);
+    if held.count() == 0 {
+        let found = format!("{surface}: no balance in any asset of the instruments");
+        report.warn(
+            "balances",
+            found,
+            "deposit or transfer before the first order",
+        );
+    }
+}
+
+fn modes(
+    config: &Config,
+    account: &AccountTruth,
+    (failed, exchange): (Option<&NotDone>, &dyn Exchange),
+    report: &mut Report,
+) {
+    // The cause says what to mend: with wrong keys nothing but them.
+    let not_read = |what: &str, report: &mut Report| match failed {
+        Some(failed) => {
+            let found = format!("the {what} cannot be read: {failed}");
+            report.no_go("modes", found, &mend(failed, exchange));
+        }
+        None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
+    };
+    let hedge = config.account.position_mode == PositionMode::Hedge;
+    let word = |hedge: bool| if hedge { "hedge" } else { "one-way" };
+    match account.hedge_mode {
+        Some(found) if found == hedge => {
+            report.ok("modes", format!("positions are {}", word(found)));
+        }
+        Some(found) => report.no_go(
+            "modes",
+            format!(
+                "account.position_mode = \"{}\", but the account's is {}",
+                word(hedge),
+                word(found)
+            ),
+            "correct the setting, or change the account's mode while nothing is open; a run never \
+             changes it",
+        ),
+        None => not_read("position mode", report),
+    }
+    match account.multi_assets {
+        Some(found) if found == config.account.multi_assets => {
+            report.ok("modes", format!("multi-assets margin is {found}"));
+        }
+        Some(found) => report.no_go(
+            "modes",
+            format!(
+                "account.multi_assets = {}, but the account's is {found}",
+                config.account.multi_assets
+            ),
+            "correct the setting, or change the account's mode",
+        ),
+        None => not_read("multi-assets mode", report),
+    }
+}
+
+/// Leverage is told and not judged: nothing configures it.
+fn leverage(replies: &[Reply], exchange: &dyn Exchange, report: &mut Report) {
+    let all = replies.iter().filter_map(|reply| match reply {
+        Reply::Margins(terms) => Some(terms),
+        _ => None,
+    });
+    let mut all: Vec<&MarginTerms> = all.flatten().collect();
+    all.sort_by_key(|terms| terms.instrument);
+    for terms in all {
+        let rules = exchange.names().rules(terms.instrument);
+        if let Some((rules, leverage)) = rules.zip(terms.leverage) {
+            report.ok("leverage", format!("{}: {leverage}", rules.name()));
+        }
+    }
+}
+
+fn instruments(exchange: &dyn Exchange, surface: Surface) -> impl Iterator<Item = InstrumentId> {
+    let ids = (0..=u16::MAX).map(InstrumentId);
+    let known = ids.map_while(|id| Some((id, exchange.names().rules(id)?.surface)));
+    known.filter_map(move |(id, of)| (of == surface).then_some(id))
+}
+
+/// Looks at what rests. Answers whether no order there shows another instance.
+async fn orders(
+    config: &Config,
+    surface: Surface,
+    (asker, ids): (Asker<'_>, &FolderIds),
+    report: &mut Report,
+) -> bool {
+    let answered = asker.read(Subject::OpenOrders { surface }).await;
+    let Some(Truth::OpenOrders(open)) = answered.truth() else {
+        not_read(surface, &answered, asker.exchange, report);
+        return true;
+    };
+    let is_own = |order: &&OpenOrder| {
+        let id = order.report.client_order_id;
+        let named = id.parse_own().map(|(strategy, ..)| strategy.to_owned());
+        named.is_some_and(|name| config.strategies.iter().any(|one| one.id.as_str() == name))
+    };
+    for note in &answered.notes {
+        if let Note::Elsewhere { .. } = note {
+            let mend = "once its strategy is gone, no timer and no run ends it: cancel it first";
+            report.warn("orders", note.to_string(), mend);
+        }
+    }
+    let is_alone = instances(config, surface, open, ids, report);
+    let own = open.iter().filter(is_own).count();
+    let foreign = open.len() - own;
+    let found = format!("{surface}: {own} own orders rest, {foreign} of others");
+    match (foreign, surface) {
+        (0, _) | (_, Surface::Spot) => report.ok("orders", found),
+        (_, Surface::Futures) => report.warn(
+            "orders",
+            found,
+            "the countdown spares nobody's orders: on a symbol that is traded they are cancelled \
+             with ours when the run dies; use an account of its own",
+        ),
+    }
+    is_alone
+}
+
+/// Orders at rest that only another instance, or a folder that was wiped, can have placed. Answers whether
+/// there are none.
+fn instances(
+    config: &Config,
+    surface: Surface,
+    open: &[OpenOrder],
+    ids: &FolderIds,
+    report: &mut Report,
+) -> bool {
+    let id = |order: &OpenOrder| order.report.client_order_id;
+    let others = open.iter().map(id);
+    let others: Vec<_> = others.filter(|id| ids.is_of_another(surface, id)).collect();
+    let Some(first) = others.first() else {
+        return true;
+    };
+    let found = format!(
+        "{surface}: {} orders rest that this data folder never gave out, such as {first}: another \
+         instance trades on this account, or the data folder was wiped",
+        others.len()
+    );
+    report.no_go("instances", found, &mend_instances(config));
+    false
+}
+
+fn mend_instances(config: &Config) -> String {
+    let watch_ms = config.reconcile.interval_ms.saturating_mul(2);
+    format!(
+        "stop the other instance. If there is none, start `windvane run`: it places nothing for {} \
+         s, ends with exit code 2 if a new order of another instance appears, and adopts these \
+         orders otherwise",
+        watch_ms.div_ceil(1_000)
+    )
+}
+
+/// Orders that were placed so long ago are looked at, or within the watch of a start if that is longer.
+const LATELY_MS: u64 = 5 * 60_000;
+
+/// Trades of each instrument whose trades were read.
+type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
+
+/// Looks for an order that was placed lately, and that only another instance can have placed: one with market
+/// orders alone has none at rest. Account trades show it. Where they are not served, or list nothing recent,
+/// because they may be behind, the list of orders shows it.
+async fn filled_orders(
+    config: &Config,
+    (asker, ids): (Asker<'_>, &FolderIds),
+    (surface, traded): (Surface, &Traded),
+    report: &mut Report,
+) {
+    let lately_ms = LATELY_MS.max(config.reconcile.interval_ms.saturating_mul(2));
+    let lately_ms = i64::try_from(lately_ms).unwrap_or(i64::MAX);
+    let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
+    let mut lists_orders = true;
+    let mut unseen = None;
+    for instrument in instruments(asker.exchange, surface) {
+        let trades = traded.iter().find(|(of, _)| *of == instrument);
+        let recent = trades.iter().flat_map(|(_, trades)| trades);
+        let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
+        let orders = match recent.as_slice() {
+            // A route that is missing is asked for once.
+            [] if !lists_orders => None,
+            [] => listed_orders(asker, instrument).await,
+            recent => Some(traded_orders(asker, (instrument, recent)).await),
+        };
+        lists_orders &= orders.is_some();
+        if orders.is_none() && trades.is_none() {
+            unseen = unseen.or_else(|| {
+                asker
+                    .exchange
+                    .names()
+                    .rules(instrument)
+                    .map(Instrument::name)
+            });
+        }
+        for order in orders.iter().flatten() {
+            if order.placed < oldest || !ids.is_of_another(surface, &order.client_order_id) {
+                continue;
+            }
+            let found = format!(
+                "{surface}: order {} was placed at {}, and this data folder never gave it out: \
+                 another instance trades on this account, or the data folder was wiped",
+                order.client_order_id,
+                seconds_text(order.placed)
+            );
+            report.no_go("instances", found, &mend_instances(config));
+            return;
+        }
+    }
+    if let Some(first) = unseen {
+        report.warn(
+            "instances",
+            format!(
+                "{surface}: the venue lists neither account trades nor orders of {first}: another \
+                 instance whose orders fill at once cannot be excluded"
+            ),
+            "make sure that no other windvane runs on this account before the start",
+        );
+    }
+}
+
+/// The orders of the newest of these trades. One without a time counts as placed at its trade.
+async fn traded_orders(
+    asker: Asker<'_>,
+    (instrument, trades): (InstrumentId, &[&AccountTrade]),
+) -> Vec<TradedOrder> {
+    let mut orders = Vec::new();
+    for order_id in newest_orders(trades.iter().copied()) {
+        let subject = Subject::TradedOrder {
+            instrument,
+            order_id,
+        };
+        let answered = asker.read(subject).await;
+        let Some(Truth::TradedOrder(mut order)) = answered.truth().cloned() else {
+            continue;
+        };
+        if order.placed == Time::default() {
+            let of_order = trades.iter().rfind(|trade| trade.order_id == order_id);
+            order.placed = of_order.map_or(order.placed, |trade| trade.time);
+        }
+        orders.push(order);
+    }
+    orders
+}
+
+/// The newest orders of an instrument; `None` where the venue does not list them.
+async fn listed_orders(asker: Asker<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
+    let subject = Subject::NewestOrders { instrument };
+    match asker.read(subject).await.truth() {
+        Some(Truth::NewestOrders(orders)) => Some(orders.clone()),
+        _ => None,
+    }
+}
+
+/// Whether fills that were missed can be read. Answers the newest trades of each instrument.
+async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Traded {
+    let mut read = Vec::new();
+    for instrument in instruments(asker.exchange, surface) {
+        let subject = Subject::Trades {
+            instrument,
+            from: None,
+        };
+        let answered = asker.read(subject).await;
+        if let Some(Truth::Trades { trades, .. }) = answered.truth() {
+            read.push((instrument, trades.clone()));
+            continue;
+        }
+        let why = answered.failed.as_ref().map_or_else(
+            || "documents 1 to 3 do not show them".to_owned(),
+            ToString::to_string,
+        );
+        report.warn(
+            "trades",
+            format!("{surface}: no account trades ({why})"),
+            "a fill that the user stream misses is closed by query order, its fee estimated",
+        );
+        return read;
+    }
+    if !read.is_empty() {
+        report.ok("trades", format!("{surface}: account trades can be read"));
+    }
+    read
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_client::{Addresses, Client, Settings};
+    use windvane_session::{Documented, Signing};
+    use windvane_venue::error::{Judgement, judge};
+    use windvane_venue::sign::{Credentials, Dialect, Network};
+    use windvane_venue::{Brand, route};
+
+    use super::*;
+
+    fn advice(route: &str, status: u16, body: &str) -> String {
+        let Judgement::Refused {
+            complaint,
+            is_fatal,
+        } = judge(status, None, body)
+        else {
+            panic!("{status} is a refusal")
+        };
+        let route = route::named(route).unwrap();
+        let version = route.listings[0].version;
+        let dialect = Dialect {
+            brand: Brand::new("svc").unwrap(),
+            network: Network::Mainnet,
+            recv_window_ms: None,
+        };
+        let settings = Settings::new(Addresses::default(), dialect, Credentials::default());
+        let gateway = Client::new(settings).unwrap().gateway().clone();
+        let refused = NotDone::Refused(Refusal::Venue {
+            asked: Asked { route, version },
+            complaint,
+            is_fatal,
+        });
+        mend(&refused, &Documented::new(gateway, false, Signing::Here))
+    }
+
+    #[test]
+    fn advice_after_a_route_that_is_not_served_fits_the_route() {
+        let unsupported = r#"{"code":-1020,"msg":"Path /x is invalid."}"#;
+        let bodies = [
+            ("<html>nothing here</html>", 404),
+            ("", 404),
+            (unsupported, 404),
+        ];
+        for (body, status) in [&bodies[..], &[(unsupported, 400)]].concat() {
+            let account = advice("futures.account", status, body);
+            assert!(account.contains("set account.user"), "{account}");
+            for (route, setting) in [
+                ("spot.account", "venue.spot.rest"),
+                ("spot.open_orders", "venue.spot.api"),
+                ("futures.open_orders", "venue.futures.rest"),
+                ("futures.position_mode", "venue.futures.api"),
+            ] {
+                let other = advice(route, status, body);
+                assert!(other.contains(route) && other.contains(setting), "{other}");
+                assert!(!other.contains("info endpoint"), "{other}");
+            }
+        }
+        let key = r#"{"code":-2015,"msg":"Invalid API-key."}"#;
+        assert!(advice("spot.account", 404, key).contains("account.api_key"));
+    }
+}

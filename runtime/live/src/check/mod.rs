@@ -1,0 +1,329 @@
+//! The preflight: everything that comes before `ready`, looked at without changing anything at the
+//! venue, and said line by line with what to mend. No order, no countdown, no mode is sent; the
+//! only thing that is made there is a listen key, which is the account's one key and stays.
+//!
+//! What may never enter here: keys in what is said, and mending itself.
+
+mod account;
+mod ask;
+mod local;
+mod streams;
+mod venue;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use windvane_client::budget::Lane;
+use windvane_client::{Client, Settings};
+use windvane_session::StartTerms;
+use windvane_session::weights::{Plan, Use};
+use windvane_venue::speak::{FuturesAccount, Names};
+
+use super::exchange;
+use super::identity::Identity;
+use super::start;
+use crate::bans;
+use ask::Asker;
+use windvane_build::modules::Guest;
+use windvane_config::assembly;
+use windvane_config::{Config, InstrumentName, Mode};
+
+/// How one thing turned out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// It will run; know of it.
+    Warn,
+    /// It must not run like this.
+    NoGo,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// What it belongs to.
+    pub area: &'static str,
+    /// How it turned out.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to mend; empty where nothing is.
+    pub mend: String,
+    /// The configuration is at fault, not the world.
+    #[serde(skip)]
+    pub by_configuration: bool,
+}
+
+/// Everything that was looked at.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// In the order of a start.
+    pub lines: Vec<Line>,
+    /// The plan of weights of each limit.
+    pub plans: Vec<Plan>,
+}
+
+impl Report {
+    fn say(&mut self, area: &'static str, verdict: Verdict, found: String, mend: &str) {
+        self.lines.push(Line {
+            area,
+            verdict,
+            found,
+            mend: mend.to_owned(),
+            by_configuration: false,
+        });
+    }
+
+    fn ok(&mut self, area: &'static str, found: impl Into<String>) {
+        self.say(area, Verdict::Ok, found.into(), "");
+    }
+
+    fn warn(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
+        self.say(area, Verdict::Warn, found.into(), mend);
+    }
+
+    fn no_go(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
+        self.say(area, Verdict::NoGo, found.into(), mend);
+    }
+
+    /// The configuration is at fault.
+    fn wrong(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
+        self.no_go(area, found, mend);
+        if let Some(line) = self.lines.last_mut() {
+            line.by_configuration = true;
+        }
+    }
+
+    /// Whether a run may begin; warnings allow it.
+    pub fn is_go(&self) -> bool {
+        self.lines.iter().all(|line| line.verdict != Verdict::NoGo)
+    }
+
+    /// Whether the configuration keeps a run from beginning.
+    pub fn is_wrong(&self) -> bool {
+        let at_fault = |line: &Line| line.verdict == Verdict::NoGo && line.by_configuration;
+        self.lines.iter().any(at_fault)
+    }
+
+    /// For other programs.
+    pub fn json(&self) -> Value {
+        json!({
+            "go": self.is_go(),
+            "lines": self.lines,
+            "plan": self.plans.iter().map(plan_json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for line in &self.lines {
+            let verdict = match line.verdict {
+                Verdict::Ok => "ok",
+                Verdict::Warn => "warn",
+                Verdict::NoGo => "NO-GO",
+            };
+            lines.push(format!("{verdict:<6} {:<14} {}", line.area, line.found));
+            if !line.mend.is_empty() {
+                lines.push(format!("{:<6} {:<14} -> {}", "", "", line.mend));
+            }
+        }
+        for plan in &self.plans {
+            lines.push(String::new());
+            lines.extend(plan_lines(plan));
+        }
+        let end = if self.is_go() { "go" } else { "no-go" };
+        lines.extend([String::new(), end.to_owned()]);
+        lines.join("\n")
+    }
+}
+
+fn plan_json(plan: &Plan) -> Value {
+    let uses = plan.uses.iter().map(
+        |one| json!({"what": one.what, "times": one.times, "weight": one.weight, "sum": one.sum()}),
+    );
+    json!({
+        "surface": plan.surface.as_str(),
+        "interval_ms": plan.interval_ms,
+        "limit": plan.limit,
+        "sum": plan.sum(),
+        "symbols_max": plan.symbols_max(),
+        "uses": uses.collect::<Vec<_>>(),
+        "polling": plan.polling.to_string(),
+    })
+}
+
+fn plan_lines(plan: &Plan) -> Vec<String> {
+    let (surface, interval) = (plan.surface.as_str(), plan.interval_ms);
+    let mut lines = vec![format!("plan of weights, {surface}, each {interval} ms")];
+    let row = |one: &Use| {
+        let (times, weight, sum) = (one.times, one.weight, one.sum());
+        format!("  {:<26} {times:>5} x {weight:>4} = {sum:>6}", one.what)
+    };
+    lines.extend(plan.binding().map(row));
+    let (sum, limit) = (plan.sum(), plan.limit);
+    lines.push(format!(
+        "  {:<26} {:>12} = {sum:>6} of {limit}; out of the rest:",
+        "sum", ""
+    ));
+    lines.extend(plan.beside().map(row));
+    lines.push(format!("  {}", plan.polling));
+    lines
+}
+
+/// What the venue is asked with.
+#[derive(Debug)]
+pub struct Asking {
+    /// Addresses, and keys where they could be read.
+    pub settings: Settings,
+    /// Why they could not.
+    pub no_keys: Option<String>,
+    /// The keys of the configuration that a run needs and that are not set.
+    pub not_set: Vec<&'static str>,
+}
+
+/// Looks at everything.
+pub async fn check(config: &Config, asking: Asking) -> Report {
+    let mut report = Report::default();
+    local::configuration(config, &mut report);
+    local::data_directory(config, &mut report);
+    local::admin(config, &mut report);
+    local::processors(config, &mut report);
+    let guests = local::modules(config, &mut report).await;
+    let paper = config.run.mode == Mode::Paper;
+    let keys = keys(&asking, paper, &mut report);
+    let client = match Client::new(asking.settings) {
+        Ok(client) => client,
+        Err(error) => {
+            report.no_go("venue", error.to_string(), "");
+            return report;
+        }
+    };
+    let surfaces = start::surfaces(&assembly::instrument_names(config));
+    if !paper {
+        let identity = Identity::of(client.settings(), &surfaces);
+        local::owner(&identity, &config.run.data_dir, &mut report);
+    }
+    bans::heed(&client, &config.run.data_dir);
+    if let Some((_, words)) = bans::told(&client, &surfaces) {
+        let found = format!("{words}, as it told before: nothing was asked");
+        let mend = "wait until then; windvane run waits by itself";
+        report.no_go("venue", found, mend);
+        return report;
+    }
+    // It reads what a start reads, and may use the same part of the weight.
+    let client = client.in_lane(Lane::Start);
+    look_outside(config, &client, guests, keys && !paper, &mut report).await;
+    bans::hand_on(&client, &config.run.data_dir);
+    report
+}
+
+/// Looks at everything that the venue has to say.
+async fn look_outside(
+    config: &Config,
+    client: &Client,
+    guests: Option<Vec<Guest>>,
+    trading: bool,
+    report: &mut Report,
+) {
+    let names = assembly::instrument_names(config);
+    let mut exchange = exchange::exchange(config, client.gateway().clone());
+    let mut reached = Vec::new();
+    for surface in start::surfaces(&names) {
+        let asker = Asker::new(client, &*exchange);
+        if venue::clock(config, surface, asker, report).await {
+            reached.push(surface);
+        }
+    }
+    let Some(market) = venue::instruments(config, &reached, client, report).await else {
+        return;
+    };
+    venue::plan(config, &reached, client, report);
+    if let Some(guests) = guests {
+        local::begin(config, guests, &market, report);
+    }
+    if trading {
+        let account = futures_account(config, &names, client).await;
+        let names = Names::new(&market.instruments, market.assets.names());
+        exchange.know(names, account.clone());
+        let asker = Asker::new(client, &*exchange);
+        let ids = local::folder_ids(&config.run.data_dir);
+        for surface in &reached {
+            account::look(config, *surface, asker, (&account, &ids), report).await;
+        }
+    }
+    let asker = Asker::new(client, &*exchange);
+    streams::listen(config, &reached, trading, asker, report).await;
+}
+
+/// Where the futures account is read. Without an address, or an answer, the routes are looked at, which
+/// tells what to mend.
+async fn futures_account(
+    config: &Config,
+    names: &[InstrumentName],
+    client: &Client,
+) -> FuturesAccount {
+    let terms = StartTerms {
+        instruments: Vec::new(),
+        reads_clocks: false,
+        futures_account: start::find_account(config, names),
+    };
+    let asked = venue::find_out(config, client, terms);
+    match tokio::time::timeout(venue::PATIENCE, asked).await {
+        Ok(Ok(known)) => known.futures_account,
+        Ok(Err(_)) | Err(_) => FuturesAccount::Routes,
+    }
+}
+
+fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {
+    if paper {
+        report.ok("keys", "paper trading needs none");
+        return false;
+    }
+    for setting in &asking.not_set {
+        let found = format!("account.{setting} is not set");
+        report.wrong(
+            "keys",
+            found,
+            "set it to { env = \"NAME\" } or { file = \"PATH\" }",
+        );
+    }
+    match &asking.no_keys {
+        Some(why) => report.wrong("keys", why.clone(), "make it readable to this user alone"),
+        None if asking.not_set.is_empty() => report.ok("keys", "every key can be read"),
+        None => {}
+    }
+    asking.no_keys.is_none() && asking.not_set.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_go_and_what_to_mend_stands_below() {
+        let mut report = Report::default();
+        report.ok("clock", "0 ms");
+        report.warn("latch", "paused", "windvane resume");
+        assert!(report.is_go() && !report.is_wrong());
+        report.no_go("account", "canTrade is false", "ask the venue");
+        assert!(!report.is_go() && !report.is_wrong());
+        report.wrong("keys", "account.api_key is not set", "set it");
+        assert!(report.is_wrong());
+        let text = report.text();
+        assert!(
+            text.contains("NO-GO  account        canTrade is false\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("-> ask the venue") && text.ends_with("\nno-go"),
+            "{text}"
+        );
+        let json = report.json();
+        assert_eq!(
+            (&json["go"], &json["lines"][1]["verdict"]),
+            (&json!(false), &json!("warn"))
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! What the venue says of itself: its clock, its instruments with their rules, its limits.
+
+use std::time::Duration;
+
+use windvane_client::Client;
+use windvane_client::budget::LimitKind;
+use windvane_client::clock::Fit;
+use windvane_engine::instrument::SymbolStatus;
+use windvane_engine::{Instrument, Surface};
+use windvane_venue::Assets;
+
+use super::super::start;
+use super::Report;
+use super::ask::Asker;
+use windvane_config::assembly;
+use windvane_config::{Config, InstrumentName, MarketData};
+use windvane_session::weights::{Plan, Polling};
+use windvane_session::{Known, StartError, StartTerms, venue_surface};
+
+/// No single answer takes longer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// Readings of a clock of which the best counts.
+const SAMPLES: u8 = 5;
+/// A local clock that is further off is worth mending, although requests follow the venue's.
+const FAR_US: i64 = 1_000_000;
+
+/// What is traded.
+#[derive(Debug)]
+pub(super) struct Market {
+    pub(super) instruments: Vec<Instrument>,
+    pub(super) assets: Assets,
+}
+
+/// Reads the clock of a surface; whether it answers.
+pub(super) async fn clock(
+    config: &Config,
+    surface: Surface,
+    asker: Asker<'_>,
+    report: &mut Report,
+) -> bool {
+    let (client, venue) = (asker.client, venue_surface(surface));
+    let Some(address) = client.settings().addresses.rest_of(venue).cloned() else {
+        let found = format!("venue.{surface}.rest is not set");
+        report.wrong("address", found, "set it to the venue's base address");
+        return false;
+    };
+    if client.settings().addresses.ws_of(venue).is_none() {
+        let found = format!("venue.{surface}.ws is not set");
+        report.wrong("address", found, "set it to the venue's WebSocket address");
+    }
+    // A request has a bound of its own; this one is for all readings, however slow the venue.
+    let bound = PATIENCE * u32::from(SAMPLES);
+    let read = tokio::time::timeout(bound, asker.clock(surface, SAMPLES)).await;
+    let offset = match read {
+        Ok(Ok(offset)) => offset,
+        Ok(Err(error)) => {
+            let found = format!("{surface} at {address}: {error}");
+            report.no_go(
+                "address",
+                found,
+                "wait for the venue, or correct the address if it goes on",
+            );
+            return false;
+        }
+        Err(_) => {
+            let found = format!("{surface} at {address}: no answer within {bound:?}");
+            report.no_go(
+                "address",
+                found,
+                "wait for the venue, or correct the address if it goes on",
+            );
+            return false;
+        }
+    };
+    report.ok("address", format!("{surface} answers at {address}"));
+    let window = config.venue.recv_window_ms;
+    let found = format!(
+        "{surface}: the venue is {} ms ahead of this host, known to {} ms; round trip {} ms, \
+         recv_window_ms {window}",
+        offset.offset_us / 1_000,
+        offset.error_us / 1_000,
+        offset.round_trip_us / 1_000
+    );
+    match offset.fit(window) {
+        Fit::Kept if offset.offset_us.abs() > FAR_US => report.warn(
+            "clock",
+            found,
+            "requests carry the venue's time; set this host's clock all the same",
+        ),
+        Fit::Kept => report.ok("clock", found),
+        Fit::MayBeAhead | Fit::MayBeLate => report.no_go(
+            "clock",
+            format!("{found}: requests would be refused with -1021"),
+            "use a quicker way to the venue, or raise venue.recv_window_ms",
+        ),
+    }
+    true
+}
+
+/// Asks the venue as a start does.
+pub(super) async fn find_out(
+    config: &Config,
+    client: &Client,
+    terms: StartTerms,
+) -> Result<Known, Box<StartError>> {
+    let (known, _) = start::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
+    Ok(known)
+}
+
+/// The instruments with their rules.
+pub(super) async fn instruments(
+    config: &Config,
+    reached: &[Surface],
+    client: &Client,
+    report: &mut Report,
+) -> Option<Market> {
+    let names = assembly::instrument_names(config);
+    let missing = names.iter().any(|name| !reached.contains(&name.surface));
+    if missing || names.is_empty() {
+        return None;
+    }
+    let terms = StartTerms {
+        instruments: names.clone(),
+        reads_clocks: false,
+        futures_account: None,
+    };
+    let asked = find_out(config, client, terms);
+    let bound = PATIENCE * Surface::ALL.len() as u32;
+    let known = match tokio::time::timeout(bound, asked).await {
+        Ok(Ok(known)) => known,
+        Ok(Err(error)) if matches!(*error, StartError::NotListed(_)) => {
+            report.wrong("instruments", error.to_string(), "");
+            return None;
+        }
+        Ok(Err(error)) => {
+            report.no_go("instruments", error.to_string(), "");
+            return None;
+        }
+        Err(_) => {
+            report.no_go("instruments", "exchange information was not answered", "");
+            return None;
+        }
+    };
+    for (name, rules) in names.iter().zip(&known.instruments) {
+        filters(name, rules, report);
+    }
+    Some(Market {
+        instruments: known.instruments,
+        assets: known.assets,
+    })
+}
+
+fn filters(name: &InstrumentName, rules: &Instrument, report: &mut Report) {
+    let mut words = Vec::new();
+    if let Some(price) = rules.filters.price {
+        words.push(format!("tick {}", rules.price(price.tick_size)));
+    }
+    if let Some(lot) = rules.filters.lot_size {
+        let (step, least) = (rules.qty(lot.step_size), rules.qty(lot.min_qty));
+        words.push(format!(
+            "step {step}, from {least} to {}",
+            rules.qty(lot.max_qty)
+        ));
+    }
+    if let Some(notional) = rules.filters.min_notional {
+        words.push(format!(
+            "notional from {}",
+            notional.to_decimal().normalize()
+        ));
+    }
+    let found = format!("{name}: {}", words.join(", "));
+    if rules.status == SymbolStatus::Trading {
+        report.ok("instruments", found);
+    } else {
+        let found = format!("{found}; its status is {}", rules.status);
+        report.warn(
+            "instruments",
+            found,
+            "it takes no order until the venue says TRADING",
+        );
+    }
+}
+
+/// Limits, and the plan that keeps them.
+pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report: &mut Report) {
+    for &surface in reached {
+        let limits = client.with_budget(venue_surface(surface), |budget, _| budget.limits());
+        let words = limits.iter().map(|limit| {
+            let kind = match limit.kind {
+                LimitKind::Weight => "weight",
+                LimitKind::Orders => "orders",
+            };
+            format!("{} {kind} in {} s", limit.limit, limit.interval_ms / 1_000)
+        });
+        let words: Vec<_> = words.collect();
+        report.ok("limits", format!("{surface}: {}", words.join(", ")));
+        let orders = limits
+            .iter()
+            .filter(|limit| limit.kind == LimitKind::Orders);
+        let per_minute = |limit: u32, ms: u64| u64::from(limit) * 60_000 / ms.max(1);
+        let orders = orders
+            .map(|limit| per_minute(limit.limit, limit.interval_ms))
+            .min();
+        if let (Some(wanted), Some(most)) = (config.risk.max_orders_per_minute, orders)
+            && u64::from(wanted) > most
+        {
+            let found = format!("risk.max_orders_per_minute = {wanted} is over the venue's {most}");
+            report.warn("limits", found, "orders beyond the venue's limit wait");
+        }
+        for plan in start::wants(config, surface).plans(&limits) {
+            check_plan(config, &plan, report);
+            report.plans.push(plan);
+        }
+    }
+}
+
+fn check_plan(config: &Config, plan: &Plan, report: &mut Report) {
+    match plan.check() {
+        Ok(()) => {
+            let (surface, sum, limit) = (plan.surface, plan.sum(), plan.limit);
+            let most = match plan.symbols_max() {
+                0 => String::new(),
+                most => format!("; {most} symbols would fit"),
+            };
+            report.ok(
+                "weights",
+                format!("{surface}: {sum} of {limit} are planned{most}"),
+            );
+        }
+        Err(overbooked) => report.wrong("weights", overbooked.to_string(), ""),
+    }
+    if let Polling::TooLittle(error) = &plan.polling {
+        let documented = config.venue.market_data == MarketData::Documented;
+        if documented {
+            report.wrong(
+                "weights",
+                error.to_string(),
+                "trade fewer instruments or streams",
+            );
+        } else {
+            let mend = "what the venue does not stream could not be polled";
+            report.warn("weights", error.to_string(), mend);
+        }
+    }
+}

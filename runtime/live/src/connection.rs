@@ -1,0 +1,396 @@
+//! What a client of the venue is made of, from configuration: addresses, dialect, keys. A key is
+//! read only for the request that needs it, so that nothing else fails for want of it.
+//!
+//! What may never enter here: requests, and decisions about them.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer};
+use windvane_client::tls::{RootsError, roots_file};
+use windvane_client::{AddressError, Addresses, MarketData, Settings};
+use windvane_venue::brand::BrandError;
+use windvane_venue::route::{InnerSignature, Listing, Scheme, Surface};
+use windvane_venue::sign::{
+    ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet, sentence,
+};
+use zeroize::Zeroizing;
+
+use windvane_config::{self as config, Account, Config, KeySource, Secret, SecretError};
+
+/// How long a file is given to get its first line.
+const LINE_WITHIN: Duration = Duration::from_secs(5);
+/// Pause between two looks at it.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Why a client cannot be made of a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    /// The brand word is none.
+    #[error("venue.{0}")]
+    Brand(#[from] BrandError),
+    /// A base address is none.
+    #[error("venue.{0}")]
+    Address(#[from] AddressError),
+    /// The certificates of own authorities cannot be had.
+    #[error("venue.tls_roots: {0}")]
+    Roots(#[from] RootsError),
+    /// A secret cannot be read.
+    #[error("account.{setting}: {source}")]
+    Secret {
+        /// The setting that names it.
+        setting: &'static str,
+        /// Why.
+        source: SecretError,
+    },
+    /// A secret is no key.
+    #[error("account.{setting}: {source}")]
+    Key {
+        /// The setting that names it.
+        setting: &'static str,
+        /// Why.
+        source: KeyError,
+    },
+    /// A keystore cannot be opened.
+    #[error("account.{setting}: {reason}")]
+    Keystore {
+        /// The setting that names it.
+        setting: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The line of a simulated venue cannot be used.
+    #[error("--venue {file}: {reason}; it must hold the line that `windvane venue` printed")]
+    Line {
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Which keys a request needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// API key and secret.
+    pub api_key: bool,
+    /// The agent's key, or where there is none the main wallet's.
+    pub signer: bool,
+    /// The main wallet's key.
+    pub wallet: bool,
+    /// The Solana wallet's key.
+    pub solana: bool,
+}
+
+impl Needs {
+    /// The keys for a request of this listing, of whose parameters `is_given` tells.
+    pub fn of(listing: &Listing, is_given: impl Fn(&str) -> bool) -> Self {
+        let mut needs = Self::default();
+        let signed = is_given("signature");
+        match listing.scheme {
+            Scheme::Open => {}
+            Scheme::ApiKey | Scheme::Hmac => needs.api_key = true,
+            Scheme::Message => needs.signer = !signed || !is_given("signer"),
+            Scheme::WalletMessage | Scheme::Typed(_) => {
+                needs.wallet = !signed || !is_given("user");
+            }
+        }
+        match listing.inner {
+            _ if is_given("userSignature") => {}
+            None => {}
+            Some(InnerSignature::SolanaWithdrawal) => needs.solana = true,
+            Some(InnerSignature::Withdrawal { .. } | InnerSignature::Sentence) => {
+                needs.wallet = true;
+            }
+        }
+        needs
+    }
+}
+
+/// A client's settings without keys.
+pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
+    let venue = &config.venue;
+    let mut addresses = Addresses::default();
+    for (surface, endpoint) in [
+        (Surface::Spot, &venue.spot),
+        (Surface::Futures, &venue.futures),
+        (Surface::Chain, &venue.chain),
+        (Surface::Rpc, &venue.rpc),
+    ] {
+        if let Some(rest) = &endpoint.rest {
+            addresses = addresses.rest(surface, rest)?;
+        }
+        if let Some(ws) = &endpoint.ws {
+            addresses = addresses.ws(surface, ws)?;
+        }
+    }
+    let dialect = Dialect {
+        brand: venue.brand()?,
+        network: match venue.network {
+            config::Network::Mainnet => Network::Mainnet,
+            config::Network::Testnet => Network::Testnet,
+        },
+        recv_window_ms: Some(venue.recv_window_ms),
+    };
+    let mut settings = Settings::new(addresses, dialect, Credentials::default());
+    settings.spot_api = api(venue.spot.api.unwrap_or(venue.api));
+    settings.futures_api = api(venue.futures.api.unwrap_or(venue.api));
+    settings.market_data = market_data(venue.market_data);
+    if let Some(file) = &venue.tls_roots {
+        settings.tls_roots = roots_file(file)?;
+    }
+    // Processes that lost the venue together must not come back together. It decides pauses only.
+    settings.streams.seed = RandomState::new().hash_one(std::process::id());
+    Ok(settings)
+}
+
+/// From where public data may come.
+pub const fn market_data(configured: config::MarketData) -> MarketData {
+    match configured {
+        config::MarketData::Auto => MarketData::Auto,
+        config::MarketData::Documented => MarketData::Documented,
+        config::MarketData::Streams => MarketData::Streams,
+    }
+}
+
+fn api(api: config::Api) -> windvane_client::Api {
+    match api {
+        config::Api::V1 => windvane_client::Api::V1,
+        config::Api::V3 => windvane_client::Api::V3,
+    }
+}
+
+/// Reads the keys that are needed, as far as the configuration names them.
+pub fn credentials(account: &Account, needs: Needs) -> Result<Credentials, ConnectionError> {
+    let mut credentials = Credentials {
+        // The configuration has checked that it is an address.
+        user: account.user.as_deref().and_then(|user| user.parse().ok()),
+        ..Credentials::default()
+    };
+    if let Some(name) = account.api_key.as_ref().filter(|_| needs.api_key) {
+        let key = read("api_key", name)?;
+        // USER_STREAM and MARKET_DATA routes need no secret (spec 1, Authentication).
+        let secret = account.api_secret.as_ref();
+        let secret = secret
+            .map(|secret| read("api_secret", secret))
+            .transpose()?;
+        let secret = secret.unwrap_or_else(|| SecretString::from(""));
+        credentials.api_key = Some(ApiKey { key, secret });
+    }
+    if let Some(source) = account.signer.as_ref().filter(|_| needs.signer) {
+        credentials.signer = Some(wallet("signer", source)?);
+    }
+    let stands_in = needs.signer && credentials.signer.is_none();
+    if let Some(source) = account
+        .wallet
+        .as_ref()
+        .filter(|_| needs.wallet || stands_in)
+    {
+        credentials.wallet = Some(wallet("wallet", source)?);
+    }
+    if let Some(source) = account.solana.as_ref().filter(|_| needs.solana) {
+        let setting = "solana";
+        let key = SolanaKey::from_base58(&read(setting, source)?);
+        credentials.solana = Some(key.map_err(|source| ConnectionError::Key { setting, source })?);
+    }
+    Ok(credentials)
+}
+
+fn read(setting: &'static str, source: &Secret) -> Result<SecretString, ConnectionError> {
+    let text = source.read();
+    text.map_err(|source| ConnectionError::Secret { setting, source })
+}
+
+fn wallet(setting: &'static str, source: &KeySource) -> Result<Wallet, ConnectionError> {
+    match source {
+        KeySource::Plain(secret) => {
+            let key = Wallet::from_hex(&read(setting, secret)?);
+            key.map_err(|source| ConnectionError::Key { setting, source })
+        }
+        KeySource::Keystore { file, password } => {
+            let password = read(setting, password)?;
+            let opened = windvane_client::keys::keystore(file, &password);
+            opened.map_err(|error| ConnectionError::Keystore {
+                setting,
+                reason: error.to_string(),
+            })
+        }
+    }
+}
+
+/// The line that a simulated venue prints when it is ready.
+#[derive(Clone, Debug, Deserialize)]
+pub struct VenueLine {
+    #[serde(skip)]
+    file: String,
+    spot: LineAddresses,
+    futures: LineAddresses,
+    chain: String,
+    rpc: String,
+    accounts: Vec<LineAccount>,
+    #[serde(rename = "loginSentence")]
+    login_sentence: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct LineAddresses {
+    rest: String,
+    ws: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LineAccount {
+    #[serde(deserialize_with = "secret")]
+    api_key: SecretString,
+    #[serde(deserialize_with = "secret")]
+    api_secret: SecretString,
+    user: String,
+    #[serde(deserialize_with = "secret")]
+    user_key: SecretString,
+    #[serde(deserialize_with = "secret")]
+    signer_key: SecretString,
+}
+
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
+    let text = Zeroizing::new(String::deserialize(deserializer)?);
+    Ok(SecretString::from(text.as_str()))
+}
+
+impl VenueLine {
+    /// Reads the first line of a file, which a venue that has just been started may still be about
+    /// to write.
+    pub fn read(file: &Path) -> Result<Self, ConnectionError> {
+        let name = file.display().to_string();
+        let refuse = |reason: String| ConnectionError::Line {
+            file: name.clone(),
+            reason,
+        };
+        let begin = Instant::now();
+        let text = loop {
+            let read = std::fs::read_to_string(file);
+            let text = Zeroizing::new(read.map_err(|error| refuse(error.to_string()))?);
+            if text.contains('\n') || text.ends_with('}') || begin.elapsed() >= LINE_WITHIN {
+                break text;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        };
+        let line = text.lines().next().unwrap_or_default();
+        let mut read: Self =
+            serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
+        read.file = name;
+        Ok(read)
+    }
+
+    /// Settings that speak to that venue as one of its accounts, numbered from 0.
+    pub fn settings(&self, config: &Config, account: usize) -> Result<Settings, ConnectionError> {
+        let mut config = config.clone();
+        let venue = &mut config.venue;
+        for (endpoint, line) in [
+            (&mut venue.spot, &self.spot),
+            (&mut venue.futures, &self.futures),
+        ] {
+            endpoint.rest = Some(line.rest.clone());
+            endpoint.ws = Some(line.ws.clone());
+        }
+        venue.chain.rest = Some(self.chain.clone());
+        venue.rpc.rest = Some(self.rpc.clone());
+        let mut settings = settings(&config)?;
+        settings.credentials = self.credentials(account)?;
+        let given = &mut settings.dialect.brand.login_sentence;
+        let own = self.login_sentence.as_deref();
+        let own = own.map(|text| sentence::without_space(text).to_owned());
+        *given = given.take().or(own);
+        Ok(settings)
+    }
+
+    fn credentials(&self, account: usize) -> Result<Credentials, ConnectionError> {
+        let keys = self.accounts.get(account);
+        let keys = keys.ok_or_else(|| ConnectionError::Line {
+            file: self.file.clone(),
+            reason: format!("of its {} accounts none is {account}", self.accounts.len()),
+        })?;
+        let key = |setting, text: &SecretString| {
+            Wallet::from_hex(text).map_err(|source| ConnectionError::Key { setting, source })
+        };
+        Ok(Credentials {
+            api_key: Some(ApiKey {
+                key: keys.api_key.clone(),
+                secret: keys.api_secret.clone(),
+            }),
+            user: keys.user.parse().ok(),
+            signer: Some(key("signer", &keys.signer_key)?),
+            wallet: Some(key("wallet", &keys.user_key)?),
+            solana: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_venue::route::{self, Version};
+
+    use super::*;
+
+    fn needs(name: &str, version: Version, given: &[&str]) -> Needs {
+        let route = route::named(name).unwrap();
+        let listing = route.listing(Some(version)).unwrap();
+        Needs::of(listing, |name| given.contains(&name))
+    }
+
+    #[test]
+    fn a_request_needs_the_keys_that_sign_it_and_no_other() {
+        let none = Needs::default();
+        let api_key = Needs {
+            api_key: true,
+            ..none
+        };
+        let signer = Needs {
+            signer: true,
+            ..none
+        };
+        let wallet = Needs {
+            wallet: true,
+            ..none
+        };
+        let both = Needs {
+            wallet: true,
+            ..signer
+        };
+        assert_eq!(needs("spot.depth", Version::V3, &[]), none);
+        assert_eq!(needs("spot.new_order", Version::V1, &[]), api_key);
+        assert_eq!(needs("spot.new_order", Version::V3, &[]), signer);
+        assert_eq!(
+            needs("futures.create_listen_key", Version::V1, &[]),
+            api_key
+        );
+        assert_eq!(needs("futures.approve_agent", Version::V3, &[]), wallet);
+        assert_eq!(needs("chain.transfer", Version::V3, &[]), wallet);
+        assert_eq!(needs("chain.perp_withdraw", Version::V3, &[]), both);
+        let given = ["userSignature"];
+        assert_eq!(needs("chain.perp_withdraw", Version::V3, &given), signer);
+        let given = ["signature", "signer"];
+        assert_eq!(needs("spot.account", Version::V3, &given), none);
+    }
+
+    #[test]
+    fn pauses_of_two_clients_differ() {
+        let config = Config::parse("", "test", &config::Overrides::default()).unwrap();
+        let seed = || settings(&config).unwrap().streams.seed;
+        assert_ne!(seed(), seed());
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named_with_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("venue.json");
+        std::fs::write(&file, "{}\n").unwrap();
+        let sentence = VenueLine::read(&file).unwrap_err().to_string();
+        assert!(
+            sentence.contains("venue.json") && sentence.contains("spot"),
+            "{sentence}"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Where people ask a run: the admin server with its token, what it shows, and what it passes on.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use secrecy::ExposeSecret;
+use tokio::sync::{mpsc, watch};
+use windvane_admin::view::Status;
+use windvane_admin::{
+    Beat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
+};
+
+use super::LiveError;
+use super::outside::mode as mode_shown;
+use windvane_config::{Config, Mode, Secret};
+
+/// Commands that may wait for the engine.
+const COMMANDS: usize = 16;
+/// The sign of life while a run begins: building modules and waiting for the venue take their time.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
+/// The file of the token in the data folder.
+pub const TOKEN_FILE: &str = "admin.token";
+
+/// The server's side.
+pub struct Desk {
+    pub server: Server,
+    pub beat: Beat,
+    pub published: watch::Receiver<Arc<Published>>,
+    /// Where commands of this process itself go.
+    pub steer: mpsc::Sender<Steer>,
+    publish: watch::Sender<Arc<Published>>,
+    started: Instant,
+}
+
+/// The engine's side.
+pub struct Counter {
+    pub publish: watch::Sender<Arc<Published>>,
+    pub steered: mpsc::Receiver<Steer>,
+    pub beat: Beat,
+    /// When the process began.
+    pub started: Instant,
+    /// The same in Unix milliseconds: it has been booting since.
+    pub since_ms: i64,
+}
+
+impl Counter {
+    /// Says how far the start is.
+    pub fn say(&self, reason: &str) {
+        tracing::info!("{reason}");
+        self.publish.send_modify(|published| {
+            reason.clone_into(&mut Arc::make_mut(published).status.reason);
+        });
+    }
+}
+
+impl Desk {
+    /// Listens.
+    pub async fn open(config: &Config) -> Result<(Self, Counter), LiveError> {
+        let data_dir = &config.run.data_dir;
+        let file = data_dir.join(TOKEN_FILE);
+        let token = match token(config.admin.token.as_ref(), &file)? {
+            Some(token) => token,
+            None => Token::read_or_create(&file)?,
+        };
+        let mut settings = Settings::new(data_dir);
+        if let Some(listen) = config.admin.listen {
+            settings.listen = listen;
+        }
+        let (started, since_ms) = (Instant::now(), wall_ms());
+        let first = nothing_yet(config.run.mode, since_ms);
+        let (publish, published) = watch::channel(Arc::new(first));
+        let (steer, steered) = mpsc::channel(COMMANDS);
+        let beat = Beat::new();
+        let served = Served {
+            published: published.clone(),
+            steer: steer.clone(),
+            beat: beat.clone(),
+            metrics: Metrics::install()?,
+        };
+        let server = Server::start(settings, token, served).await?;
+        let desk = Self {
+            server,
+            beat: beat.clone(),
+            published,
+            steer,
+            publish: publish.clone(),
+            started,
+        };
+        let counter = Counter {
+            publish,
+            steered,
+            beat,
+            started,
+            since_ms,
+        };
+        Ok((desk, counter))
+    }
+
+    /// Gives signs of life for as long as it is waited for, and shows that time passes.
+    pub async fn keep_alive(&self) {
+        loop {
+            self.beat.mark();
+            let uptime = self.started.elapsed().as_millis();
+            self.publish.send_modify(|published| {
+                let status = &mut Arc::make_mut(published).status;
+                status.as_of_ms = wall_ms();
+                status.uptime_ms = u64::try_from(uptime).unwrap_or(u64::MAX);
+            });
+            tokio::time::sleep(ALIVE_EVERY).await;
+        }
+    }
+}
+
+/// The token that the configuration names, or the one in the data folder; `None` before it was
+/// made.
+pub(super) fn token(secret: Option<&Secret>, file: &Path) -> Result<Option<Token>, LiveError> {
+    if let Some(secret) = secret {
+        let token = Token::from_text(secret.read()?.expose_secret(), "admin.token")?;
+        return Ok(Some(token));
+    }
+    match Token::read(file) {
+        Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => Ok(Some(read?)),
+    }
+}
+
+fn wall_ms() -> i64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+    let wall_ms = wall.map_or(0, |elapsed| elapsed.as_millis());
+    i64::try_from(wall_ms).unwrap_or(i64::MAX)
+}
+
+fn nothing_yet(mode: Mode, since_ms: i64) -> Published {
+    Published {
+        status: Status {
+            reason: "the strategies' modules are loaded".to_owned(),
+            since_ms,
+            as_of_ms: since_ms,
+            mode: mode_shown(mode),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Status::default()
+        },
+        ..Published::default()
+    }
+}

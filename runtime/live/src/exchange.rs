@@ -1,0 +1,120 @@
+//! The exchange of a configuration. This is the only file of the node that names one
+//! (the test below holds it): a second exchange is chosen here.
+//!
+//! What may never enter here: anything that the session asks the exchange for by itself.
+
+use windvane_client_core::Gateway;
+use windvane_client_core::streams::feed::{FeedError, FeedTerms};
+use windvane_engine::Surface;
+use windvane_session::{Capabilities, Documented, DocumentedFeed, Exchange, PublicFeed, Signing};
+use windvane_venue::speak::Names;
+
+use windvane_config::{Config, MarketData};
+
+/// The exchange behind a gateway, whose keys sign.
+pub fn exchange(config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
+    signed(config, gateway, Signing::Here)
+}
+
+/// The exchange behind a gateway. `signing` says where its calls are signed.
+pub fn signed(config: &Config, gateway: Gateway, signing: Signing) -> Box<dyn Exchange> {
+    let only_documents = config.venue.market_data == MarketData::Documented;
+    Box::new(Documented::new(gateway, only_documents, signing))
+}
+
+/// What the exchange can do, before there is a gateway.
+pub const fn capabilities(_config: &Config) -> Capabilities {
+    Documented::CAPABILITIES
+}
+
+/// The public data of a surface.
+///
+/// # Errors
+/// What has to be polled cannot be.
+pub fn public_feed(
+    _config: &Config,
+    surface: Surface,
+    (terms, names): (FeedTerms, Names),
+) -> Result<Box<dyn PublicFeed>, FeedError> {
+    Ok(Box::new(DocumentedFeed::new(surface, terms, names)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    /// Types of one exchange.
+    const OF_AN_EXCHANGE: &[&str] = &["Documented", "Speaker"];
+    /// The configuration's word for documents 1 to 3.
+    const SETTINGS: &[&str] = &["MarketData::Documented", "FindAccount::Documented"];
+    /// What asks an exchange past the seam, or reads its words.
+    const PAST_THE_SEAM: &[&str] = &[
+        "route::named",
+        "route.name ==",
+        ".sync_clock(",
+        "client.call(",
+        "client.user_stream(",
+        ".call_stamped(",
+        ".send_stamped(",
+        ".spot()",
+        ".futures()",
+        "exchange_info",
+        "user_stream::decode",
+        "market_stream::decode",
+        "MarketReader",
+        "serverTime",
+        "listenKey",
+        "[\"positions\"]",
+    ];
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let mut folders = vec![folder.to_owned()];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.push(path);
+                }
+            }
+        }
+        files
+    }
+
+    #[test]
+    fn an_exchange_is_named_in_one_file() {
+        let runtime = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut live = 0;
+        for package in [
+            "backtest",
+            "build",
+            "cli",
+            "live",
+            "recording",
+            "replay",
+            "report",
+        ] {
+            for path in sources(&runtime.join(package).join("src")) {
+                if path.ends_with("live/src/exchange.rs") || path.ends_with("tests.rs") {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
+                let settings = SETTINGS.iter();
+                let code = settings.fold(code.to_owned(), |code, word| code.replace(word, ""));
+                for word in OF_AN_EXCHANGE {
+                    assert!(!code.contains(word), "{} names {word}", path.display());
+                }
+                if package == "live" {
+                    live += 1;
+                    for word in PAST_THE_SEAM {
+                        assert!(!code.contains(word), "{} names {word}", path.display());
+                    }
+                }
+            }
+        }
+        assert!(live > 40, "only {live} sources of the live run were found");
+    }
+}

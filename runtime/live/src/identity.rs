@@ -1,0 +1,181 @@
+//! Whose a data folder is: the venue's hosts and the account that its journal is about, in a small
+//! file beside it. A folder that is taken to another account brings positions along that are not
+//! there, and only a person can say whether that is meant.
+//!
+//! What may never enter here: keys. Of the account the file holds digests.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use windvane_client::Settings;
+use windvane_engine::Surface;
+use windvane_journal::private;
+use windvane_venue::sign::Wallet;
+
+use windvane_report::hex;
+use windvane_session::venue_surface;
+
+/// The file in the data folder.
+const FILE: &str = "account";
+
+/// What a person decides where a folder is another's.
+pub const WHAT_TO_DO: &str = "`windvane resume` goes on with its positions and states; to begin \
+                              without them, stop and name another run.data_dir";
+
+/// The venue and the account of a live run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Identity {
+    /// The host of each surface that is traded; its port says nothing of whose the account is.
+    hosts: BTreeMap<String, String>,
+    /// A digest of the main wallet's address.
+    user: Option<String>,
+    /// A digest of the API key.
+    api_key: Option<String>,
+}
+
+impl Identity {
+    /// What a client of these settings trades on.
+    pub fn of(settings: &Settings, surfaces: &[Surface]) -> Self {
+        let host = |surface: &Surface| {
+            let address = settings.addresses.rest_of(venue_surface(*surface))?;
+            let host = address.host_str()?;
+            Some((surface.as_str().to_owned(), host.to_owned()))
+        };
+        let keys = &settings.credentials;
+        let wallet = keys.wallet.as_ref().map(Wallet::address);
+        let user = keys.user.or(wallet).map(|user| user.to_string());
+        let api_key = keys.api_key.as_ref().map(|key| key.key.expose_secret());
+        Self {
+            hosts: surfaces.iter().filter_map(host).collect(),
+            user: user.map(|user| digest("user", &user.to_lowercase())),
+            api_key: api_key.map(|key| digest("api_key", key)),
+        }
+    }
+
+    /// What of a data folder is another's, in words; `None` where nothing is known to be.
+    pub fn difference(&self, data_dir: &Path) -> Option<String> {
+        match read(data_dir) {
+            Ok(None) => None,
+            Ok(Some(known)) => self.difference_to(&known),
+            Err(error) => {
+                let file = data_dir.join(FILE);
+                let file = file.display();
+                Some(format!(
+                    "whose run.data_dir is cannot be read: {file}: {error}"
+                ))
+            }
+        }
+    }
+
+    fn difference_to(&self, known: &Self) -> Option<String> {
+        let moved = self.hosts.iter().find_map(|(surface, host)| {
+            let before = known.hosts.get(surface).filter(|before| *before != host)?;
+            Some(format!(
+                "run.data_dir is of another venue: its {surface} host was {before}, and is {host}"
+            ))
+        });
+        moved.or_else(|| {
+            let others = "run.data_dir is of another account";
+            match (&self.user, &known.user, &self.api_key, &known.api_key) {
+                // A key may change where the wallet is known to be the same.
+                (Some(now), Some(before), ..) => {
+                    (now != before).then(|| format!("{others}: account.user differs"))
+                }
+                (_, _, Some(now), Some(before)) => {
+                    (now != before).then(|| format!("{others}: account.api_key differs"))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Writes down that the folder is this account's, durably before it returns. Surfaces that are
+    /// not traded now stay as they were.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, data_dir: &Path) -> io::Result<()> {
+        let known = read(data_dir).ok().flatten();
+        let mut next = self.clone();
+        for (surface, host) in known.iter().flat_map(|known| &known.hosts) {
+            let host = || host.clone();
+            next.hosts.entry(surface.clone()).or_insert_with(host);
+        }
+        let (file, aside) = (data_dir.join(FILE), data_dir.join("account.new"));
+        if known.as_ref() == Some(&next) {
+            // A copy may have left it open to others.
+            return private::close(&file);
+        }
+        let mut written = private::create(&aside)?;
+        written.write_all(&serde_json::to_vec(&next)?)?;
+        written.sync_all()?;
+        fs::rename(aside, file)?;
+        File::open(data_dir)?.sync_all()
+    }
+}
+
+fn read(data_dir: &Path) -> io::Result<Option<Identity>> {
+    match fs::read(data_dir.join(FILE)) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn digest(what: &str, text: &str) -> String {
+    hex(&Sha256::digest(format!("windvane {what} {text}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn identity(host: &str, user: Option<&str>, api_key: Option<&str>) -> Identity {
+        Identity {
+            hosts: BTreeMap::from([("futures".to_owned(), host.to_owned())]),
+            user: user.map(|user| digest("user", user)),
+            api_key: api_key.map(|key| digest("api_key", key)),
+        }
+    }
+
+    #[test]
+    fn a_folder_knows_whose_it_is_and_holds_no_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = identity("a.example", Some("0xuser"), Some("secret-key"));
+        assert_eq!(own.difference(folder.path()), None, "nobody's yet");
+        own.write(folder.path()).unwrap();
+        let file = folder.path().join(FILE);
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(
+            !text.contains("secret-key") && !text.contains("0xuser"),
+            "{text}"
+        );
+
+        let differs = |other: &Identity| other.difference(folder.path()).unwrap_or_default();
+        assert_eq!(differs(&own), "");
+        let moved = differs(&identity("b.example", Some("0xuser"), Some("secret-key")));
+        assert!(moved.contains("futures host was a.example, and is b.example"));
+        let renewed = identity("a.example", Some("0xuser"), Some("next-key"));
+        assert_eq!(differs(&renewed), "", "a new key of the same wallet");
+        let other = differs(&identity("a.example", Some("0xother"), Some("secret-key")));
+        assert!(other.contains("account.user differs"), "{other}");
+        let other = differs(&identity("a.example", None, Some("next-key")));
+        assert!(other.contains("account.api_key differs"), "{other}");
+
+        let accepted = identity("b.example", None, Some("next-key"));
+        accepted.write(folder.path()).unwrap();
+        assert_eq!(differs(&accepted), "");
+        fs::write(&file, "{").unwrap();
+        assert!(differs(&accepted).contains("cannot be read"));
+    }
+}

@@ -1,0 +1,343 @@
+//! The hands of the engine's thread: requests, streams, people. Nothing here waits for anything.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, watch};
+use windvane_admin::metrics::table;
+use windvane_admin::view::{self, JournalLag, Status};
+use windvane_admin::{Beat, Published, Steer};
+use windvane_client::Client;
+use windvane_engine::engine::BrokenInvariant;
+use windvane_engine::engine::{Latch, RunState};
+use windvane_engine::{Engine, Notice, Surface, Time};
+use windvane_journal::{Directory, Keep};
+use windvane_session::{Guests, Module, Session, venue_surface};
+
+use super::heartbeats::Troubles;
+use super::latch::LatchFile;
+use super::mailbox::Mailbox;
+use super::not_sent::NotSent;
+use super::reload::Reread;
+use super::unsettled::Unsettled;
+use super::{closes, forced, retention, show, tell, terms, venue_wait};
+use crate::watchdog::Keeper;
+use windvane_config::{Config, Leave, Mode};
+use windvane_report::utc::utc_text;
+
+/// People are shown a new state this often at most.
+const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+/// The journal's size is looked at this often.
+const MEASURE_EVERY: Duration = Duration::from_secs(10);
+
+/// What the thread reaches.
+pub struct Outside {
+    pub handle: Handle,
+    /// The client of the venue; there is none beside recordings.
+    pub client: Option<Client>,
+    pub mode: Mode,
+    pub surfaces: Vec<Surface>,
+    pub mailbox: Mailbox,
+    pub publish: watch::Sender<Arc<Published>>,
+    pub steered: mpsc::Receiver<Steer>,
+    pub beat: Beat,
+    pub directory: Arc<Directory>,
+    /// What the journal keeps.
+    pub keep: Keep,
+    /// The configuration that holds.
+    pub config: Arc<Config>,
+    /// Reads it again.
+    pub reread: Reread,
+    /// The file of the latches.
+    pub latches: LatchFile,
+    /// Orders that are kept back here.
+    pub not_sent: NotSent,
+    /// What keeps the run from being ready.
+    pub unsettled: Unsettled,
+    /// Forced closes that the metrics have.
+    pub counted: forced::Counted,
+    /// Troubles that go on, for the log.
+    pub troubles: Troubles,
+    pub showing: Showing,
+    /// The watchdog process, where spot orders are to be watched.
+    pub keeper: Option<Keeper>,
+}
+
+/// What is shown beside the engine's state.
+pub struct Showing {
+    started: Instant,
+    published: Option<Instant>,
+    since_ms: i64,
+    ready: bool,
+    /// When the journal's size was looked at.
+    measured: Option<Instant>,
+    /// Public frames since the last time, by surface.
+    frames: [u64; 2],
+}
+
+impl Showing {
+    /// Nothing was shown yet; the run entered its state at `since_ms`, and its process began at
+    /// `started`.
+    pub const fn new(started: Instant, since_ms: i64) -> Self {
+        Self {
+            started,
+            published: None,
+            since_ms,
+            ready: false,
+            measured: None,
+            frames: [0; 2],
+        }
+    }
+
+    /// When the run entered its state, Unix milliseconds.
+    pub const fn since_ms(&self) -> i64 {
+        self.since_ms
+    }
+}
+
+/// The mode in the words of the admin server.
+pub const fn mode(mode: Mode) -> view::Mode {
+    match mode {
+        Mode::Live => view::Mode::Live,
+        Mode::Paper => view::Mode::Paper,
+    }
+}
+
+impl Outside {
+    /// Keeps a snapshot of the engine for a report of a mistake.
+    pub fn keep_report(&self, now: Time, broken: BrokenInvariant, snapshot: Vec<u8>) {
+        let directory = Arc::clone(&self.directory);
+        let name = format!("{:013}.snapshot", now.millis());
+        self.handle
+            .spawn_blocking(move || match directory.keep_report(&name, &snapshot) {
+                Ok(path) => {
+                    tracing::error!(%broken, path = %path.display(), "send this file with a report");
+                }
+                Err(error) => tracing::error!(%error, "the file for a report was not written"),
+            });
+    }
+
+    /// Gives the watchdog process a sign of health.
+    pub fn beat(&self, number: u64) {
+        if let Some(keeper) = &self.keeper {
+            keeper.beat(number);
+        }
+    }
+
+    /// Lets the watchdog process end: the run ended in order.
+    pub fn let_watchdog_go(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.end();
+        }
+    }
+
+    /// Counts a public frame.
+    pub const fn count_frame(&mut self, surface: Surface) {
+        self.showing.frames[surface as usize] += 1;
+    }
+
+    /// Blocks became durable.
+    pub fn durable(took: Duration) {
+        table::JOURNAL_DURABLE.of([]).record(took.as_secs_f64());
+    }
+
+    /// Drops old segments and what only they needed, beside the engine's thread.
+    pub fn prune(&self, modules: &[Module]) {
+        let (directory, keep) = (Arc::clone(&self.directory), self.keep);
+        let running: Vec<_> = modules.iter().map(|(_, sha256)| *sha256).collect();
+        self.handle
+            .spawn_blocking(move || retention::prune(&directory, keep, &running));
+    }
+
+    /// Tells people.
+    pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
+        if let Notice::ForcedClose { report, .. } = notice {
+            self.counted.count(engine, report);
+        }
+        if let Notice::State { time, to, .. } = notice {
+            self.showing.since_ms = time.millis();
+            if *to == RunState::Ready && !std::mem::replace(&mut self.showing.ready, true) {
+                let took = self.showing.started.elapsed();
+                table::RECOVERY.of([]).set(took.as_secs_f64());
+            }
+        }
+        self.not_sent.notice(engine, notice);
+        self.troubles.tell(engine, notice);
+        tell::tell(engine, notice);
+    }
+
+    /// The next command of the operator that is still wanted.
+    pub fn next_command(&mut self) -> Option<Steer> {
+        loop {
+            let steer = self.steered.try_recv().ok()?;
+            if steer.is_wanted() {
+                return Some(steer);
+            }
+        }
+    }
+
+    /// Shows people what is now, unless they were shown a moment ago.
+    pub fn publish<G: Guests>(&mut self, session: &Session<G>, journal: JournalLag, at_once: bool) {
+        let now = Instant::now();
+        self.beat.mark_at(now);
+        let lately = self
+            .showing
+            .published
+            .is_some_and(|at| now < at + PUBLISH_EVERY);
+        if lately && !at_once {
+            return;
+        }
+        self.showing.published = Some(now);
+        for (surface, frames) in Surface::ALL.iter().zip(&mut self.showing.frames) {
+            let frames = std::mem::take(frames);
+            if frames > 0 {
+                let counter = table::MARKET_EVENTS.of([surface.as_str()]);
+                counter.increment(frames);
+            }
+        }
+        self.show_budget();
+        self.measure_journal(now);
+        let published = self.published(session, journal);
+        self.publish.send_replace(Arc::new(published));
+    }
+
+    /// Looks at the journal's size, beside the engine's thread.
+    fn measure_journal(&mut self, now: Instant) {
+        let lately = |at| now < at + MEASURE_EVERY;
+        if self.showing.measured.is_some_and(lately) {
+            return;
+        }
+        self.showing.measured = Some(now);
+        let directory = Arc::clone(&self.directory);
+        self.handle.spawn_blocking(move || {
+            // A segment that is dropped meanwhile is looked at the next time.
+            if let Ok(bytes) = directory.journal_bytes() {
+                table::JOURNAL_BYTES.of([]).set(bytes as f64);
+            }
+        });
+    }
+
+    fn show_budget(&self) {
+        let Some(client) = &self.client else { return };
+        for surface in &self.surfaces {
+            let weights =
+                |budget: &mut windvane_client::budget::Budget, now| budget.weights(now).next();
+            let venue = venue_surface(*surface);
+            if let Some((_, used, limit)) = client.with_budget(venue, weights) {
+                let name = [surface.as_str()];
+                table::WEIGHT_USED.of(name).set(f64::from(used));
+                table::WEIGHT_LIMIT.of(name).set(f64::from(limit));
+            }
+            if let Some(offset) = client.clock().offset(venue) {
+                let seconds = offset.offset_us as f64 / 1e6;
+                table::CLOCK_OFFSET.of([surface.as_str()]).set(seconds);
+            }
+            for (lane, waited) in client.take_waits(venue) {
+                let waited = waited.as_secs_f64();
+                table::BUDGET_WAIT.of([lane.as_str()]).record(waited);
+            }
+            let bans = client.with_budget(venue, |budget, _| budget.bans());
+            if bans > 0 {
+                table::BANS.of([surface.as_str()]).absolute(bans.into());
+            }
+        }
+    }
+
+    fn published<G: Guests>(&self, session: &Session<G>, journal: JournalLag) -> Published {
+        let (driver, engine) = (session.driver(), session.engine());
+        let strategies = show::strategies(engine, session.modules(), session.latches());
+        let orders = show::orders(driver);
+        let uptime = self.showing.started.elapsed().as_millis();
+        let status = Status {
+            state: show::state(engine.run_state()),
+            reason: self.reason(session),
+            mode: mode(self.mode),
+            since_ms: self.showing.since_ms,
+            as_of_ms: engine.now().millis(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            epoch: engine.epoch(),
+            uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
+            doubts: engine.told_doubts(&engine.doubts()),
+            trading: show::trading(engine, &self.not_sent),
+            refusals: show::refusals(engine),
+            forced_closes: forced::rows(engine),
+            terms: terms::rows(engine),
+            strategies: show::counts(&strategies),
+            open_orders: show::own_orders(driver).count() as u64,
+            journal,
+            venue_waits: venue_wait::shown(engine),
+            closes: closes::shown(engine),
+        };
+        Published {
+            status,
+            orders,
+            positions: show::positions(engine),
+            balances: show::balances(engine),
+            strategies,
+        }
+    }
+
+    /// Why the run is in its state.
+    pub fn reason<G: Guests>(&self, session: &Session<G>) -> String {
+        let engine = session.engine();
+        let reason = self.reason_of_state(session);
+        let waits = venue_wait::shown(engine);
+        let waits = waits.iter().map(venue_wait::in_words);
+        let closes = closes::shown(engine);
+        if engine.run_state() == RunState::Ready {
+            let waits: Vec<_> = waits.chain(closes.iter().map(closes::in_words)).collect();
+            return if waits.is_empty() {
+                reason
+            } else {
+                waits.join("; ")
+            };
+        }
+        std::iter::once(reason)
+            .chain(show::refused_cancels(session.driver()))
+            .chain(waits)
+            .chain(closes.iter().map(closes::in_words))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    fn reason_of_state<G: Guests>(&self, session: &Session<G>) -> String {
+        let engine = session.engine();
+        match engine.run_state() {
+            RunState::Ready => {
+                let reasons = (session.latches(), &self.not_sent);
+                let hindrances = show::hindrances(engine, session.modules(), reasons);
+                if hindrances.is_empty() {
+                    "nothing is in doubt".to_owned()
+                } else {
+                    hindrances.join("; ")
+                }
+            }
+            RunState::Degraded => engine.told_doubts(&engine.doubts()).join("; "),
+            RunState::Syncing => {
+                if let Some(watch) = engine.instance_watch() {
+                    return format!(
+                        "order {} is of another instance, or of a data folder that was wiped. \
+                         Nothing is sent until {}, while new orders of another instance are looked \
+                         for; without one, its orders that still rest are adopted",
+                        watch.id,
+                        utc_text(watch.until)
+                    );
+                }
+                let compared = "the account is compared with the venue";
+                let unsettled = self.unsettled.reason(engine);
+                unsettled.map_or_else(|| compared.to_owned(), |why| format!("{compared}: {why}"))
+            }
+            RunState::Booting => "the journal is restored".to_owned(),
+            RunState::Halted if engine.latch() != Latch::Halted => {
+                let on_stop = match self.config.run.on_stop {
+                    Leave::Cancel => "own orders are cancelled",
+                    Leave::Keep => "own orders are left, their countdowns are let go",
+                    Leave::Flatten => "own orders are cancelled and positions closed",
+                };
+                format!("it is stopping, and nothing is latched: {on_stop}")
+            }
+            RunState::Halted | RunState::Paused => session.latches().cause().to_owned(),
+        }
+    }
+}

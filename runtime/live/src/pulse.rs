@@ -1,0 +1,484 @@
+//! The engine's thread: it takes what happened, in order, has the session decide, and does what the
+//! session says. It waits for nothing but the next thing that happens, and while it waits, the tasks
+//! of its thread work (`thread`).
+//!
+//! What may never enter here: decisions. They are the session's and the engine's.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use windvane_admin::metrics::table;
+use windvane_admin::view::JournalLag;
+use windvane_client::streams;
+use windvane_client_core::streams::millis;
+use windvane_engine::{Notice, Reply, Request, Surface, Time};
+use windvane_journal::{AppendError, Event, Journal, RollError};
+use windvane_session::recovery::{Remains, held};
+use windvane_session::{
+    CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,
+};
+
+use super::awake::Awake;
+use super::clock::Clock;
+use super::guests::LiveGuests;
+use super::http::{self, Http};
+use super::mailbox::{Came, Disk, Happened, Inbox, Waited};
+use super::outside::Outside;
+use super::player::Player;
+use super::remains;
+use super::results::Results;
+use super::sockets::Sockets;
+use super::steering::CarriedOut;
+use super::{tell, venue_wait};
+use windvane_config::Leave;
+use windvane_report::{ResultError, Summary};
+
+/// An order that the client does not send is answered within this.
+const SENT_AFTER: Duration = Duration::from_millis(100);
+/// People and commands are looked after this often.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// A disk that is well has an order's record in less.
+const LOOK_OUT: Duration = Duration::from_millis(2);
+/// While it looks out, the way of an order is walked without one this often.
+const REHEARSE_EVERY: Duration = Duration::from_micros(200);
+
+/// What the thread is made of.
+pub struct Pulse {
+    pub clock: Clock,
+    pub session: Session<LiveGuests>,
+    pub journal: Journal,
+    /// Writes calls to the venue; none beside recordings.
+    pub http: Option<Http>,
+    /// The connections of user streams.
+    pub sockets: Option<Sockets>,
+    /// The recordings, where they are the market.
+    pub player: Option<Player>,
+    /// What a run on recordings comes to.
+    pub results: Option<Results>,
+    pub outside: Outside,
+    pub inbox: Inbox,
+    /// The thread never sleeps.
+    pub busy_poll: bool,
+    /// Nor do the processors.
+    pub _awake: Option<Awake>,
+    /// Asked to stop: the run ends once `on_stop` is done.
+    pub stop: Receiver<()>,
+}
+
+/// How it came to an end.
+pub struct Finish {
+    /// Why.
+    pub ended: Ended,
+    /// What `on_stop = "flatten"` did not close.
+    pub remains: Vec<Remains>,
+    /// What the run did not learn before its end, in words; empty where it knows the account.
+    pub unknown: String,
+    /// Own orders that may rest at the venue, in words.
+    pub resting: String,
+    /// What a run on recordings came to.
+    pub results: Option<Result<Summary, ResultError>>,
+}
+
+/// What the thread remembers between turns.
+#[derive(Default)]
+pub(super) struct State {
+    /// Calls were handed to the tasks of this thread, which are to have their turn.
+    handed: bool,
+    /// Requests of orders that were handed over, and when. The log says that one was sent once its
+    /// answer is there, or after [`SENT_AFTER`]: one that the client does not send is answered sooner.
+    sent: VecDeque<(Instant, Request)>,
+    /// A configuration is being read anew.
+    pub(super) reloading: bool,
+    /// Commands that are done but for their latch, since when.
+    pub(super) carried_out: Vec<CarriedOut>,
+    ended: Option<Ended>,
+}
+
+impl Pulse {
+    /// Runs until it is asked to stop.
+    pub async fn run(mut self) -> Finish {
+        let mut state = State::default();
+        self.perform(&mut state).await;
+        let ended = loop {
+            match self.next().await {
+                Waited::Happened(happened) => self.take(happened, &mut state).await,
+                Waited::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
+                Waited::Disk(Disk::Latches(result)) => {
+                    self.handle(Input::Latches(result), &mut state).await;
+                }
+                Waited::TimeOver => {}
+                Waited::Closed => break Ended::Hurried,
+            }
+            self.keep_time(&mut state).await;
+            if let Some(ended) = state.ended {
+                break ended;
+            }
+        };
+        self.finish(ended, state).await
+    }
+
+    async fn finish(self, ended: Ended, mut state: State) -> Finish {
+        let remains = self.remains();
+        tell::unclosed(&remains);
+        if self.session.account().is_of_venue() {
+            tell::stays_open(self.session.engine(), !remains.is_empty());
+        }
+        let unknown = remains::unknown(self.session.engine());
+        let resting = remains::resting(self.session.driver());
+        if ended.lets_watchdog_go() {
+            self.outside.let_watchdog_go();
+        }
+        for (_, request) in state.sent.drain(..) {
+            tell::sent(self.session.engine(), &request);
+        }
+        // The disk is waited for elsewhere, so that what still has to leave does.
+        let journal = self.journal;
+        match tokio::task::spawn_blocking(move || journal.close()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(failure)) => {
+                tracing::error!(%failure, "the last records may not be durable");
+            }
+            Err(error) => tracing::error!(%error, "the journal was not ended in order"),
+        }
+        let session = self.session;
+        let results = self.results;
+        let results = results.map(|results| results.finish(session.into_driver()));
+        Finish {
+            ended,
+            remains,
+            unknown,
+            resting,
+            results,
+        }
+    }
+
+    /// Tells the session, and does what follows.
+    pub(super) async fn handle(&mut self, input: Input<'_>, state: &mut State) {
+        self.session.handle(self.clock.now(), input);
+        self.perform(state).await;
+    }
+
+    /// Does what the session says. What may leave, leaves before people are told and before the
+    /// journal is woken, whose thread would take this processor; an order that waits for the journal
+    /// goes to it at once.
+    pub(super) async fn perform(&mut self, state: &mut State) {
+        while let Some(output) = self.session.poll_output() {
+            let leaves = matches!(output, Output::Send(_) | Output::Handed { .. });
+            let awaits = matches!(output, Output::Append(_)) && self.session.driver().waiting() > 0;
+            if state.handed && !leaves && !awaits {
+                state.handed = false;
+                tokio::task::yield_now().await;
+            }
+            self.perform_one(output, state);
+        }
+        if std::mem::take(&mut state.handed) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn perform_one(&mut self, output: Output, state: &mut State) {
+        match output {
+            Output::Append(block) => match self.journal.append(block) {
+                // A failed journal says so itself, and is begun anew with a head that holds everything.
+                Ok(()) | Err(AppendError::Failed(_)) => {}
+                Err(error @ (AppendError::OutOfOrder(_) | AppendError::Full { .. })) => {
+                    tracing::error!(%error, "a block was not taken: the journal is begun anew");
+                    let now = self.clock.now();
+                    let failed = Input::Journal(JournalEvent::Failed);
+                    self.session.handle(now, failed);
+                }
+            },
+            Output::Roll(head, at) => {
+                if let Err(error) = self.journal.roll(head, at) {
+                    if matches!(error, RollError::OutOfPlace { .. }) {
+                        tracing::error!(%error, "the journal is not where the engine is");
+                    }
+                    let now = self.clock.now();
+                    let not_rolled = Input::Journal(JournalEvent::NotRolled);
+                    self.session.handle(now, not_rolled);
+                }
+            }
+            Output::Sign(id, unsigned) => {
+                // A signer process answers later; the keys of this process sign at once.
+                if let Some(requests) = self.session.requests() {
+                    let prepared = requests.gateway().sign(&unsigned);
+                    let now = self.clock.now();
+                    self.session.handle(now, Input::Signed(id, prepared));
+                }
+            }
+            Output::Send(call) => {
+                if let Some(http) = &mut self.http {
+                    state.handed |= call.changes;
+                    http.send(call);
+                }
+            }
+            Output::Abandon(id) => {
+                let came = self.http.as_mut().and_then(|http| http.abandon(id));
+                if let Some(came) = came {
+                    self.tell_came(id, came);
+                }
+            }
+            Output::Handed { request, since } => {
+                let is_simulated = !self.session.account().is_of_venue();
+                if let (Request::Place(_), Some(since), true) = (&request, since, is_simulated) {
+                    let latency = self.clock.moment(since).elapsed().as_secs_f64();
+                    table::ORDER_LATENCY.of([]).record(latency);
+                }
+                state.sent.push_back((Instant::now(), request));
+            }
+            Output::Replied(reply) => {
+                self.tell_whether_sent(&reply, state);
+                self.outside.unsettled.hear(self.session.engine(), &reply);
+            }
+            Output::Latches(latches) => self.outside.latches.write(latches),
+            Output::CallEnded(ended) => http::count(&ended),
+            Output::BudgetWait(lane, waited_ns) => {
+                let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
+                table::BUDGET_WAIT.of([lane.as_str()]).record(waited);
+            }
+            Output::Socket(surface, link, action) => {
+                if let Some(sockets) = &mut self.sockets {
+                    sockets.act(surface, link, action);
+                }
+            }
+            Output::Stream {
+                surface,
+                is_public,
+                is_up,
+            } => {
+                let kind = if is_public { "market" } else { "user" };
+                let name = [surface.as_str(), kind];
+                table::STREAM_UP.of(name).set(f64::from(u8::from(is_up)));
+                if !is_up {
+                    table::STREAM_GAPS.of(name).increment(1);
+                }
+            }
+            Output::Beat(number) => self.outside.beat(number),
+            Output::BugReport { broken, snapshot } => {
+                let now = self.session.engine().now();
+                self.outside.keep_report(now, broken, snapshot);
+            }
+            Output::Notice(notice) => self.notice(&notice),
+            Output::Ended(ended) => state.ended = Some(ended),
+        }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        let engine = self.session.engine();
+        if let Some(results) = &mut self.results {
+            results.notice(engine, notice);
+        }
+        self.outside.notice(engine, notice);
+    }
+
+    /// The answer to an order says whether it was sent.
+    fn tell_whether_sent(&self, reply: &Reply, state: &mut State) {
+        let Reply::Placed {
+            client_order_id,
+            outcome,
+        } = reply
+        else {
+            return;
+        };
+        let is_it =
+            |(_, request): &(Instant, Request)| tell::placed_by(request) == Some(client_order_id);
+        let handed = state.sent.iter().position(is_it);
+        if let Some((_, request)) = handed.and_then(|place| state.sent.remove(place))
+            && !tell::never_left(outcome)
+        {
+            tell::sent(self.session.engine(), &request);
+        }
+    }
+
+    /// The next thing. The thread stays awake for it while an order waits for the disk, for a
+    /// moment, or always where it was told so.
+    async fn next(&mut self) -> Waited {
+        let pause = self.pause();
+        let begin = Instant::now();
+        let awake = self.awake().min(pause);
+        while begin.elapsed() < awake {
+            let look_out = REHEARSE_EVERY.min(awake.saturating_sub(begin.elapsed()));
+            if let Some(waited) = self.inbox.look_out(look_out).await {
+                return waited;
+            }
+            if let (Some(http), Some((surface, prepared))) =
+                (&self.http, self.session.rehearse_order())
+            {
+                http.rehearse(surface, prepared);
+            }
+        }
+        self.inbox.wait(pause.saturating_sub(begin.elapsed())).await
+    }
+
+    /// How long the thread stays awake for the next thing.
+    fn awake(&self) -> Duration {
+        let lately = |at: Time| self.clock.moment(at).elapsed() < LOOK_OUT;
+        if self.busy_poll {
+            Duration::MAX
+        } else if self.session.driver().waiting() > 0
+            && self.session.newest_block().is_some_and(lately)
+        {
+            LOOK_OUT
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// How long to wait for the next thing.
+    fn pause(&mut self) -> Duration {
+        if let Some(pause) = self.pause_of_playing() {
+            return pause.min(LOOK_AROUND);
+        }
+        let Some((due, _)) = self.session.poll_timeout() else {
+            return LOOK_AROUND;
+        };
+        let left = due.0.saturating_sub(self.clock.now().0).max(0);
+        Duration::from_nanos(left.unsigned_abs()).min(LOOK_AROUND)
+    }
+
+    async fn take(&mut self, happened: Happened, state: &mut State) {
+        match happened {
+            Happened::Socket(surface, link, event) => {
+                self.take_socket((surface, link), event, state).await;
+            }
+            Happened::Came(id, came) => self.take_came(id, came, state).await,
+            Happened::Live(input) => self.handle(Input::Live(input), state).await,
+            Happened::Reload(reload) => self.take_reload(*reload, state).await,
+            Happened::Nudge => {}
+        }
+    }
+
+    async fn take_socket(
+        &mut self,
+        (surface, link): (Surface, u64),
+        event: streams::SocketEvent,
+        state: &mut State,
+    ) {
+        use streams::SocketEvent as Told;
+        if let (Some(sockets), Told::NotOpened(..) | Told::Closed) = (&mut self.sockets, &event) {
+            sockets.ended(surface, link);
+        }
+        let binary;
+        let event = match &event {
+            Told::Opened => SocketEvent::Opened,
+            Told::NotOpened(why, refused) => SocketEvent::NotOpened {
+                why,
+                status: refused.status,
+                pause_ms: refused.pause.map(millis),
+            },
+            Told::Text(received) => {
+                if is_public(link) {
+                    self.outside.count_frame(surface);
+                }
+                SocketEvent::Text(&received.text, self.clock.at(received.at))
+            }
+            Told::Binary(length) => {
+                binary = format!("a binary frame of {length} bytes");
+                SocketEvent::Text(&binary, self.clock.now())
+            }
+            Told::Pong => SocketEvent::Pong,
+            Told::Closed => SocketEvent::Closed,
+        };
+        self.handle(Input::Socket(surface, link, event), state)
+            .await;
+    }
+
+    async fn take_came(&mut self, id: CallId, came: Came, state: &mut State) {
+        if let Some(http) = &mut self.http {
+            http.came(id);
+        }
+        self.tell_came(id, came);
+        self.perform(state).await;
+    }
+
+    /// Tells the session what came back of a call.
+    fn tell_came(&mut self, id: CallId, came: Came) {
+        let now = self.clock.now();
+        came.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
+    }
+
+    async fn take_journal(&mut self, event: Event, state: &mut State) {
+        let event = match event {
+            Event::Durable { chain, took, .. } => {
+                Outside::durable(took);
+                JournalEvent::Durable(chain.last_record)
+            }
+            Event::Rolled { chain, segment, .. } => {
+                tracing::info!(segment, "a new segment of the journal");
+                JournalEvent::Rolled(chain.last_record)
+            }
+            Event::Stalled { waiting } => {
+                tracing::error!(waiting_ms = waiting.as_millis(), "the journal stalls");
+                JournalEvent::Stalled
+            }
+            Event::Healthy { .. } => JournalEvent::Healthy,
+            Event::Packed { .. } => {
+                // The ledger reads what was packed: sled, which takes much memory, is not opened for it.
+                self.outside.prune(self.session.modules());
+                return;
+            }
+            Event::Failed(failure) => {
+                tracing::error!(%failure, "the journal failed: no new exposure until it writes");
+                JournalEvent::Failed
+            }
+        };
+        self.handle(Input::Journal(event), state).await;
+    }
+
+    /// Timers, the recording, and what people asked for.
+    async fn keep_time(&mut self, state: &mut State) {
+        if self.player.is_some() {
+            self.play(state).await;
+        }
+        let due = self.session.poll_timeout();
+        if due.is_some_and(|(due, _)| due <= self.clock.now()) {
+            self.handle(Input::Timeout, state).await;
+        }
+        while let Some(steer) = self.outside.next_command() {
+            self.command(steer, state).await;
+        }
+        self.answer_commands(state);
+        let lag = self.lag();
+        self.outside.publish(&self.session, lag, false);
+        while let Some((_, request)) = state
+            .sent
+            .pop_front_if(|(handed, _)| handed.elapsed() >= SENT_AFTER)
+        {
+            tell::sent(self.session.engine(), &request);
+        }
+        if self.stop.try_recv().is_ok() {
+            self.begin_stop(state).await;
+        }
+    }
+
+    pub(super) fn lag(&self) -> JournalLag {
+        let lag = self.session.lag(self.clock.now());
+        JournalLag {
+            written: self.session.engine().records(),
+            durable: lag.durable,
+            behind_ms: lag.behind_ns.unsigned_abs() / 1_000_000,
+        }
+    }
+
+    /// Has `on_stop` applied; the second time the run ends at once.
+    pub(super) async fn begin_stop(&mut self, state: &mut State) {
+        let is_first = !self.session.is_stopping();
+        self.handle(Input::Stop, state).await;
+        if is_first {
+            let longest = Duration::from_millis(STOP_WAITS_MS.unsigned_abs());
+            venue_wait::tell_stop(self.session.engine(), longest);
+        }
+    }
+
+    /// What strategies hold at the end although `on_stop` would have it closed.
+    fn remains(&self) -> Vec<Remains> {
+        let is_flattened = self.outside.config.run.on_stop == Leave::Flatten;
+        if !self.session.is_stopping() || !is_flattened {
+            return Vec::new();
+        }
+        held(self.session.engine(), |strategy, instrument| {
+            !self.session.is_dust(strategy, instrument)
+        })
+    }
+}

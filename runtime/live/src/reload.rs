@@ -1,0 +1,233 @@
+//! A running instance takes its configuration and modules anew. What is slow (reading, building,
+//! compiling) happens beside the engine's thread; what follows there is one moment.
+//!
+//! All or nothing: each changed module is tried with the state of the running one first. One that
+//! does not begin leaves everything as it was.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windvane_admin::{Applied, Refused, Steer};
+use windvane_engine::StrategyId;
+use windvane_session::Reload as SessionReload;
+use windvane_session::recovery::left_out;
+
+use super::mailbox::Happened;
+use super::pulse::{Pulse, State};
+use super::steering::joined;
+use super::{remains, retention, start, tell};
+use windvane_build::modules::{self, Guest};
+use windvane_config::assembly;
+use windvane_config::{Config, Strategy, fixed_difference};
+use windvane_report::hex;
+
+/// Reads the configuration again as it was read at the start; why not, in words. A file that whoever
+/// asks means has to be the one of the start.
+pub type Reread = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
+
+/// What is to be taken, and who asked.
+pub struct Reload {
+    /// Who asked.
+    pub steer: Steer,
+    /// What was read, or why nothing was.
+    pub fresh: Result<Fresh, NotTaken>,
+}
+
+/// Why nothing was read, or not taken.
+pub struct NotTaken {
+    refused: Refused,
+    /// What was read, where it is of another run.
+    config: Option<Box<Config>>,
+}
+
+impl From<Refused> for NotTaken {
+    fn from(refused: Refused) -> Self {
+        Self {
+            refused,
+            config: None,
+        }
+    }
+}
+
+/// A configuration with its modules, none of which has begun.
+pub struct Fresh {
+    config: Config,
+    guests: Vec<Guest>,
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+/// Reads, builds and compiles; may take minutes.
+pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, NotTaken> {
+    let config = reread(meant).map_err(|error| Refused {
+        error,
+        what_to_do: "correct the configuration and reload again; nothing was changed".to_owned(),
+    })?;
+    if let Some(key) = fixed_difference(old, &config) {
+        let refused = Refused {
+            error: format!("{key} cannot change while running"),
+            what_to_do: "set it back and reload, or stop the instance and start it again; \
+                         nothing was changed"
+                .to_owned(),
+        };
+        return Err(NotTaken {
+            refused,
+            config: Some(Box::new(config)),
+        });
+    }
+    let guests = modules::load(&config, &mut |step| tracing::info!(step, "building"));
+    let guests = guests.map_err(|error| Refused {
+        error: error.to_string(),
+        what_to_do: "mend the module and reload again; nothing was changed".to_owned(),
+    })?;
+    if let Err(error) = modules::keep(&guests, &config.run.data_dir) {
+        tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
+    }
+    Ok(Fresh { config, guests })
+}
+
+impl Pulse {
+    /// Begins to read beside this thread; the answer comes back through the mailbox.
+    pub(super) fn begin_reload(&mut self, steer: Steer, state: &mut State) {
+        if state.reloading {
+            let refused = Refused {
+                error: "a reload is under way".to_owned(),
+                what_to_do: "wait for it, then reload again".to_owned(),
+            };
+            drop(steer.answer.send(Err(refused)));
+            return;
+        }
+        state.reloading = true;
+        let outside = &self.outside;
+        let (old, reread) = (Arc::clone(&outside.config), Arc::clone(&outside.reread));
+        let mailbox = outside.mailbox.clone();
+        outside.handle.spawn_blocking(move || {
+            let fresh = read(&old, &reread, steer.config.as_deref());
+            mailbox.tell_blocking(Happened::Reload(Box::new(Reload { steer, fresh })));
+        });
+    }
+
+    /// Takes what was read, and answers.
+    pub(super) async fn take_reload(&mut self, reload: Reload, state: &mut State) {
+        state.reloading = false;
+        let Reload { steer, fresh } = reload;
+        if !steer.is_wanted() {
+            tracing::warn!("a reload came too late for whoever asked: nothing was changed");
+            return;
+        }
+        let answer = match fresh {
+            Ok(fresh) => self.reload(fresh, state).await,
+            Err(not_taken) => Err(self.refusal(not_taken)),
+        };
+        match &answer {
+            Ok(applied) => tracing::warn!(changes = ?applied.changes, "reloaded"),
+            Err(refused) => tracing::error!(error = refused.error, "the reload is refused"),
+        }
+        drop(steer.answer.send(answer));
+    }
+
+    /// Who is told to start again instead has to know what that leaves to nobody.
+    fn refusal(&self, not_taken: NotTaken) -> Refused {
+        let NotTaken { refused, config } = not_taken;
+        let engine = self.session.engine();
+        let remains = config.map_or_else(Vec::new, |config| {
+            left_out(engine, &remains::configured(&config))
+        });
+        let what = "a start with the configuration that was read would leave a position to nobody";
+        let what_to_do = "put it back in the configuration, or flatten the strategy first";
+        tell::remains(&remains, what, what_to_do);
+        let words = remains.iter().map(|one| {
+            let strategy = &one.strategy;
+            format!(
+                "{one}, which a start with this configuration leaves to nobody: \
+                 `windvane flatten --strategy {strategy}` first"
+            )
+        });
+        Refused {
+            what_to_do: joined([refused.what_to_do].into_iter().chain(words)),
+            ..refused
+        }
+    }
+
+    async fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
+        let Fresh { config, guests } = fresh;
+        let old = Arc::clone(&self.outside.config);
+        let changes = self.changes(&config, &guests);
+        let reload = SessionReload {
+            instances: guests,
+            limits: assembly::risk_limits(&config.risk),
+            strategies: assembly::strategy_terms(&config),
+            on_stop: start::on_stop(&config),
+            on_liquidation: assembly::on_liquidation(&config.risk),
+        };
+        let reloaded = self.session.reload(self.clock.now(), reload);
+        self.perform(state).await;
+        let reloaded = reloaded.map_err(|error| Refused {
+            error: error.to_string(),
+            what_to_do: "mend it and reload again; the one before runs on, and nothing was changed"
+                .to_owned(),
+        })?;
+        if config.journal != old.journal {
+            self.outside.keep = retention::keep(&config.journal);
+        }
+        self.outside.config = Arc::new(config);
+        let failed = reloaded.failed.iter().map(|(strategy, reason)| {
+            let (name, _) = &self.session.modules()[usize::from(strategy.0)];
+            format!("{name} is in quarantine: {reason}")
+        });
+        let failed: Vec<_> = failed.collect();
+        let applied = self.applied(None);
+        Ok(Applied {
+            changes,
+            pending: joined(failed.into_iter().chain([applied.pending])),
+            ..applied
+        })
+    }
+
+    /// What differs from the configuration that runs, in words.
+    fn changes(&self, config: &Config, guests: &[Guest]) -> Vec<String> {
+        let old = &self.outside.config;
+        let mut changes = Vec::new();
+        for (place, guest) in guests.iter().enumerate() {
+            let running = self.session.driver().guests();
+            let running = running.guest(StrategyId(place as u16));
+            let module = (guest.sha256 != running.sha256).then_some(&guest.sha256);
+            changes.extend(told(
+                &old.strategies[place],
+                &config.strategies[place],
+                module,
+            ));
+        }
+        let others = [
+            (config.risk != old.risk, "risk"),
+            (config.run.on_stop != old.run.on_stop, "run.on_stop"),
+            (config.journal != old.journal, "journal"),
+        ];
+        let others = others.iter().filter(|(differs, _)| *differs);
+        changes.extend(others.map(|(_, name)| (*name).to_owned()));
+        changes
+    }
+}
+
+/// What changes for a strategy, in words.
+fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<String> {
+    let id = after.id.as_str();
+    let mut changes = Vec::new();
+    if let Some(sha256) = module {
+        changes.push(format!("{id}: module {}", hex(sha256)));
+    }
+    if before.params != after.params {
+        changes.push(format!("{id}: params"));
+    }
+    if before.limits != after.limits {
+        changes.push(format!("{id}: limits"));
+    }
+    if before.on_fault != after.on_fault {
+        changes.push(format!("{id}: on_fault"));
+    }
+    changes
+}

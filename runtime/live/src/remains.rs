@@ -1,0 +1,118 @@
+//! What is left to people when a run ends, in words: positions that stay open, and own orders that may
+//! rest. Reads the engine and changes nothing. Which positions strategies leave is decided in
+//! `session/recovery`.
+
+use windvane_engine::engine::TradingBlock;
+use windvane_engine::order::PositionSide;
+use windvane_engine::orders::Order;
+use windvane_engine::{Engine, Surface};
+use windvane_session::recovery::{Configured, held};
+use windvane_session::{Driver, Guests};
+
+use super::show;
+use windvane_config::Config;
+use windvane_config::assembly;
+
+/// So many orders are named.
+const NAMED: usize = 20;
+
+/// What the engine does not know of the account, in words: a position that it names may then be another one
+/// at the venue. Empty where it knows the account.
+pub fn unknown(engine: &Engine) -> String {
+    let mut missing = engine.told_doubts(&engine.doubts());
+    let lacks_fill = |order: &&Order| order.reported_qty > order.executed_qty;
+    match engine.orders().iter().filter(lacks_fill).count() {
+        0 => {}
+        1 => missing.push("fills of 1 own order were not read".to_owned()),
+        many => missing.push(format!("fills of {many} own orders were not read")),
+    }
+    missing.join("; ")
+}
+
+/// Own orders that may rest at the venue, and why they were not cancelled where the venue refuses that.
+pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
+    let engine = driver.engine();
+    let named: Vec<_> = show::own_orders(driver)
+        .filter_map(|order| {
+            let instrument = engine.instrument(order.instrument())?.name();
+            Some(format!("{} {instrument}", order.client_order_id.as_str()))
+        })
+        .collect();
+    let mut words = match named.len() {
+        0 => "no own order is known to rest".to_owned(),
+        1 => format!("1 own order may rest at the venue: {}", named[0]),
+        many => {
+            let shown = named[..many.min(NAMED)].join(", ");
+            let more = if many > NAMED { ", and others" } else { "" };
+            format!("{many} own orders may rest at the venue: {shown}{more}")
+        }
+    };
+    let refused = engine.blocks().filter_map(|(block, state)| match block {
+        TradingBlock::Key(_) => Some(engine.block_words(block, state).reason),
+        _ => None,
+    });
+    for reason in refused.filter(|_| !named.is_empty()) {
+        words = format!("{words}. The venue refuses to cancel: {reason}");
+    }
+    words
+}
+
+/// What the account holds that is of no strategy, as a sentence for the one who closes everything; empty
+/// where there is nothing.
+pub fn of_nobody(engine: &Engine) -> String {
+    let external = engine.ledgers().external.iter();
+    let open = external.filter(|(_, _, held)| held.position.qty != 0);
+    let positions: Vec<_> = open
+        .filter_map(|(id, side, held)| {
+            let rules = engine.instrument(id)?;
+            let side = match side {
+                PositionSide::Both => String::new(),
+                side => format!(" {}", side.as_str()),
+            };
+            let qty = rules.qty(held.position.qty).normalize();
+            Some(format!("{qty} {}{side}", rules.name()))
+        })
+        .collect();
+    if positions.is_empty() {
+        return String::new();
+    }
+    format!(
+        "the account holds {} that no strategy opened: it is left; close it by hand at the venue if you \
+         want it closed",
+        positions.join(", ")
+    )
+}
+
+/// Every position that stays open when a run ends: quantity, instrument, and the strategy that holds it. On
+/// spot, what no strategy bought is the account's own.
+pub fn stays_open(engine: &Engine) -> Vec<String> {
+    let of_strategies = held(engine, |_, _| true);
+    let named = of_strategies.iter().map(|one| {
+        let (qty, instrument, strategy) = (&one.qty, &one.instrument, &one.strategy);
+        match one.side {
+            PositionSide::Both => format!("{qty} {instrument} of {strategy}"),
+            side => format!("{qty} {instrument} {} of {strategy}", side.as_str()),
+        }
+    });
+    let external = engine.ledgers().external.iter();
+    let unowned = external.filter_map(|(id, side, held)| {
+        let rules = engine.instrument(id)?;
+        let is_open = held.position.qty != 0 && rules.surface == Surface::Futures;
+        let qty = rules.qty(held.position.qty).normalize();
+        is_open.then(|| match side {
+            PositionSide::Both => format!("{qty} {} of no strategy", rules.name()),
+            side => format!("{qty} {} {} of no strategy", rules.name(), side.as_str()),
+        })
+    });
+    named.chain(unowned).collect()
+}
+
+/// What a configuration trades.
+pub fn configured(config: &Config) -> Configured {
+    let strategies = config.strategies.iter();
+    let instruments = assembly::instrument_names(config);
+    Configured {
+        strategies: strategies.map(|one| one.id.as_str().to_owned()).collect(),
+        instruments: instruments.iter().map(ToString::to_string).collect(),
+    }
+}

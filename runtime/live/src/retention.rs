@@ -1,0 +1,195 @@
+//! What the data folder keeps: segments of the journal by size and age, and of the modules those
+//! that one of them needs for its replay.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use windvane_journal::{Directory, ExportError, Keep, Pruned};
+
+use crate::memory;
+use windvane_build::modules;
+use windvane_config::Journal;
+use windvane_replay::ledger;
+use windvane_session::Head;
+
+/// What the journal keeps, by the configuration.
+pub fn keep(of: &Journal) -> Keep {
+    Keep {
+        bytes: of.retain_bytes,
+        age: Duration::from_secs(of.retain_days.saturating_mul(24 * 3_600)),
+        market_age: Duration::from_secs(of.retain_market_days.saturating_mul(24 * 3_600)),
+    }
+}
+
+static PRUNING: Mutex<()> = Mutex::new(());
+
+/// Why modules are not dropped.
+#[derive(Debug, thiserror::Error)]
+enum Undropped {
+    #[error(transparent)]
+    Disk(#[from] io::Error),
+    #[error(transparent)]
+    Segment(#[from] ExportError),
+    #[error("the head of segment {0:08x} cannot be read")]
+    Head(u32),
+}
+
+/// Brings the ledger up to date, drops old market data and old segments, then the modules that only
+/// they needed; `running` are in use.
+pub fn prune(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
+    // Two prunings at once would enter a segment twice.
+    let _one = PRUNING.lock().unwrap_or_else(PoisonError::into_inner);
+    drop_old(directory, keep, running);
+    // The ledger read all of a segment.
+    memory::give_back();
+}
+
+fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
+    if let Err(error) = ledger::update(directory) {
+        tracing::warn!(%error, "the ledger is not up to date: no segment is dropped");
+        return;
+    }
+    match directory.prune(keep, SystemTime::now()) {
+        Ok(pruned) if pruned.segments.is_empty() => {
+            tell_market(&pruned);
+            return;
+        }
+        Ok(pruned) => {
+            tell_market(&pruned);
+            let segments = pruned.segments.len();
+            tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
+        }
+        Err(error) => {
+            tracing::warn!(%error, "old segments cannot be dropped");
+            return;
+        }
+    }
+    match prune_modules(directory, running) {
+        Ok(0) => {}
+        Ok(modules) => tracing::info!(modules, "modules that no segment names were dropped"),
+        Err(error) => tracing::warn!(%error, "old modules are kept"),
+    }
+}
+
+fn tell_market(pruned: &Pruned) {
+    if !pruned.markets.is_empty() {
+        let (segments, bytes) = (pruned.markets.len(), pruned.market_bytes);
+        tracing::info!(segments, bytes, "market data of old segments was dropped");
+    }
+}
+
+/// Drops each kept module that no head of a segment names. One that was kept since the oldest
+/// segment began stays: a reload may have used it between two heads.
+fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, Undropped> {
+    let data_dir = directory.path();
+    let Some(oldest) = directory.oldest_begun()? else {
+        return Ok(0);
+    };
+    let mut unneeded: BTreeSet<[u8; 32]> = modules::all_kept(data_dir)?
+        .into_iter()
+        .filter(|(sha256, kept)| *kept < oldest && !running.contains(sha256))
+        .map(|(sha256, _)| sha256)
+        .collect();
+    let segments = windvane_journal::segments(data_dir)?;
+    // The last one is being written; its modules run, or those before it name them.
+    let (_, written) = segments.split_last().unwrap_or((&0, &[]));
+    for number in written {
+        if unneeded.is_empty() {
+            return Ok(0);
+        }
+        for sha256 in named(data_dir, *number)? {
+            unneeded.remove(&sha256);
+        }
+    }
+    for sha256 in &unneeded {
+        modules::drop_kept(data_dir, sha256)?;
+    }
+    Ok(unneeded.len())
+}
+
+/// The modules that the head of a segment names.
+fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
+    let segment = windvane_journal::segment(data_dir, number)?;
+    let head = Head::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
+    let strategies = head.strategies.iter();
+    Ok(strategies.map(|strategy| strategy.sha256).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use sha2::{Digest, Sha256};
+    use windvane_engine::ENGINE_RULES;
+    use windvane_journal::{Options, open};
+
+    use super::*;
+    use windvane_session::Made;
+
+    use windvane_build::modules::{keep_module, kept};
+    use windvane_session::head::SavedStrategy;
+
+    /// Begins a segment whose head names a module that was kept an hour before.
+    fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {
+        let sha256: [u8; 32] = Sha256::digest(module).into();
+        kept_before(directory, module);
+        let head = Head {
+            version: String::new(),
+            engine: Vec::new(),
+            strategies: vec![SavedStrategy {
+                name: "x".to_owned(),
+                sha256,
+                state: None,
+                made: Made::default(),
+            }],
+            paper: None,
+            engine_rules: ENGINE_RULES,
+        };
+        let (ready, recovered) = open(Arc::clone(directory)).unwrap();
+        let listener = Arc::new(|_| {});
+        let options = Options::default();
+        let journal = ready.begin(&head.to_bytes(), recovered.next, &options, listener);
+        journal.unwrap().close().unwrap();
+        sha256
+    }
+
+    fn kept_before(directory: &Directory, module: &[u8]) -> [u8; 32] {
+        let sha256: [u8; 32] = Sha256::digest(module).into();
+        let file = keep_module(directory.path(), &sha256, module).unwrap();
+        let before = SystemTime::now() - Duration::from_hours(1);
+        let file = File::options().write(true).open(file).unwrap();
+        file.set_modified(before).unwrap();
+        sha256
+    }
+
+    #[test]
+    fn a_module_goes_with_the_last_segment_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Arc::new(Directory::lock(folder.path()).unwrap());
+        let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|module| segment(&directory, module));
+        let young: [u8; 32] = Sha256::digest(b"young").into();
+        keep_module(directory.path(), &young, b"young").unwrap();
+        let running = kept_before(&directory, b"running");
+        let all = [a, b, c, d, young, running];
+        let left = || all.map(|sha256| kept(folder.path(), &sha256).is_ok());
+
+        let keep_all = Keep {
+            bytes: u64::MAX,
+            age: Duration::MAX,
+            market_age: Duration::MAX,
+        };
+        prune(&directory, keep_all, &[running, d]);
+        assert_eq!(left(), [true; 6], "nothing was dropped");
+        let keep_little = Keep {
+            bytes: 0,
+            ..keep_all
+        };
+        prune(&directory, keep_little, &[running, d]);
+        assert_eq!(left(), [false, false, true, true, true, true]);
+    }
+}

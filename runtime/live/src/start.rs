@@ -1,0 +1,308 @@
+//! What a live run is made of, from the configuration and from what the venue says of itself.
+
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use windvane_client::Client;
+use windvane_client_core::Gateway;
+use windvane_client_core::budget::{Budgets, Lane};
+use windvane_client_core::streams::StreamSettings;
+use windvane_client_core::streams::feed::{FeedError, FeedTerms};
+use windvane_engine::config::EngineConfig;
+use windvane_engine::decimal::rescale;
+use windvane_engine::live::{LiveConfig, OnStart, OnStop};
+use windvane_engine::{Instrument, Surface, Time};
+use windvane_session::watchdog::WatchdogPlan;
+use windvane_session::weights::Wants;
+use windvane_session::{
+    CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
+    StartInput, StartOutput, StartTerms, venue_surface,
+};
+use windvane_venue::Assets;
+use windvane_venue::market_stream::{Feed, Topic};
+use windvane_venue::speak::Names;
+
+use super::clock::Clock;
+use super::exchange;
+use super::http::{self, Http, Way};
+use super::mailbox::{self, Came, Happened, Waited};
+use crate::connection::market_data;
+use windvane_config::assembly;
+use windvane_config::{self as config, Config, InstrumentName, Leave, MarketData, Stream};
+
+pub use windvane_session::surfaces;
+
+/// An order may reach the venue so much later than its time allows, by clocks and by networks.
+const ABSENCE_MARGIN_MS: i64 = 5_000;
+/// A timestamp may be so far ahead of the venue's clock (spec 2, Authentication).
+const AHEAD_MS: i64 = 1_000;
+/// The widest window of nonces that spec 4, section 1, names.
+const NONCE_WINDOW_MS: i64 = 60_000;
+
+/// What a start of a run has to find out.
+pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
+    let trades = config.run.mode == config::Mode::Live;
+    StartTerms {
+        instruments: names.to_vec(),
+        reads_clocks: trades,
+        futures_account: find_account(config, names).filter(|_| trades),
+    }
+}
+
+/// How it is found where the futures account is read, if futures are traded.
+pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAccount> {
+    let find = match config.venue.market_data {
+        MarketData::Documented => FindAccount::Documented,
+        MarketData::Auto | MarketData::Streams => FindAccount::AskVenue,
+    };
+    Some(find).filter(|_| surfaces(names).contains(&Surface::Futures))
+}
+
+/// Asks the venue until all of `terms` is known; answers with the shell's clock, which the requests go
+/// by. `limits_known` is called once the venue told its limits.
+///
+/// # Errors
+/// The venue's answers cannot be used, or `limits_known` failed.
+pub async fn find_out<E: From<StartError>>(
+    config: &Config,
+    client: &Client,
+    terms: StartTerms,
+    limits_known: impl FnMut() -> Result<(), E>,
+) -> Result<(Known, Clock), E> {
+    let clock = Clock::of(client.clock().local_us());
+    let requests = Requests::new(
+        exchange::exchange(config, client.gateway().clone()),
+        RequestTerms {
+            request: client.settings().timeouts.request,
+            countdown: config.heartbeat.answer_within(),
+        },
+        clock.at(client.began()),
+        surfaces(&terms.instruments),
+        0,
+    );
+    let start = Start::new(clock.now(), terms, requests);
+    let known = perform(start, client, clock, limits_known).await?;
+    Ok((known, clock))
+}
+
+/// Does what a start says until it is over.
+async fn perform<E: From<StartError>>(
+    mut start: Start,
+    client: &Client,
+    clock: Clock,
+    mut limits_known: impl FnMut() -> Result<(), E>,
+) -> Result<Known, E> {
+    let way = Way {
+        handle: Handle::current(),
+        client: client.clone(),
+    };
+    let (mailbox, mut inbox) = mailbox::mailbox();
+    let mut http = Http::new((way.clone(), way), mailbox, clock);
+    loop {
+        while let Some(output) = start.poll_output() {
+            match output {
+                StartOutput::Sign(id, unsigned) => {
+                    let prepared = client.gateway().sign(&unsigned);
+                    start.handle(clock.now(), StartInput::Signed(id, prepared));
+                }
+                StartOutput::Send(call) => http.send(call),
+                StartOutput::Abandon(id) => {
+                    if let Some(came) = http.abandon(id) {
+                        tell(&mut start, clock, id, came);
+                    }
+                }
+                StartOutput::LimitsKnown => limits_known()?,
+                StartOutput::CallEnded(ended) => http::count(&ended),
+            }
+        }
+        if let Some(result) = start.take_result() {
+            return Ok(result?);
+        }
+        let due = start.poll_timeout().unwrap_or_else(|| clock.now());
+        let pause_ns = due.0.saturating_sub(clock.now().0).max(0);
+        let waited = inbox
+            .wait(Duration::from_nanos(pause_ns.unsigned_abs()))
+            .await;
+        if let Waited::Happened(Happened::Came(id, came)) = waited {
+            http.came(id);
+            tell(&mut start, clock, id, came);
+        } else {
+            start.handle(clock.now(), StartInput::Timeout);
+        }
+    }
+}
+
+/// Tells the start what came back of a call.
+fn tell(start: &mut Start, clock: Clock, id: CallId, came: Came) {
+    came.with_answer(|answer| start.handle(clock.now(), StartInput::Answer(id, answer)));
+}
+
+/// The engine's configuration of a live run.
+pub fn engine_config(
+    config: &Config,
+    names: &[InstrumentName],
+    instruments: Vec<Instrument>,
+    assets: &Assets,
+    epoch: u64,
+) -> EngineConfig {
+    let made = assembly::engine_config(config, names, instruments, assets, Vec::new(), epoch);
+    EngineConfig {
+        live: Some(live_config(config, names)),
+        keep_journal: true,
+        ..made
+    }
+}
+
+fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
+    let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    let fee = rescale(config.sim.fees.taker, 6).and_then(|ppm| i64::try_from(ppm).ok());
+    LiveConfig {
+        surfaces: surfaces(names),
+        countdown_ms: ms(config.heartbeat.countdown_ms),
+        renew_ms: ms(config.heartbeat.interval_ms),
+        reconcile_ms: ms(config.reconcile.interval_ms),
+        absence_ms: absence_ms(config),
+        copy_ms: copy_ms(config),
+        on_start: match config.run.on_start {
+            config::OnStart::Adopt => OnStart::Adopt,
+            config::OnStart::Cancel => OnStart::Cancel,
+        },
+        on_stop: on_stop(config),
+        multi_assets: config.account.multi_assets,
+        fee_estimate_ppm: fee.unwrap_or_default(),
+        watchdog: is_watched(config, names),
+    }
+}
+
+/// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
+pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
+    let countdown = exchange::capabilities(config).countdown;
+    let has_countdown = |surface: &Surface| countdown.contains(surface);
+    config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
+}
+
+/// What happens to own orders and positions at the stop.
+pub const fn on_stop(config: &Config) -> OnStop {
+    match config.run.on_stop {
+        Leave::Cancel => OnStop::Cancel,
+        Leave::Keep => OnStop::Keep,
+        Leave::Flatten => OnStop::Flatten,
+    }
+}
+
+/// When a request that was lost can no longer arrive (promise 2).
+pub fn absence_ms(config: &Config) -> i64 {
+    let venue = &config.venue;
+    let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
+    let window_ms = if apis.contains(&config::Api::V3) {
+        NONCE_WINDOW_MS
+    } else {
+        i64::from(venue.recv_window_ms)
+    };
+    window_ms + ABSENCE_MARGIN_MS
+}
+
+/// When a copy of a futures request that was answered does nothing any more.
+fn copy_ms(config: &Config) -> i64 {
+    let venue = &config.venue;
+    match venue.futures.api.unwrap_or(venue.api) {
+        config::Api::V1 => i64::from(venue.recv_window_ms) + AHEAD_MS,
+        config::Api::V3 => 0,
+    }
+}
+
+/// The public streams of a run that begins `now`, with the weight that polling has by the gateway's
+/// budgets.
+///
+/// # Errors
+/// What has to be polled cannot be.
+pub fn public_streams(
+    config: &Config,
+    surfaces: &[Surface],
+    (settings, gateway): (&StreamSettings, &Gateway),
+    (names, now): (&Names, Time),
+) -> Result<PublicStreams, FeedError> {
+    let feeds = surfaces.iter().map(|surface| {
+        let venue = venue_surface(*surface);
+        let weight = |budgets: &mut Budgets| budgets.of(venue).steady_weight(Lane::Query);
+        let terms = FeedTerms {
+            surface: venue,
+            topics: topics(config, *surface),
+            mode: market_data(config.venue.market_data),
+            settings: settings.clone(),
+            polling_weight: gateway.with_budgets(weight),
+        };
+        let feed = exchange::public_feed(config, *surface, (terms, names.clone()))?;
+        Ok((*surface, feed))
+    });
+    let feeds: Vec<_> = feeds.collect::<Result<_, FeedError>>()?;
+    Ok(PublicStreams::new(now, feeds))
+}
+
+/// What a configuration asks of a surface, for the plan of weights.
+pub fn wants(config: &Config, surface: Surface) -> Wants {
+    let names = assembly::instrument_names(config);
+    let symbols = names.iter().filter(|name| name.surface == surface).count();
+    Wants {
+        surface,
+        symbols: u32::try_from(symbols).unwrap_or(u32::MAX),
+        renew_ms: config.heartbeat.interval_ms,
+        reconcile_ms: config.reconcile.interval_ms,
+        topics: topics(config, surface),
+        market_data: market_data(config.venue.market_data),
+        is_live: config.run.mode == config::Mode::Live,
+        weight: exchange::capabilities(config).weight,
+    }
+}
+
+/// What the watchdog process of spot orders watches for the run of this epoch.
+pub fn watchdog_plan(config: &Config, names: &[InstrumentName], epoch: u64) -> WatchdogPlan {
+    let spot = names.iter().filter(|name| name.surface == Surface::Spot);
+    let strategies = config.strategies.iter();
+    WatchdogPlan {
+        strategies: strategies
+            .map(|strategy| strategy.id.as_str().to_owned())
+            .collect(),
+        symbols: spot.map(|name| name.symbol.clone()).collect(),
+        epoch,
+        countdown_ms: config.heartbeat.countdown_ms,
+        absence_ms: absence_ms(config).unsigned_abs(),
+        orders_may_rest: false,
+    }
+}
+
+/// The public topics of a surface: what strategies are told, and what risk and equity need.
+pub fn topics(config: &Config, surface: Surface) -> Vec<Topic> {
+    let documented = config.venue.market_data == MarketData::Documented;
+    let mut topics = Vec::new();
+    for strategy in &config.strategies {
+        for name in strategy
+            .instruments
+            .iter()
+            .filter(|name| name.surface == surface)
+        {
+            let mut add = |feed| topics.push(Topic::of(&name.symbol, feed));
+            // Collars and equity are measured from mid.
+            add(Feed::BookTicker);
+            if surface == Surface::Futures {
+                add(Feed::MarkPrice { every_second: true });
+            }
+            // A simulated venue fills by all that is shown.
+            let paper = config.run.mode == config::Mode::Paper;
+            let bars = |stream: &Stream| matches!(stream, Stream::Bar { .. });
+            let trades =
+                strategy.streams.contains(&Stream::Trade) || strategy.streams.iter().any(bars);
+            if trades || paper {
+                add(if documented {
+                    Feed::TradePro
+                } else {
+                    Feed::Trade
+                });
+            }
+            if strategy.streams.contains(&Stream::Book) || paper {
+                add(Feed::Depth { fast: true });
+            }
+        }
+    }
+    topics
+}

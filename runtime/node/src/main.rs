@@ -1,5 +1,0 @@
-//! The binary `windvane`.
-
-fn main() -> std::process::ExitCode {
-    windvane::cli::main()
-}

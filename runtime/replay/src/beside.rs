@@ -1,0 +1,121 @@
+//! A module that plays along beside the recorded one, and how a module begins in a replay.
+
+use std::collections::BTreeMap;
+
+use windvane_engine::event::EventKind;
+use windvane_engine::input::FaultKind;
+use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+use windvane_host::FaultKind as HostFault;
+use windvane_session::{EngineLoop, Guests, InitResult};
+
+use windvane_build::modules::{Guest, engine_fault};
+
+/// A newcomer that plays along.
+pub(super) struct Beside {
+    pub(super) guest: Guest,
+    /// Its timers by token: the engine does not know them.
+    pub(super) timers: BTreeMap<i64, Time>,
+    /// It failed.
+    pub(super) fell: bool,
+}
+
+impl Beside {
+    /// An event of a timer is for whoever set it.
+    pub(super) fn hears(&self, event: &Event) -> bool {
+        !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Vec<Intent>) {
+        if event.kind == EventKind::Timer {
+            self.timers.remove(&event.fields[0]);
+        }
+        let (engine, result) = self.guest.strategy.deliver(engine, event);
+        drop(self.guest.strategy.take_output());
+        if result.is_err() {
+            self.fell = true;
+            return (engine, Vec::new());
+        }
+        let intents = self.guest.strategy.intents().to_vec();
+        self.keep_timers(&intents);
+        (engine, intents)
+    }
+
+    pub(super) fn keep_timers(&mut self, intents: &[Intent]) {
+        for intent in intents {
+            match intent {
+                Intent::SetTimer { time, token } => {
+                    self.timers.insert(*token, *time);
+                }
+                Intent::CancelTimer { token } => {
+                    self.timers.remove(token);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// `start`, then `load`; what `start` intends.
+pub(super) fn begin_guest(
+    core: &mut EngineLoop,
+    guest: &mut Guest,
+    strategy: StrategyId,
+    state: Option<&[u8]>,
+) -> Result<Vec<Intent>, FaultKind> {
+    let begun = core.try_begin(strategy, state, &mut Silent(guest));
+    drop(guest.strategy.take_output());
+    begun.map_err(|error| error.fault())
+}
+
+/// One strategy whose output was shown when it ran.
+struct Silent<'a>(&'a mut Guest);
+
+impl Guests for Silent<'_> {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
+        let guest = &mut *self.0;
+        let (params, instruments) = (&guest.params, &guest.instruments);
+        let (engine, result) = guest.strategy.start(engine, strategy, params, instruments);
+        let result = match result {
+            Ok(()) => InitResult::Ready,
+            Err(fault) if fault.kind == HostFault::Refused => InitResult::Refused(fault.detail),
+            Err(fault) => InitResult::Fault(engine_fault(fault.kind)),
+        };
+        (engine, result)
+    }
+
+    fn deliver(
+        &mut self,
+        _: StrategyId,
+        engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        let (engine, result) = self.0.strategy.deliver(engine, event);
+        (engine, result.map_err(|fault| engine_fault(fault.kind)))
+    }
+
+    fn intents(&self, _: StrategyId) -> &[Intent] {
+        self.0.strategy.intents()
+    }
+
+    fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
+        let saved = self.0.strategy.save();
+        saved.map(Some).map_err(|fault| engine_fault(fault.kind))
+    }
+
+    fn load(&mut self, _: StrategyId, state: &[u8]) -> Result<(), String> {
+        let loaded = self.0.strategy.load(state);
+        loaded.map_err(|fault| fault.to_string())
+    }
+
+    fn show_output(&mut self, _: StrategyId, _: Time) {
+        drop(self.0.strategy.take_output());
+    }
+}

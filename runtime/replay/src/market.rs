@@ -1,0 +1,130 @@
+//! The market data of a journal as a recording: what the engine was told, when it was told.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use windvane_engine::codec::{RecordBody, RecordedInput};
+use windvane_engine::{Engine, Input, Instrument, InstrumentId};
+use windvane_journal::Blocks;
+
+use windvane_recording::{Chunk, Chunks, RecordingError};
+use windvane_session::Head;
+
+/// Events of a chunk: as many as a recording's have.
+const EVENTS: usize = 16 * 1024;
+
+/// Segment by segment, in the instruments of the newest one.
+#[derive(Debug)]
+pub struct JournalMarket {
+    data_dir: PathBuf,
+    numbers: VecDeque<u32>,
+    instruments: Vec<Instrument>,
+    segment: u32,
+    /// The segment that is read, and its instruments by their places in ours.
+    open: Option<(Blocks, Vec<Option<InstrumentId>>)>,
+    spare: Chunk,
+    notices: Vec<String>,
+}
+
+impl JournalMarket {
+    /// From the oldest segment on. What cannot be read is left out, and told.
+    pub fn new(data_dir: &Path, instruments: Vec<Instrument>) -> Self {
+        let numbers = windvane_journal::segments(data_dir).unwrap_or_default();
+        Self {
+            data_dir: data_dir.to_owned(),
+            numbers: numbers.into(),
+            instruments,
+            segment: 0,
+            open: None,
+            spare: Chunk::default(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Opens the next segment; `false` after the last.
+    fn next_segment(&mut self) -> bool {
+        let Some(segment) = self.numbers.pop_front() else {
+            return false;
+        };
+        self.segment = segment;
+        let stored = match windvane_journal::segment(&self.data_dir, segment) {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.notices.push(error.to_string());
+                return true;
+            }
+        };
+        let head = Head::from_bytes(&stored.head);
+        let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
+        let Some(engine) = engine else {
+            self.notices.push(format!(
+                "segment {segment:08x} is left out: its head cannot be read"
+            ));
+            return true;
+        };
+        let place = |rules: &Instrument| {
+            let same = |own: &Instrument| {
+                own.name() == rules.name()
+                    && (own.price_scale, own.qty_scale) == (rules.price_scale, rules.qty_scale)
+            };
+            let at = self.instruments.iter().position(same)?;
+            Some(InstrumentId(at as u16))
+        };
+        let places = engine.instruments().iter().map(place).collect();
+        self.open = Some((stored.blocks, places));
+        true
+    }
+}
+
+impl Chunks for JournalMarket {
+    fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError> {
+        let mut chunk = std::mem::take(&mut self.spare);
+        chunk.events.clear();
+        chunk.levels.clear();
+        while chunk.events.len() < EVENTS {
+            let Some((blocks, places)) = &mut self.open else {
+                if self.next_segment() {
+                    continue;
+                }
+                break;
+            };
+            let Some(block) = blocks.next() else {
+                self.open = None;
+                continue;
+            };
+            if block.lacks_market() {
+                let segment = self.segment;
+                let notice = format!("segment {segment:08x}: market data is lost or was dropped");
+                if self.notices.last() != Some(&notice) {
+                    self.notices.push(notice);
+                }
+                continue;
+            }
+            for (_, record) in block.records() {
+                let Ok(record) = record else { break };
+                let RecordBody::Input(input) = &record.body else {
+                    continue;
+                };
+                let of_market = matches!(
+                    input,
+                    RecordedInput::Market { .. } | RecordedInput::Depth { .. }
+                );
+                if let Input::Market { instrument, event } = input.as_input()
+                    && of_market
+                    && let Some(Some(id)) = places.get(usize::from(instrument.0))
+                {
+                    chunk.push(record.time, *id, &event);
+                }
+            }
+        }
+        Ok((!chunk.events.is_empty()).then_some(chunk))
+    }
+
+    fn recycle(&mut self, chunk: Chunk) {
+        self.spare = chunk;
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
+    }
+}

@@ -1,0 +1,136 @@
+//! What modules save, held against what they saved when they ran: with each segment, where a block
+//! ended by time, and with what they were told of their own orders and answered.
+
+use sha2::{Digest, Sha256};
+use windvane_engine::codec::RecordedInput;
+use windvane_engine::{Engine, Event, StrategyId};
+use windvane_session::recovery::Difference;
+use windvane_session::{Cost, is_saved_at_once};
+
+use super::super::reread::{self, Next};
+use super::scene::{Scene, feed};
+use windvane_build::modules::engine_fault;
+use windvane_report::hex;
+
+impl Scene<'_, '_> {
+    /// A new segment of the same process: what modules save now is what they saved then.
+    pub(super) fn compare_states(&mut self, engine: &Engine) {
+        for place in 0..self.stage.cast.len() {
+            let saved = &self.head.strategies[place];
+            let healthy = engine.fault(StrategyId(place as u16)).is_none();
+            let player = &mut self.stage.cast[place];
+            player.saved.clone_from(&saved.state);
+            if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
+                drop(beside.guest.strategy.save());
+            }
+            let Some(module) = player.module.as_mut() else {
+                continue;
+            };
+            if module.sha256 != saved.sha256 || module.made() != saved.made {
+                let module = self.stage.module(saved);
+                self.stage.cast[place].module = module;
+                continue;
+            }
+            let state = module.strategy.save().ok();
+            if healthy && state != saved.state && self.difference.is_none() {
+                let id = &saved.name;
+                let chain = engine.chain();
+                self.difference = Some(Difference {
+                    block: chain.next_block,
+                    record: chain.last_record,
+                    recorded: saved_words(id, saved.state.as_deref()),
+                    made: saved_words(id, state.as_deref()),
+                });
+            }
+        }
+    }
+
+    /// What a strategy saved within a callback was recorded before what it answered. Answers what
+    /// was made of the callback: a fault, where it failed to save.
+    pub(super) fn settle_saved(
+        &mut self,
+        engine: &mut Engine,
+        strategy: StrategyId,
+        event: &Event,
+        made: Option<RecordedInput>,
+    ) -> Option<RecordedInput> {
+        let player = self.player(strategy)?;
+        let answers = match &made {
+            Some(RecordedInput::Fault { .. }) => return made,
+            Some(_) => true,
+            // Without its module, nobody knows; but then nobody can be asked too early either.
+            None => player.module.is_none(),
+        };
+        if !is_saved_at_once(event, answers, player.cost) {
+            return made;
+        }
+        let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
+        if let Some(next) = self.reading.pop_if(is_its) {
+            if let RecordedInput::Saved { state, .. } = &next.input {
+                reread::seal_before(next.block, engine);
+                self.take_saved(engine, &next, strategy, state.as_ref());
+            }
+            return made;
+        }
+        match self.reading.peek() {
+            Some(Next {
+                input: RecordedInput::Fault { strategy: of, .. },
+                ..
+            }) if of == strategy => self.failing_save(strategy).or(made),
+            _ => made,
+        }
+    }
+
+    /// The fault of a module that cannot say its state.
+    pub(super) fn failing_save(&mut self, strategy: StrategyId) -> Option<RecordedInput> {
+        let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
+        let fault = player.module.as_mut()?.strategy.save().err()?;
+        let kind = engine_fault(fault.kind);
+        Some(RecordedInput::Fault { strategy, kind })
+    }
+
+    /// A strategy saved: its module saves the same.
+    pub(super) fn take_saved(
+        &mut self,
+        engine: &mut Engine,
+        next: &Next,
+        strategy: StrategyId,
+        state: Option<&Vec<u8>>,
+    ) {
+        feed(engine, next);
+        let Some(player) = self.stage.cast.get_mut(usize::from(strategy.0)) else {
+            return;
+        };
+        if let Some(state) = state {
+            player.saved = Some(state.clone());
+        }
+        if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
+            drop(beside.guest.strategy.save());
+        }
+        let Some(module) = player.module.as_mut() else {
+            return;
+        };
+        let made = module.strategy.save().ok();
+        player.cost = Cost {
+            fuel: module.strategy.fuel_of_save(),
+            ..Cost::of(made.as_deref())
+        };
+        if made.is_some() && made != player.saved && self.difference.is_none() {
+            self.difference = Some(Difference {
+                block: next.block,
+                record: next.record,
+                recorded: saved_words(&player.id, player.saved.as_deref()),
+                made: saved_words(&player.id, made.as_deref()),
+            });
+        }
+    }
+}
+
+/// What a strategy saved, in words.
+fn saved_words(id: &str, state: Option<&[u8]>) -> Option<String> {
+    let state = state?;
+    let (bytes, hash) = (state.len(), hex(&Sha256::digest(state)));
+    Some(format!(
+        "{id} saved a state of {bytes} bytes, sha256 {hash}"
+    ))
+}

@@ -1,0 +1,482 @@
+//! One segment of a journal, played with its modules.
+
+use windvane_engine::codec::RecordedInput;
+use windvane_engine::config::EngineConfig;
+use windvane_engine::event::EventKind;
+use windvane_engine::input::FaultKind;
+use windvane_engine::record::Chain;
+use windvane_engine::{Engine, Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
+use windvane_session::recovery::Difference;
+use windvane_session::{Cost, EffectHandler, EngineLoop, Head, SavedStrategy};
+
+use super::super::beside::begin_guest;
+use super::super::export::Words;
+use super::super::reread::{self, Next, Reading};
+use super::super::trial::Trial;
+use super::super::whatif::Change;
+use super::{OtherRules, Player, Stage};
+use windvane_build::modules::engine_fault;
+use windvane_report::utc::utc_text;
+
+/// One segment on its way.
+pub(super) struct Scene<'a, 'b> {
+    pub(super) stage: &'b mut Stage<'a>,
+    pub(super) reading: Reading,
+    pub(super) words: Words,
+    pub(super) head: &'b Head,
+    /// What a reload within the segment made instances of.
+    pub(super) reloaded: Option<Vec<SavedStrategy>>,
+    /// What the newcomer intended in the callback that is running.
+    pub(super) new_intents: Option<Vec<Intent>>,
+    pub(super) difference: Option<Difference>,
+    pub(super) segment: u32,
+    /// All differences, where the segment has other engine rules.
+    pub(super) other_rules: Option<OtherRules>,
+}
+
+impl Scene<'_, '_> {
+    /// The account of now for the strategy of the newcomer alone.
+    pub(super) fn trial(&self, engine: &Engine) -> Option<Trial> {
+        let newcomer = self.stage.newcomer?;
+        let mut saved = self.head.strategies.iter();
+        let place = saved.position(|saved| saved.name == newcomer.id)?;
+        let balances = engine
+            .balances()
+            .filter(|(.., balance)| balance.total.0 > 0);
+        let engine = EngineConfig {
+            assets: engine.assets().to_vec(),
+            instruments: engine.instruments().to_vec(),
+            strategies: vec![engine.strategy_config(StrategyId(place as u16))?.clone()],
+            limits: engine.limits().clone(),
+            hedge_mode: engine.hedge_mode(),
+            epoch: engine.epoch(),
+            balances: balances
+                .map(|(surface, asset, balance)| (surface, asset, balance.total))
+                .collect(),
+            ..EngineConfig::default()
+        };
+        let saved = self.head.strategies[place].clone();
+        Some(Trial { engine, saved })
+    }
+
+    /// Brings the modules to where they were when the segment began.
+    pub(super) fn open(&mut self, core: &mut EngineLoop, base: Chain) {
+        if self.reading.peek().is_none() {
+            // A kill came before any of it was durable. Whether a process began with it or went on
+            // is not told: its states are held to nothing, and a process that follows says its own.
+            return;
+        }
+        if self.reading.begins_a_process() {
+            self.new_cast();
+            self.take_latched(core);
+            for place in 0..self.stage.cast.len() {
+                let strategy = StrategyId(place as u16);
+                if core.engine().fault(strategy).is_none() {
+                    let state = self.head.strategies[place].state.as_deref();
+                    self.begin(core, strategy, state);
+                }
+            }
+            core.drain(core.engine().now(), self);
+            return;
+        }
+        let goes_on = self.stage.ended == Some(base);
+        if goes_on && self.stage.cast.len() == self.head.strategies.len() {
+            self.compare_states(core.engine());
+            return;
+        }
+        self.join_late(core);
+    }
+
+    /// Quarantines that only the file of latches knew were recorded before any strategy began. One
+    /// whose module does not begin is recorded in its turn.
+    fn take_latched(&mut self, core: &mut EngineLoop) {
+        while let Some(next) = self.reading.peek()
+            && let RecordedInput::Fault { strategy, .. } = next.input
+        {
+            let place = usize::from(strategy.0);
+            let Some(saved) = self.head.strategies.get(place).cloned() else {
+                return;
+            };
+            let fails = matches!(
+                self.try_begin(core, strategy, saved.state.as_deref()),
+                Some(Err(_))
+            );
+            // What was tried has no effect: another instance begins.
+            self.stage.cast[place].module = self.stage.module(&saved);
+            if fails {
+                return;
+            }
+            if let Some(next) = self.reading.pop() {
+                feed(core.engine_mut(), &next);
+            }
+        }
+    }
+
+    /// The segment begins in the middle of a run whose beginning is lost: what its modules knew is
+    /// more than what they saved, so that they cannot be held to what they answered.
+    fn join_late(&mut self, core: &mut EngineLoop) {
+        let saved = self.head.strategies.iter();
+        self.stage.cast = saved
+            .map(|saved| {
+                let why = "the journal begins in the middle of its run".to_owned();
+                self.stage.role(saved, Some(why), false);
+                Player {
+                    id: saved.name.clone(),
+                    module: None,
+                    saved: saved.state.clone(),
+                    cost: Cost::of(saved.state.as_deref()),
+                    beside: self.stage.beside(saved),
+                }
+            })
+            .collect();
+        for place in 0..self.stage.cast.len() {
+            let state = self.head.strategies[place].state.clone();
+            // What it intends at its beginning was intended before the segment.
+            let strategy = StrategyId(place as u16);
+            drop(self.begin_beside(core, strategy, state.as_deref()));
+        }
+    }
+
+    fn new_cast(&mut self) {
+        let saved = self.head.strategies.iter();
+        self.stage.cast = saved
+            .map(|saved| Player {
+                id: saved.name.clone(),
+                module: self.stage.module(saved),
+                saved: saved.state.clone(),
+                cost: Cost::of(saved.state.as_deref()),
+                beside: self.stage.beside(saved),
+            })
+            .collect();
+    }
+
+    pub(super) fn play(&mut self, core: &mut EngineLoop) {
+        while let Some(next) = self.reading.pop() {
+            reread::seal_before(next.block, core.engine_mut());
+            match &next.input {
+                RecordedInput::Answer { strategy, .. } | RecordedInput::Fault { strategy, .. }
+                    if self
+                        .player(*strategy)
+                        .is_some_and(|one| one.module.is_some()) =>
+                {
+                    let strategy = *strategy;
+                    let made = self.failing_save(strategy);
+                    if made.as_ref() != Some(&next.input) {
+                        self.differ(&next, made.as_ref());
+                    }
+                    feed(core.engine_mut(), &next);
+                }
+                RecordedInput::Reconfigure(after) => {
+                    self.reloaded = windvane_session::instances(&after.circumstances);
+                    feed(core.engine_mut(), &next);
+                }
+                RecordedInput::Saved {
+                    strategy, state, ..
+                } => {
+                    self.take_saved(core.engine_mut(), &next, *strategy, state.as_ref());
+                }
+                RecordedInput::Renew { strategy } => {
+                    let quarantined = core.engine().fault(*strategy).is_some();
+                    feed(core.engine_mut(), &next);
+                    self.renew(core, *strategy, quarantined);
+                }
+                _ => feed(core.engine_mut(), &next),
+            }
+            core.drain(next.time, self);
+            self.own_timers(core, next.time);
+            if self.stop(core.engine_mut()) {
+                return;
+            }
+        }
+        self.reading.seal_last(core.engine_mut());
+        self.stop(core.engine_mut());
+    }
+
+    /// Compares blocks, and says whether the replay ends at a difference. With other engine rules
+    /// it goes on and collects all of them.
+    fn stop(&mut self, engine: &mut Engine) -> bool {
+        self.reading.compare(engine);
+        if let Some(other) = &mut self.other_rules {
+            let found = [self.difference.take(), self.reading.difference.take()];
+            for difference in found.into_iter().flatten() {
+                other.add(self.segment, difference);
+            }
+            return false;
+        }
+        if self.difference.is_none() {
+            self.difference = self.reading.difference.take();
+        }
+        self.difference.is_some() && self.stage.newcomer.is_none()
+    }
+
+    pub(super) fn player(&self, strategy: StrategyId) -> Option<&Player> {
+        self.stage.cast.get(usize::from(strategy.0))
+    }
+
+    /// Takes what was recorded of a strategy here, held against what its module made.
+    fn take_recorded(
+        &mut self,
+        engine: &mut Engine,
+        strategy: StrategyId,
+        made: Option<RecordedInput>,
+    ) -> Vec<Intent> {
+        let has_module = self
+            .player(strategy)
+            .is_some_and(|one| one.module.is_some());
+        if has_module && made.is_none() {
+            return Vec::new();
+        }
+        let is_its = |input: &RecordedInput| match input {
+            RecordedInput::Answer { strategy: of, .. }
+            | RecordedInput::Fault { strategy: of, .. } => *of == strategy,
+            _ => false,
+        };
+        let recorded = self.reading.pop_if(is_its);
+        match (&recorded, made) {
+            (Some(next), Some(made)) if next.input != made => self.differ(next, Some(&made)),
+            (Some(_), Some(_)) => self.stage.result.answers += 1,
+            (None, Some(made)) => {
+                // Where the journal ends, what followed was kept from the disk.
+                if let Some(next) = self.reading.peek() {
+                    self.differ(&next, Some(&made));
+                }
+            }
+            (_, None) => {}
+        }
+        let Some(next) = recorded else {
+            return Vec::new();
+        };
+        feed(engine, &next);
+        match next.input {
+            RecordedInput::Answer { intents, .. } => intents,
+            _ => Vec::new(),
+        }
+    }
+
+    fn differ(&mut self, next: &Next, made: Option<&RecordedInput>) {
+        if self.difference.is_some() {
+            return;
+        }
+        let word = |input: &RecordedInput| {
+            let at = utc_text(next.time);
+            match input {
+                RecordedInput::Answer { strategy, intents } => {
+                    let id = self.words.strategy(*strategy);
+                    let intents = intents.iter().map(|one| self.words.intent(one).to_string());
+                    let intents: Vec<_> = intents.collect();
+                    format!("at {at} an answer of {id}: {}", intents.join(", "))
+                }
+                RecordedInput::Fault { strategy, kind } => {
+                    let id = self.words.strategy(*strategy);
+                    format!("at {at} a fault of {id}: {}", kind.as_str())
+                }
+                other => format!("at {at} {other:?}"),
+            }
+        };
+        let recorded = Some(word(&next.input));
+        let made = made
+            .map(word)
+            .or_else(|| Some("no answer of the module".to_owned()));
+        self.difference = Some(Difference {
+            block: next.block,
+            record: next.record,
+            recorded,
+            made,
+        });
+    }
+
+    /// Begins a module; what it intends and whether it fails is held against the record.
+    fn begin(&mut self, core: &mut EngineLoop, strategy: StrategyId, state: Option<&[u8]>) {
+        let new = self.begin_beside(core, strategy, state);
+        let made = match self.try_begin(core, strategy, state) {
+            None => None,
+            Some(Ok(intents)) => answer(strategy, &intents),
+            Some(Err(kind)) => Some(RecordedInput::Fault { strategy, kind }),
+        };
+        let now = core.engine().now();
+        let old = self.take_recorded(core.engine_mut(), strategy, made);
+        if let Some(new) = new {
+            self.compare_intents(core.engine(), now, old, &new);
+        }
+    }
+
+    /// `start`, then `load`; `None` without a module.
+    fn try_begin(
+        &mut self,
+        core: &mut EngineLoop,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Option<Result<Vec<Intent>, FaultKind>> {
+        let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
+        let module = player.module.as_mut()?;
+        Some(begin_guest(core, module, strategy, state))
+    }
+
+    fn begin_beside(
+        &mut self,
+        core: &mut EngineLoop,
+        strategy: StrategyId,
+        state: Option<&[u8]>,
+    ) -> Option<Vec<Intent>> {
+        let place = usize::from(strategy.0);
+        let mut beside = self.stage.cast.get_mut(place)?.beside.take()?;
+        let mut begun = begin_guest(core, &mut beside.guest, strategy, state);
+        if begun == Err(FaultKind::State) {
+            self.stage
+                .note("the new module cannot use the saved state: it begins fresh".to_owned());
+            if let Some(fresh) = self.stage.beside(&self.head.strategies[place]) {
+                beside = fresh;
+                begun = begin_guest(core, &mut beside.guest, strategy, None);
+            }
+        }
+        if let Err(kind) = begun {
+            let word = kind.as_str();
+            self.stage.note(format!(
+                "the new module does not begin ({word}): it would do nothing"
+            ));
+            beside.fell = true;
+        }
+        let intents = begun.unwrap_or_default();
+        beside.keep_timers(&intents);
+        self.stage.cast[place].beside = Some(beside);
+        Some(intents)
+    }
+
+    /// A strategy's module was instantiated anew: the same, or, after a reload, the one that the
+    /// reload named. Out of quarantine it has what it saved last, and begins without what it cannot
+    /// use of that.
+    fn renew(&mut self, core: &mut EngineLoop, strategy: StrategyId, quarantined: bool) {
+        let place = usize::from(strategy.0);
+        let reloaded = self.reloaded.as_ref().and_then(|all| all.get(place));
+        let saved = reloaded.unwrap_or(&self.head.strategies[place]).clone();
+        let (module, beside) = (self.stage.module(&saved), self.stage.beside(&saved));
+        let Some(player) = self.stage.cast.get_mut(place) else {
+            return;
+        };
+        let old = player.module.as_mut().filter(|_| !quarantined);
+        let state = old.and_then(|old| old.strategy.save().ok());
+        let state = state.or_else(|| player.saved.clone());
+        (player.module, player.beside) = (module, beside);
+        let tried = self.try_begin(core, strategy, state.as_deref());
+        let unusable = tried == Some(Err(FaultKind::State));
+        // What was tried has no effect: another instance begins.
+        self.stage.cast[place].module = self.stage.module(&saved);
+        let state = state.filter(|_| !(unusable && quarantined));
+        self.begin(core, strategy, state.as_deref());
+    }
+
+    /// Fires what only the newcomer waits for.
+    fn own_timers(&mut self, core: &mut EngineLoop, now: Time) {
+        for place in 0..self.stage.cast.len() {
+            let strategy = StrategyId(place as u16);
+            let Some(beside) = &self.stage.cast[place].beside else {
+                continue;
+            };
+            let due = |(token, at): (&i64, &Time)| (*at <= now).then_some(*token);
+            let due: Vec<i64> = beside.timers.iter().filter_map(due).collect();
+            for token in due {
+                if core.engine().has_timer(strategy, token) {
+                    continue;
+                }
+                let event = Event {
+                    time: now,
+                    sequence: 0,
+                    kind: EventKind::Timer,
+                    instrument: InstrumentId(0),
+                    flags: 0,
+                    fields: [token, 0, 0, 0, 0, 0],
+                    id: 0,
+                };
+                let Some(beside) = self.stage.cast[place].beside.as_mut() else {
+                    return;
+                };
+                beside.timers.remove(&token);
+                let new = core.lend(|engine| beside.deliver(engine, &event));
+                self.compare_intents(core.engine(), now, Vec::new(), &new);
+            }
+        }
+    }
+
+    fn compare_intents(&mut self, engine: &Engine, time: Time, old: Vec<Intent>, new: &[Intent]) {
+        for change in Change::between(time, old, new, engine, &self.words) {
+            self.stage.result.changes.push(change);
+        }
+    }
+}
+
+impl EffectHandler for Scene<'_, '_> {
+    /// Calls the module that ran and the one beside it.
+    fn deliver(
+        &mut self,
+        strategy: StrategyId,
+        mut engine: Box<Engine>,
+        event: &Event,
+    ) -> (Box<Engine>, Result<(), FaultKind>) {
+        let place = usize::from(strategy.0);
+        let Some(player) = self.stage.cast.get_mut(place) else {
+            return (engine, Ok(()));
+        };
+        // One that fell, or is not meant, has no intents of its own.
+        self.new_intents = player.beside.as_ref().map(|_| Vec::new());
+        if let Some(beside) = player.beside.as_mut().filter(|one| one.hears(event)) {
+            let new;
+            (engine, new) = beside.deliver(engine, event);
+            self.new_intents = Some(new);
+            if beside.fell {
+                let (id, at) = (&player.id, utc_text(event.time));
+                let note = format!("the new module of {id} fails at {at}: quarantine");
+                self.stage.result.notes.push(note);
+            }
+        }
+        let Some(module) = &mut player.module else {
+            return (engine, Ok(()));
+        };
+        let (engine, result) = module.strategy.deliver(engine, event);
+        drop(module.strategy.take_output());
+        (engine, result.map_err(|fault| engine_fault(fault.kind)))
+    }
+
+    /// Feeds what was recorded, and compares it with what the modules did.
+    fn settle(
+        &mut self,
+        _: Time,
+        strategy: StrategyId,
+        engine: &mut Engine,
+        event: &Event,
+        result: Result<(), FaultKind>,
+    ) {
+        let new = self.new_intents.take();
+        let Some(player) = self.player(strategy) else {
+            return;
+        };
+        let made = match (result, &player.module) {
+            (Err(kind), _) => Some(RecordedInput::Fault { strategy, kind }),
+            (Ok(()), Some(module)) => answer(strategy, module.strategy.intents()),
+            (Ok(()), None) => None,
+        };
+        let made = self.settle_saved(engine, strategy, event, made);
+        let old = self.take_recorded(engine, strategy, made);
+        if let Some(new) = new {
+            self.compare_intents(engine, event.time, old, &new);
+        }
+    }
+
+    /// The journal has what came of it.
+    fn send(&mut self, _: Time, _: u64, _: Box<Request>) {}
+
+    /// People were told when it ran.
+    fn notice(&mut self, _: &Engine, _: Notice) {}
+}
+
+/// Feeds a recorded input.
+pub(super) fn feed(engine: &mut Engine, next: &Next) {
+    engine.handle(next.time, next.input.as_input());
+}
+
+/// An answer as it is recorded; one without intents is not.
+fn answer(strategy: StrategyId, intents: &[Intent]) -> Option<RecordedInput> {
+    (!intents.is_empty()).then(|| RecordedInput::Answer {
+        strategy,
+        intents: intents.to_vec(),
+    })
+}

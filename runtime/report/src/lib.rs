@@ -1,0 +1,36 @@
+//! The files that a run leaves behind: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json`
+//! and, drawn by [`crate::html`], `report.html`. Figures come in finished; nothing here decides
+//! about an order, and money is never a float.
+
+mod curve;
+pub mod format;
+mod histogram;
+pub mod html;
+mod rows;
+mod summary;
+mod terminal;
+pub mod text;
+pub mod utc;
+mod writer;
+
+pub use curve::{DRAWDOWN_SCALE, EquityCurve};
+pub use histogram::{Histogram, Quantiles};
+pub use rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER, OrderRow};
+pub use summary::{
+    DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QuarantineSummary,
+    QueueSummary, RejectionCount, RulesSource, StrategySummary, Summary, TimeShare,
+};
+pub use terminal::summary_text;
+pub use writer::{ResultError, ResultWriter};
+
+/// Two digits for each byte.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(digit).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
