@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use windvane_engine::record::{Block, Recorder};
 use windvane_engine::{Engine, Input, StrategyId, Time};
+use windvane_protocol::Assets;
 use windvane_sim::{Latency, LatencyModel, Venue};
-use windvane_venue::Assets;
 
 use windvane_build::modules;
 use windvane_config::assembly;

@@ -2,7 +2,7 @@
 //! instruments.
 
 use windvane_engine::Instrument;
-use windvane_venue::Assets;
+use windvane_protocol::Assets;
 
 use super::feed::{Feed, FeedLatency};
 use super::{BacktestError, Progress};

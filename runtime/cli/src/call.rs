@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
 use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
-use windvane_venue::route::{Scheme, Security, Surface};
+use windvane_protocol::route::{Scheme, Security, Surface};
 
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};

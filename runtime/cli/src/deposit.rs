@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use windvane_venue::deposit::{self, Credit, DepositError, EvmDeposit, SolanaMethod};
+use windvane_protocol::deposit::{self, Credit, DepositError, EvmDeposit, SolanaMethod};
 
 use super::{Failure, print_line};
 

@@ -28,8 +28,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use windvane_venue::Brand;
-use windvane_venue::route::{self, Route};
+use windvane_protocol::Brand;
+use windvane_protocol::route::{self, Route};
 
 use windvane_config::{Config, ConfigError, Overrides};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use windvane_client::Settings;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use super::Failure;
 use windvane_config::Config;

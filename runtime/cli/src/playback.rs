@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use windvane_engine::{Instrument, Surface};
-use windvane_server::{Recorded, RecordedEvent, RecordedEvents, Recording as Market};
-use windvane_venue::Assets;
+use windvane_protocol::Assets;
+use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording as Market};
 
 use windvane_config::{InstrumentName, InstrumentRules};
 use windvane_recording::{self as recording, Chunk, Recording, RecordingError, ResolveError, Tape};

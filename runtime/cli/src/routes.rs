@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use windvane_venue::Brand;
-use windvane_venue::route::{self, Bounds, Kind, Listing, Need, Param, Route, Weight};
+use windvane_protocol::Brand;
+use windvane_protocol::route::{self, Bounds, Kind, Listing, Need, Param, Route, Weight};
 
 use super::{Failure, print_line};
 

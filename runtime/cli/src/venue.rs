@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use windvane_server::{LimitSettings, Running, Settings, Source, start};
-use windvane_venue::sign::sentence;
+use windvane_protocol::sign::sentence;
+use windvane_sim_server::{LimitSettings, Running, Settings, Source, start};
 
 use super::progress::Terminal;
 use super::{Failure, print_line};
@@ -113,7 +113,7 @@ impl Venue {
         })
     }
 
-    fn recording(&self, config: &Config) -> Result<windvane_server::Recording, Failure> {
+    fn recording(&self, config: &Config) -> Result<windvane_sim_server::Recording, Failure> {
         let playback = Playback {
             files: self.data.clone(),
             cache: self.cache.clone(),

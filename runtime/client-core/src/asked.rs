@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windvane_venue::route::{Route, Source, Surface, Version};
+use windvane_protocol::route::{Route, Source, Surface, Version};
 
 use crate::settings::{Api, default_version};
 
@@ -80,7 +80,7 @@ impl fmt::Debug for Asked {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::route;
+    use windvane_protocol::route;
 
     use super::*;
 

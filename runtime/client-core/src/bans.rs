@@ -4,7 +4,7 @@
 //!
 //! What may never enter here: the file, and waiting.
 
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use crate::gateway::Gateway;
 

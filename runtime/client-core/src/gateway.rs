@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
-use windvane_venue::error::code::INVALID_TIMESTAMP;
-use windvane_venue::error::{Judgement, Limit, Pause, judge};
-use windvane_venue::planted;
-use windvane_venue::route::{Listing, Route, Scheme, Security, Surface, Version};
-use windvane_venue::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
-use windvane_venue::wire::{Parameters, Whole};
+use windvane_protocol::error::code::INVALID_TIMESTAMP;
+use windvane_protocol::error::{Judgement, Limit, Pause, judge};
+use windvane_protocol::planted;
+use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Version};
+use windvane_protocol::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
+use windvane_protocol::wire::{Parameters, Whole};
 
 use crate::asked::Asked;
 use crate::budget::{
@@ -559,9 +559,9 @@ fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use windvane_venue::Brand;
-    use windvane_venue::route;
-    use windvane_venue::sign::Network;
+    use windvane_protocol::Brand;
+    use windvane_protocol::route;
+    use windvane_protocol::sign::Network;
 
     use super::*;
 

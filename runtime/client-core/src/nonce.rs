@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use windvane_venue::planted;
+use windvane_protocol::planted;
 
 static PROCESS: LazyLock<Arc<Nonces>> = LazyLock::new(Arc::default);
 

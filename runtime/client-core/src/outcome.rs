@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use windvane_venue::error::{Complaint, Limit, Pause, VenueError};
-use windvane_venue::sign::PrepareError;
+use windvane_protocol::error::{Complaint, Limit, Pause, VenueError};
+use windvane_protocol::sign::PrepareError;
 
 use crate::asked::Asked;
 use crate::budget::{Denial, Denied};
@@ -26,7 +26,7 @@ use crate::budget::{Denial, Denied};
 ///
 /// ```
 /// use windvane_client_core::outcome::Outcome;
-/// use windvane_venue::wire::spot::QueryOrder;
+/// use windvane_protocol::wire::spot::QueryOrder;
 ///
 /// /// The question that must follow an order before anything else is sent, if one must.
 /// fn question<T>(outcome: &Outcome<T>) -> Option<QueryOrder> {
@@ -148,7 +148,7 @@ pub enum RequestError {
     NoRoute(String),
     /// The settings hold no base address for the surface.
     #[error("no REST address of {0} is configured: set venue.{0}.rest")]
-    NoAddress(windvane_venue::route::Surface),
+    NoAddress(windvane_protocol::route::Surface),
     /// A key is missing, or a parameter that is signed.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
@@ -376,8 +376,8 @@ impl fmt::Display for Words<'_> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::error::{Judgement, judge};
-    use windvane_venue::route::{self, Surface, Version};
+    use windvane_protocol::error::{Judgement, judge};
+    use windvane_protocol::route::{self, Surface, Version};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //!
 //! What may never enter here: addresses, keys, files, environment variables.
 
-use windvane_venue::route::{Method, Route, Security, Surface, Version};
+use windvane_protocol::route::{Method, Route, Security, Surface, Version};
 
 /// How signed requests are made where a route has more than one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub fn is_market_data(route: &Route) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::route;
+    use windvane_protocol::route;
 
     use super::*;
 

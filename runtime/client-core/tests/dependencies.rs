@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ALLOWED: &[&str] = &["windvane-venue", "serde", "serde_json", "thiserror"];
+const ALLOWED: &[&str] = &["windvane-protocol", "serde", "serde_json", "thiserror"];
 
 /// Crates that do IO. None may be anywhere among the normal dependencies.
 const IO_CRATES: &[&str] = &["tokio", "mio", "reqwest", "hyper"];

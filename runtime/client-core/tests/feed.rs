@@ -10,9 +10,9 @@ use windvane_client_core::streams::feed::{
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_client_core::streams::{MarketPath, StreamSettings};
-use windvane_venue::frame::BookLevels;
-use windvane_venue::market_stream::{self, Topic};
-use windvane_venue::route::Surface;
+use windvane_protocol::frame::BookLevels;
+use windvane_protocol::market_stream::{self, Topic};
+use windvane_protocol::route::Surface;
 
 const TOP: &str = "btcusdt@bookTicker";
 const MARK: &str = "btcusdt@markPrice";

@@ -8,12 +8,12 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use secrecy::SecretString;
 use std::hint::black_box;
 use windvane_client::{Addresses, Api, Client, Settings};
-use windvane_venue::Brand;
-use windvane_venue::route::{self, Surface};
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
-use windvane_venue::wire::Request;
-use windvane_venue::wire::spot::{NewOrder, QueryOrder};
-use windvane_venue::wire::words::{OrderType, Side, TimeInForce};
+use windvane_protocol::Brand;
+use windvane_protocol::route::{self, Surface};
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
+use windvane_protocol::wire::Request;
+use windvane_protocol::wire::spot::{NewOrder, QueryOrder};
+use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
 
 /// A worthless public test key.
 const AGENT: &str = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use windvane_client_core::bans::BansNow;
 use windvane_client_core::gateway::{self, Answer, Change, Failure, Gateway, Now};
-use windvane_venue::route::{self, Route, Surface, Version};
-use windvane_venue::sign::{Prepared, Stamp};
-use windvane_venue::wire::{self, Parameters, Request, Whole};
+use windvane_protocol::route::{self, Route, Surface, Version};
+use windvane_protocol::sign::{Prepared, Stamp};
+use windvane_protocol::wire::{self, Parameters, Request, Whole};
 
 use crate::Asked;
 use crate::budget::{Budget, Budgets, Cost, Denial, Departed, Lane};
@@ -32,10 +32,10 @@ const BREATH: Duration = Duration::from_secs(1);
 /// ```no_run
 /// use secrecy::SecretString;
 /// use windvane_client::{Addresses, Client, Outcome, Settings};
-/// use windvane_venue::Brand;
-/// use windvane_venue::route::{self, Surface};
-/// use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
-/// use windvane_venue::wire::Parameters;
+/// use windvane_protocol::Brand;
+/// use windvane_protocol::route::{self, Surface};
+/// use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
+/// use windvane_protocol::wire::Parameters;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 use windvane_client_core::Gateway;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 pub use windvane_client_core::clock::{AHEAD_MAX_MS, Fit, Offset, Sample, estimate};
 
@@ -95,8 +95,8 @@ impl Clock {
 mod tests {
     use windvane_client_core::gateway::Identity;
     use windvane_client_core::nonce::Nonces;
-    use windvane_venue::Brand;
-    use windvane_venue::sign::{Credentials, Dialect, Network};
+    use windvane_protocol::Brand;
+    use windvane_protocol::sign::{Credentials, Dialect, Network};
 
     use super::*;
     use crate::budget::Shares;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use windvane_client_core::Gateway;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use crate::budget::{Budgets, Cost, Denied, Departed, Lane};
 

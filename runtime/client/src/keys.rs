@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use alloy_signer_local::PrivateKeySigner;
 use secrecy::{ExposeSecret, SecretString};
-use windvane_venue::sign::{KeyError, Wallet};
+use windvane_protocol::sign::{KeyError, Wallet};
 use zeroize::Zeroizing;
 
 /// A key that cannot be had. No variant holds any part of a secret.

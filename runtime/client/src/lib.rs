@@ -16,7 +16,7 @@
 //!
 //! ```no_run
 //! use windvane_client::{Client, Outcome};
-//! use windvane_venue::wire::spot::{NewOrder, QueryOrder};
+//! use windvane_protocol::wire::spot::{NewOrder, QueryOrder};
 //!
 //! # async fn place(client: &Client, order: &NewOrder) {
 //! match client.spot().new_order(order).await {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use url::Url;
-use windvane_venue::route::{Route, Surface, Version};
-use windvane_venue::sign::{Credentials, Dialect};
+use windvane_protocol::route::{Route, Surface, Version};
+use windvane_protocol::sign::{Credentials, Dialect};
 
 use crate::budget::Shares;
 use crate::clock::LocalTime;
@@ -88,7 +88,7 @@ impl Settings {
 ///
 /// ```
 /// use windvane_client::Addresses;
-/// use windvane_venue::route::Surface;
+/// use windvane_protocol::route::Surface;
 ///
 /// let addresses = Addresses::default()
 ///     .rest(Surface::Spot, "http://127.0.0.1:18080")?

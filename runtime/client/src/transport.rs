@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::header::{CONTENT_LENGTH, HeaderMap};
 use http::{HeaderName, HeaderValue};
 use url::Url;
-use windvane_venue::route::Method;
-use windvane_venue::sign::Prepared;
+use windvane_protocol::route::Method;
+use windvane_protocol::sign::Prepared;
 
 use windvane_client_core::gateway::Failure;
 

@@ -15,10 +15,10 @@ use windvane_client::budget::{Denial, Lane};
 use windvane_client::call::{Call, Options};
 use windvane_client::clock::LocalTime;
 use windvane_client::{Addresses, Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
-use windvane_venue::error::Limit;
-use windvane_venue::route::{self, Route, Surface};
-use windvane_venue::sign::{Wallet, sentence, signer_of};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::error::Limit;
+use windvane_protocol::route::{self, Route, Surface};
+use windvane_protocol::sign::{Wallet, sentence, signer_of};
+use windvane_protocol::wire::Parameters;
 
 fn order() -> (&'static Route, Parameters) {
     let mut parameters = Parameters::new();

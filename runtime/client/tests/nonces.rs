@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use common::{Scripted, answer};
 use windvane_client::Client;
 use windvane_client::clock::LocalTime;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 #[tokio::test]
 async fn reading_the_clock_by_a_local_clock_that_is_ahead_spoils_no_nonce() {

@@ -22,10 +22,10 @@ use windvane_client::streams::{
     GapReason, MarketStream, Obstacle, StreamItem, StreamStartError, UserStream,
 };
 use windvane_client::{Client, MarketData, NotDone, Settings};
-use windvane_venue::BookLevels;
-use windvane_venue::market_stream::{Feed, MarketStreamEvent, Topic};
-use windvane_venue::route::Surface;
-use windvane_venue::user_stream::UserStreamEvent;
+use windvane_protocol::BookLevels;
+use windvane_protocol::market_stream::{Feed, MarketStreamEvent, Topic};
+use windvane_protocol::route::Surface;
+use windvane_protocol::user_stream::UserStreamEvent;
 
 /// What would be waited for in vain fails.
 async fn within<F: Future>(future: F) -> F::Output {

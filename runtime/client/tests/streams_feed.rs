@@ -18,9 +18,9 @@ use common::settings;
 use market::{Habits, Market};
 use windvane_client::streams::{FeedItem, GapReason, MarketFeed, Source, StreamStartError, Why};
 use windvane_client::{Client, MarketData};
-use windvane_venue::BookLevels;
-use windvane_venue::market_stream::{MarketStreamEvent, Topic};
-use windvane_venue::route::Surface;
+use windvane_protocol::BookLevels;
+use windvane_protocol::market_stream::{MarketStreamEvent, Topic};
+use windvane_protocol::route::Surface;
 
 const TOP: &str = "btcusdt@bookTicker";
 const MARK: &str = "btcusdt@markPrice";

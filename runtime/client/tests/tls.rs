@@ -23,8 +23,8 @@ use tokio_tungstenite::tungstenite::Message;
 use windvane_client::streams::{Obstacle, StreamItem};
 use windvane_client::tls::{Root, RootsError, roots_file};
 use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings, WaitReason};
-use windvane_venue::route::{self, Surface};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::route::{self, Surface};
+use windvane_protocol::wire::Parameters;
 
 /// A server on loopback, and the authority that has signed its certificate.
 struct Venue {

@@ -9,8 +9,8 @@ use windvane_engine::decimal::rescale;
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::risk::RiskLimits;
 use windvane_engine::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface};
+use windvane_protocol::Assets;
 use windvane_sim::{QueueModel, VenueConfig};
-use windvane_venue::Assets;
 
 use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
 

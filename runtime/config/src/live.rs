@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use windvane_venue::Brand;
-use windvane_venue::brand::BrandError;
-use windvane_venue::sign::sentence;
+use windvane_protocol::Brand;
+use windvane_protocol::brand::BrandError;
+use windvane_protocol::sign::sentence;
 
 use super::secret::{KeySource, Secret};
 

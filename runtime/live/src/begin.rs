@@ -12,11 +12,11 @@ use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
+use windvane_protocol::speak::Names;
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Foreign, JOURNAL_STALL_MS, Module, Parts, Session,
 };
-use windvane_venue::speak::Names;
 
 use super::awake::Awake;
 use super::cores;

@@ -3,7 +3,7 @@
 use windvane_admin::view;
 use windvane_engine::engine::{CloseReason, CloseWait};
 use windvane_engine::{Engine, Instrument, Time};
-use windvane_venue::error::VenueError;
+use windvane_protocol::error::VenueError;
 
 /// Every close that is not done.
 pub fn shown(engine: &Engine) -> Vec<view::Close> {

@@ -11,9 +11,9 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 use windvane_client::tls::{RootsError, roots_file};
 use windvane_client::{AddressError, Addresses, MarketData, Settings};
-use windvane_venue::brand::BrandError;
-use windvane_venue::route::{InnerSignature, Listing, Scheme, Surface};
-use windvane_venue::sign::{
+use windvane_protocol::brand::BrandError;
+use windvane_protocol::route::{InnerSignature, Listing, Scheme, Surface};
+use windvane_protocol::sign::{
     ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet, sentence,
 };
 use zeroize::Zeroizing;
@@ -330,7 +330,7 @@ impl VenueLine {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::route::{self, Version};
+    use windvane_protocol::route::{self, Version};
 
     use super::*;
 

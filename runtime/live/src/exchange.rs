@@ -6,8 +6,8 @@
 use windvane_client_core::Gateway;
 use windvane_client_core::streams::feed::{FeedError, FeedTerms};
 use windvane_engine::Surface;
+use windvane_protocol::speak::Names;
 use windvane_session::{Capabilities, Documented, DocumentedFeed, Exchange, PublicFeed, Signing};
-use windvane_venue::speak::Names;
 
 use windvane_config::{Config, MarketData};
 

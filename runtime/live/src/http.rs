@@ -16,9 +16,9 @@ use tokio::task::AbortHandle;
 use windvane_admin::metrics::table;
 use windvane_client::{Client, Departure, Lost};
 use windvane_client_core::gateway::Failure;
+use windvane_protocol::route::Surface;
+use windvane_protocol::sign::Prepared;
 use windvane_session::{Call, CallEnded, CallId, late_by};
-use windvane_venue::route::Surface;
-use windvane_venue::sign::Prepared;
 
 use super::clock::Clock;
 use super::mailbox::{Came, Happened, Mailbox};

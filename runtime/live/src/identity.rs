@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use windvane_client::Settings;
 use windvane_engine::Surface;
 use windvane_journal::private;
-use windvane_venue::sign::Wallet;
+use windvane_protocol::sign::Wallet;
 
 use windvane_report::hex;
 use windvane_session::venue_surface;

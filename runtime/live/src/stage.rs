@@ -7,10 +7,10 @@ use windvane_client::Client;
 use windvane_client::streams::StreamStartError;
 use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
-use windvane_venue::Assets;
+use windvane_protocol::Assets;
 
+use windvane_protocol::speak::{FuturesAccount, Names};
 use windvane_session::{PublicStreams, Requests, weights};
-use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::clock::Clock;
 use super::desk::Counter;

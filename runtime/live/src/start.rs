@@ -12,15 +12,15 @@ use windvane_engine::config::EngineConfig;
 use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
+use windvane_protocol::Assets;
+use windvane_protocol::market_stream::{Feed, Topic};
+use windvane_protocol::speak::Names;
 use windvane_session::watchdog::WatchdogPlan;
 use windvane_session::weights::Wants;
 use windvane_session::{
     CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
     StartInput, StartOutput, StartTerms, venue_surface,
 };
-use windvane_venue::Assets;
-use windvane_venue::market_stream::{Feed, Topic};
-use windvane_venue::speak::Names;
 
 use super::clock::Clock;
 use super::exchange;

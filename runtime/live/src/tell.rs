@@ -15,7 +15,7 @@ use windvane_engine::{
 };
 use windvane_session::recovery::Remains;
 
-use windvane_venue::error::VenueError;
+use windvane_protocol::error::VenueError;
 
 use super::forced;
 use super::remains;

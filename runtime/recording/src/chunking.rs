@@ -3,7 +3,7 @@
 
 use windvane_engine::decimal::{Decimal, pow10};
 use windvane_engine::{InstrumentId, Level};
-use windvane_venue::{BookLevels, Number, NumberError};
+use windvane_protocol::{BookLevels, Number, NumberError};
 
 use super::RecordingError;
 use super::cache::Writer;

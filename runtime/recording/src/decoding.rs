@@ -5,7 +5,7 @@ use std::path::Path;
 
 use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::{Surface, Time};
-use windvane_venue::{
+use windvane_protocol::{
     BookLevels, BookTop, Decoded, Frame, FrameError, MarkPrice, Number, NumberError, Trade,
     TradePro, decode as decode_frame,
 };

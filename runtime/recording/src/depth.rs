@@ -2,7 +2,7 @@
 //! whole books only. Before the first snapshot, and after a gap until the next, there is none.
 
 use windvane_engine::Surface;
-use windvane_venue::{
+use windvane_protocol::{
     BookLevels, DepthDiff, DepthSnapshot, DiffIds, DiffStep, Number, SnapshotStep,
 };
 

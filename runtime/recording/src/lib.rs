@@ -47,7 +47,7 @@ pub struct Options {
     pub cache_dir: Option<PathBuf>,
     /// What to do with damaged lines.
     pub on_damage: OnDamage,
-    /// The surface of frames whose keys do not tell it (see [`windvane_venue::surface`]). `None`:
+    /// The surface of frames whose keys do not tell it (see [`windvane_protocol::surface`]). `None`:
     /// that of the first frame of the recording that does, else spot.
     pub surface: Option<Surface>,
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use windvane_engine::Surface;
-use windvane_venue::exchange_info::{self, ExchangeInfoError};
-use windvane_venue::{BookLevels, Joiner, Number, Pending, TakerSide};
+use windvane_protocol::exchange_info::{self, ExchangeInfoError};
+use windvane_protocol::{BookLevels, Joiner, Number, Pending, TakerSide};
 
 use super::survey::InstrumentSurvey;
 

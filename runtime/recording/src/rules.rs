@@ -3,9 +3,9 @@
 
 use windvane_engine::Instrument;
 use windvane_engine::decimal::Decimal;
-use windvane_venue::exchange_info::{self, ExchangeInfoError};
-use windvane_venue::symbol_rules::{LotRule, PriceRule, RulesError};
-use windvane_venue::{Assets, SymbolRules};
+use windvane_protocol::exchange_info::{self, ExchangeInfoError};
+use windvane_protocol::symbol_rules::{LotRule, PriceRule, RulesError};
+use windvane_protocol::{Assets, SymbolRules};
 
 use super::Survey;
 use windvane_config::{InstrumentName, InstrumentRules};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use windvane_engine::{Instrument, MarketEvent, Surface};
-use windvane_venue::Assets;
+use windvane_protocol::Assets;
 
 use super::*;
 use windvane_config::InstrumentName;

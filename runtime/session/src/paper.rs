@@ -20,9 +20,9 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{
     AssetId, Input, Instrument, InstrumentId, MarketEvent, Request, Surface, Time,
 };
+use windvane_protocol::Assets;
 use windvane_sim::snapshot::SnapshotError;
 use windvane_sim::{Venue, VenueConfig, VenueConfigError, VenueMessage};
-use windvane_venue::Assets;
 
 use crate::transit::Transit;
 

@@ -10,8 +10,8 @@ use windvane_client_core::streams::feed::{
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::{InstrumentId, Surface, Time};
-use windvane_venue::market_stream::Topic;
-use windvane_venue::speak::Asked;
+use windvane_protocol::market_stream::Topic;
+use windvane_protocol::speak::Asked;
 
 use crate::exchange::{EmitMarket, PublicFeed, Received};
 use crate::requests::Requests;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 const ALLOWED: &[&str] = &[
     "windvane-engine",
-    "windvane-venue",
+    "windvane-protocol",
     "windvane-sim",
     "windvane-client-core",
     "postcard",
@@ -94,7 +94,7 @@ const OF_AN_EXCHANGE: &[&str] = &[
     "exchange_info::entries",
     "user_stream::decode",
     "market_stream::decode",
-    "windvane_venue::decode",
+    "windvane_protocol::decode",
     "MarketReader",
     "FeedMachine",
     ".prepare(",

@@ -20,13 +20,13 @@ use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_engine::{Callback, Engine, Input as EngineInput, Side, Surface, Time};
+use windvane_protocol::Brand;
+use windvane_protocol::sign::{Credentials, Dialect, Network};
 use windvane_session::{
     Account, Action, BLOCKS_UNDER_WAY, CallAnswer, CallId, Clock, Driver, Input, JournalEvent,
     LatchState, NoGuests, Output, Parts, RequestTerms, Requests, Session, SocketAction,
     SocketEvent,
 };
-use windvane_venue::Brand;
-use windvane_venue::sign::{Credentials, Dialect, Network};
 
 /// A run on the toy exchange, whose disk is quick.
 struct Run {

@@ -11,17 +11,17 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::settings::Api;
 use windvane_client_core::{Gateway, Lost};
 use windvane_engine::{Instrument, Surface, Time};
+use windvane_protocol::Brand;
+use windvane_protocol::route;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_protocol::speak::FuturesAccount;
 use windvane_session::{
     Call, CallAnswer, Documented, FindAccount, InstrumentName, Known, RequestTerms, Requests,
     Signing, Start, StartError, StartInput, StartOutput, StartTerms, surfaces,
 };
-use windvane_venue::Brand;
-use windvane_venue::route;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
-use windvane_venue::speak::FuturesAccount;
 
-const FUTURES: &str = include_str!("../../venue/tests/exchange_info_futures.json");
-const SPOT: &str = include_str!("../../venue/tests/exchange_info_spot.json");
+const FUTURES: &str = include_str!("../../protocol/tests/exchange_info_futures.json");
+const SPOT: &str = include_str!("../../protocol/tests/exchange_info_spot.json");
 const USER: &str = "0x00000000000000000000000000000000000000aa";
 /// Unix milliseconds.
 const BEGIN_MS: i64 = 1_700_000_000_000;

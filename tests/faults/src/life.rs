@@ -9,10 +9,10 @@ use windvane_client_core::gateway::Identity;
 use windvane_config::assembly;
 use windvane_config::{Config, Overrides};
 use windvane_live::start;
-use windvane_server::AccountKeys;
+use windvane_protocol::Brand;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_session::BLOCKS_UNDER_WAY;
-use windvane_venue::Brand;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
+use windvane_sim_server::AccountKeys;
 
 use crate::log::Broken;
 use crate::mix::{Choice, Mix};

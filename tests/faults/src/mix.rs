@@ -9,7 +9,7 @@ mod quoters;
 
 use std::fmt::Write as _;
 
-use windvane_server::Choices;
+use windvane_sim_server::Choices;
 
 use crate::open_points::{self, Points};
 use crate::process::SignerTerms;

@@ -1,7 +1,7 @@
 //! The choices of a life's venue at the points that the documents leave open. Each seed draws them,
 //! from a sequence of its own, so that the rest of a seed stays as it is.
 
-use windvane_server::{Choices, OpenPoint};
+use windvane_sim_server::{Choices, OpenPoint};
 
 use crate::random::Random;
 

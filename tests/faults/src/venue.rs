@@ -7,11 +7,11 @@ use std::time::Duration;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_engine::Time;
-use windvane_server::{
+use windvane_protocol::route::Surface;
+use windvane_protocol::sign::Prepared;
+use windvane_sim_server::{
     AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
 };
-use windvane_venue::route::Surface;
-use windvane_venue::sign::Prepared;
 
 use crate::mix::Mix;
 use crate::witness::Answer;

@@ -1,6 +1,6 @@
 //! A line of `windvane watch`: who says it, and what.
 
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 /// What a stream says.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use clap::Args;
 use tokio::sync::mpsc;
 use windvane_client::streams::StreamStartError;
 use windvane_client::{Client, NotDone, Refusal};
-use windvane_venue::market_stream::Topic;
-use windvane_venue::route::{self, Route, Surface};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::market_stream::Topic;
+use windvane_protocol::route::{self, Route, Surface};
+use windvane_protocol::wire::Parameters;
 
 use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};

@@ -4,10 +4,10 @@ use tokio::sync::mpsc;
 use windvane_client::streams::{
     FeedItem, MarketFeed, Obstacle, Source, StreamItem, UserStream, Why,
 };
-use windvane_venue::market_stream::Topic;
-use windvane_venue::route::Surface;
-use windvane_venue::user_stream;
-use windvane_venue::user_stream::Surface as EventSurface;
+use windvane_protocol::market_stream::Topic;
+use windvane_protocol::route::Surface;
+use windvane_protocol::user_stream;
+use windvane_protocol::user_stream::Surface as EventSurface;
 
 use super::is_final;
 use super::line::{Line, Said};

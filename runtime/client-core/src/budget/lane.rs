@@ -1,7 +1,7 @@
 //! Lanes: what a request is for decides which part of a limit it may use.
 
-use windvane_venue::route::Route;
-use windvane_venue::{constant, planted};
+use windvane_protocol::route::Route;
+use windvane_protocol::{constant, planted};
 
 /// How many lanes there are.
 pub(super) const LANES: usize = 7;

@@ -1,7 +1,7 @@
 //! Limits as the venue states them: `rateLimits` of exchange information, and the headers that
 //! tell what was used (spec 1, Limits).
 
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 /// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

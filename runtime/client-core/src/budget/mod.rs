@@ -15,10 +15,10 @@ mod tests;
 
 use std::time::Duration;
 
-use windvane_venue::error::Limit;
-use windvane_venue::planted;
-use windvane_venue::route::{Counted, Route};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::error::Limit;
+use windvane_protocol::planted;
+use windvane_protocol::route::{Counted, Route};
+use windvane_protocol::wire::Parameters;
 
 pub use lane::{Lane, Shares, SharesError};
 pub use limit::{LimitKind, RateLimit, Used, documented};
@@ -80,8 +80,8 @@ pub struct Denied {
 ///
 /// ```
 /// use windvane_client_core::budget::{Budget, Cost, Lane, Shares, documented};
-/// use windvane_venue::error::Limit;
-/// use windvane_venue::route::Surface;
+/// use windvane_protocol::error::Limit;
+/// use windvane_protocol::route::Surface;
 ///
 /// let mut budget = Budget::new(&documented(Surface::Spot), Shares::default());
 /// let order = Cost { weight: 1, orders: 1, own: None };

@@ -1,8 +1,8 @@
 //! Market data by polling, planned by weight: which questions serve which topics, and how often
 //! they may be asked. Pure.
 
-use windvane_venue::market_stream::{Feed, Topic};
-use windvane_venue::route::{self, Need, Param, Route, Surface};
+use windvane_protocol::market_stream::{Feed, Topic};
+use windvane_protocol::route::{self, Need, Param, Route, Surface};
 
 /// One question that is asked again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ const LONGEST_MS: u64 = 60_000;
 ///
 /// ```
 /// use windvane_client_core::budget::polling::plan;
-/// use windvane_venue::route::Surface;
+/// use windvane_protocol::route::Surface;
 ///
 /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@depth20".parse()?];
 /// for poll in plan(Surface::Futures, &topics, 840)? {

@@ -5,8 +5,8 @@
 //!
 //! No IO and no waiting may enter here.
 
-use windvane_venue::error::Limit;
-use windvane_venue::route::Surface;
+use windvane_protocol::error::Limit;
+use windvane_protocol::route::Surface;
 
 use super::{Budget, Cost, Denied, Lane, LimitKind, RateLimit, Shares, Used, documented};
 
@@ -21,7 +21,7 @@ const CLOSE_MS: u64 = 10_000;
 ///
 /// ```
 /// use windvane_client_core::budget::{Budgets, Cost, Lane, Shares};
-/// use windvane_venue::route::Surface;
+/// use windvane_protocol::route::Surface;
 ///
 /// let mut budgets = Budgets::new(Shares::default());
 /// budgets.acquire(0, Surface::Futures, Lane::Query, &Cost::weight(100))?;

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_venue::planted;
+use windvane_protocol::planted;
 
 use super::lane::{LANES, Lane, Shares};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use windvane_venue::wire;
+use windvane_protocol::wire;
 
 /// The listen key of an answer.
 ///

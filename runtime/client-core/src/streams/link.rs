@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_venue::planted;
+use windvane_protocol::planted;
 
 use crate::budget::{Lane, Shares, Window};
 

@@ -1,8 +1,8 @@
 //! What a stream itself has to know of a frame.
 
-use windvane_venue::frame::BookLevels;
-use windvane_venue::market_stream::{self, CommandAnswer, MarketStreamEvent};
-use windvane_venue::user_stream::{self, UserStreamEvent};
+use windvane_protocol::frame::BookLevels;
+use windvane_protocol::market_stream::{self, CommandAnswer, MarketStreamEvent};
+use windvane_protocol::user_stream::{self, UserStreamEvent};
 
 /// What a frame is, as far as the stream itself has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

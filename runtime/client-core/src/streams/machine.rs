@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_venue::planted;
+use windvane_protocol::planted;
 
 use super::GapReason;
 use super::backoff::{Backoff, Random};

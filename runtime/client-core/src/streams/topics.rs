@@ -1,7 +1,7 @@
 //! What is subscribed on which connection, and by which commands.
 
-use windvane_venue::market_stream::{Command, Feed, Topic};
-use windvane_venue::route::Surface;
+use windvane_protocol::market_stream::{Command, Feed, Topic};
+use windvane_protocol::route::Surface;
 
 /// Topics of one SUBSCRIBE: a few kilobytes.
 pub const BATCH: usize = 100;

@@ -1,10 +1,10 @@
 //! Route names and `k=v` arguments as a person writes them.
 
-use windvane_venue::Brand;
-use windvane_venue::route::{
+use windvane_protocol::Brand;
+use windvane_protocol::route::{
     self, Counted, InnerSignature, Kind, Listing, Need, Param, Route, Scheme, Surface, Version,
 };
-use windvane_venue::wire::Parameters;
+use windvane_protocol::wire::Parameters;
 
 use crate::outcome::RequestError;
 use crate::settings::{Api, default_version, is_market_data};

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use windvane_venue::route::{BATCH_ORDER, Bounds, Kind, Need, Param, Surface};
+use windvane_protocol::route::{BATCH_ORDER, Bounds, Kind, Need, Param, Surface};
 
 use super::arguments::{CallError, check_type, nearest};
 use super::value::{self, check, refuse};

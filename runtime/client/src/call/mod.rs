@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use windvane_venue::route::{self, InnerSignature, Route, Scheme, Surface, Version};
-use windvane_venue::sign::Stamp;
-use windvane_venue::wire::{Parameters, Whole};
+use windvane_protocol::route::{self, InnerSignature, Route, Scheme, Surface, Version};
+use windvane_protocol::sign::Stamp;
+use windvane_protocol::wire::{Parameters, Whole};
 
 use crate::client::Client;
 use crate::outcome::{Doubt, Outcome, Refusal, RequestError};
@@ -45,9 +45,9 @@ pub struct Options {
 /// ```
 /// use windvane_client::call::{Call, Options};
 /// use windvane_client::{Addresses, Settings};
-/// use windvane_venue::Brand;
-/// use windvane_venue::route::Surface;
-/// use windvane_venue::sign::{Credentials, Dialect, Network};
+/// use windvane_protocol::Brand;
+/// use windvane_protocol::route::Surface;
+/// use windvane_protocol::sign::{Credentials, Dialect, Network};
 ///
 /// let dialect = Dialect {
 ///     brand: Brand::new("svc")?,

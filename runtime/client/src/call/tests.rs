@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use secrecy::SecretString;
-use windvane_venue::route::Kind;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
+use windvane_protocol::route::Kind;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
 
-use windvane_venue::Brand;
+use windvane_protocol::Brand;
 
 use super::*;
 use crate::settings::Addresses;

@@ -1,8 +1,8 @@
 //! One value against what the route table says of its parameter. Lists are in `list`.
 
 use rust_decimal::Decimal;
-use windvane_venue::route::{Bounds, Kind, Need, Param};
-use windvane_venue::sign::solana;
+use windvane_protocol::route::{Bounds, Kind, Need, Param};
+use windvane_protocol::sign::solana;
 
 use super::arguments::CallError;
 

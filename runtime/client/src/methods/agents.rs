@@ -1,7 +1,7 @@
 //! The transfer between futures and spot, agents and builders (spec 2). The main wallet signs for
 //! agents and builders.
 
-use windvane_venue::wire::futures::{
+use windvane_protocol::wire::futures::{
     ApproveAgent, ApproveBuilder, DeleteAgent, DeleteBuilder, GetAgents, GetBuilders, UpdateAgent,
     UpdateBuilder, WalletTransfer,
 };

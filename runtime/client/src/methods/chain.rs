@@ -1,7 +1,7 @@
 //! The chain API (spec 3). Transfers and withdrawals move assets: an unknown outcome is settled
 //! by a query, never by sending again.
 
-use windvane_venue::wire::chain::{
+use windvane_protocol::wire::chain::{
     GetAccountStatus, GetDepositAddress, GetDepositWithdrawHistory, GetLockedStaking,
     GetWithdrawFee, GetWithdrawInfo, ModifyAccountStatus, PerpSolanaWithdraw, PerpWalletTransfer,
     PerpWithdraw, SpotSolanaWithdraw, SpotWalletTransfer, SpotWithdraw, Transfer,

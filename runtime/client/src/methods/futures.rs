@@ -1,6 +1,6 @@
 //! Orders, account and positions of the futures surface (spec 2; spec 4, section 4).
 
-use windvane_venue::wire::futures::{
+use windvane_protocol::wire::futures::{
     AllOrders, BatchOrders, CancelAllOrders, CancelBatchOrders, CancelOrder, ChangeLeverage,
     ChangeMarginType, ChangeMultiAssetsMode, ChangePositionMargin, ChangePositionMode,
     CloseListenKey, CountdownCancelAll, CreateListenKey, ForceOrders, GetAccount, GetAdlQuantile,

@@ -1,6 +1,6 @@
 //! Market data of the futures surface (spec 2).
 
-use windvane_venue::wire::futures::{
+use windvane_protocol::wire::futures::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetFundingInfo, GetFundingRate,
     GetHistoricalTrades, GetIndexPriceKlines, GetKlines, GetMarkPriceKlines, GetPremiumIndex,
     GetPrice, GetTicker24hr, GetTime, GetTrades, Ping,

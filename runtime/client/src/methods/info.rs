@@ -1,6 +1,6 @@
 //! The JSON-RPC info endpoint (spec 3).
 
-use windvane_venue::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
+use windvane_protocol::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
 
 super::methods! {
     Info, "info";

@@ -28,7 +28,7 @@ macro_rules! methods {
         #[cfg(test)]
         pub(super) const METHODS: &[(&str, &str)] = &[$((
             stringify!($method),
-            <$request as windvane_venue::wire::Request>::ROUTE,
+            <$request as windvane_protocol::wire::Request>::ROUTE,
         ),)*];
     };
 }
@@ -45,7 +45,7 @@ macro_rules! method {
         /// ```
         pub async fn $method(
             self,
-        ) -> $crate::Outcome<<$request as windvane_venue::wire::Request>::Answer> {
+        ) -> $crate::Outcome<<$request as windvane_protocol::wire::Request>::Answer> {
             self.client.send(&<$request>::new()).await
         }
     };
@@ -56,8 +56,8 @@ macro_rules! method {
         ///
         /// ```no_run
         /// # use rust_decimal::Decimal;
-        /// # use windvane_venue::wire::words::*;
-        #[doc = concat!("use windvane_venue::wire::", $module, "::*;")]
+        /// # use windvane_protocol::wire::words::*;
+        #[doc = concat!("use windvane_protocol::wire::", $module, "::*;")]
         /// # async fn example(client: windvane_client::Client) {
         ///
         #[doc = concat!("let request = ", stringify!($example), ";")]
@@ -69,7 +69,7 @@ macro_rules! method {
         pub async fn $method(
             self,
             request: &$request,
-        ) -> $crate::Outcome<<$request as windvane_venue::wire::Request>::Answer> {
+        ) -> $crate::Outcome<<$request as windvane_protocol::wire::Request>::Answer> {
             self.client.send(request).await
         }
     };
@@ -153,7 +153,7 @@ impl<'a> Info<'a> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::route::{self, Surface};
+    use windvane_protocol::route::{self, Surface};
 
     #[test]
     fn every_route_has_a_method_of_its_name() {

@@ -1,6 +1,6 @@
 //! Orders and account of the spot surface (spec 1).
 
-use windvane_venue::wire::spot::{
+use windvane_protocol::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateListenKey, GetAccount,
     GetCommissionRate, KeepaliveListenKey, NewOrder, OpenOrder, OpenOrders, QueryOrder, UserTrades,
 };

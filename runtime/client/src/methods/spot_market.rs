@@ -1,6 +1,6 @@
 //! Market data of the spot surface (spec 1).
 
-use windvane_venue::wire::spot::{
+use windvane_protocol::wire::spot::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetHistoricalTrades, GetKlines,
     GetPrice, GetTicker24hr, GetTime, GetTrades, Noop, Ping,
 };

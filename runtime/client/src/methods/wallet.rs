@@ -1,9 +1,9 @@
 //! Transfers, withdrawals and API keys of the spot surface (spec 1). These move assets or give access to them:
 //! an unknown outcome is settled by a query, never by sending again.
 
-use windvane_venue::route::Surface;
-use windvane_venue::sign::Stamp;
-use windvane_venue::wire::spot::{
+use windvane_protocol::route::Surface;
+use windvane_protocol::sign::Stamp;
+use windvane_protocol::wire::spot::{
     ApiKeyPair, CreateApiKey, GetNonce, GetWithdrawFee, SendToAddress, WalletTransfer, Withdraw,
 };
 
@@ -33,8 +33,8 @@ impl Spot<'_> {
     /// over sentence and nonce is made where it is not given.
     ///
     /// ```no_run
-    /// use windvane_venue::wire::spot::{CreateApiKey, GetNonce};
-    /// use windvane_venue::wire::words::UserOperation;
+    /// use windvane_protocol::wire::spot::{CreateApiKey, GetNonce};
+    /// use windvane_protocol::wire::words::UserOperation;
     ///
     /// # async fn example(client: windvane_client::Client) -> Option<()> {
     /// let address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";

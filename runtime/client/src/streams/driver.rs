@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windvane_venue::error::code;
-use windvane_venue::route::{self, Surface};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::error::code;
+use windvane_protocol::route::{self, Surface};
+use windvane_protocol::wire::Parameters;
 
 use windvane_client_core::streams::machine::{
     Action, Emit, Input, LinkId, Machine, Renewal, Rules,

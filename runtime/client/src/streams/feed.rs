@@ -14,10 +14,10 @@ use windvane_client_core::streams::feed::{
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_client_core::streams::millis;
-use windvane_venue::frame::BookLevels;
-use windvane_venue::market_stream::{self, Topic};
-use windvane_venue::route::{Route, Surface};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::frame::BookLevels;
+use windvane_protocol::market_stream::{self, Topic};
+use windvane_protocol::route::{Route, Surface};
+use windvane_protocol::wire::Parameters;
 
 use crate::budget::Lane;
 use crate::client::Client;
@@ -65,8 +65,8 @@ impl Client {
     ///
     /// ```no_run
     /// use windvane_client::streams::FeedItem;
-    /// use windvane_venue::BookLevels;
-    /// use windvane_venue::route::Surface;
+    /// use windvane_protocol::BookLevels;
+    /// use windvane_protocol::route::Surface;
     ///
     /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@markPrice".parse()?];

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 use url::Url;
-use windvane_venue::frame::{BookLevels, FrameError};
-use windvane_venue::market_stream::{self, MarketStreamFrame, Topic};
-use windvane_venue::route::Surface;
+use windvane_protocol::frame::{BookLevels, FrameError};
+use windvane_protocol::market_stream::{self, MarketStreamFrame, Topic};
+use windvane_protocol::route::Surface;
 
 use windvane_client_core::streams::{
     BATCH, is_documented, look_at_market, millis, rules, streams_max, subscriptions,
@@ -62,8 +62,8 @@ impl Client {
     ///
     /// ```no_run
     /// use windvane_client::streams::StreamItem;
-    /// use windvane_venue::BookLevels;
-    /// use windvane_venue::route::Surface;
+    /// use windvane_protocol::BookLevels;
+    /// use windvane_protocol::route::Surface;
     ///
     /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let topics = ["btcusdt@bookTicker".parse()?, "btcusdt@tradepro".parse()?];

@@ -13,7 +13,7 @@ use tokio_tungstenite::{
 };
 use windvane_client_core::streams::machine::LinkId;
 
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use crate::client::Client;
 

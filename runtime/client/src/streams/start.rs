@@ -1,7 +1,7 @@
 //! What a stream needs to begin: an address.
 
 use url::Url;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use crate::budget::polling::PollingError;
 use crate::settings::Settings;

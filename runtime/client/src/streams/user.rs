@@ -2,8 +2,8 @@
 
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_venue::route::Surface;
-use windvane_venue::user_stream::{self, UserStreamEvent};
+use windvane_protocol::route::Surface;
+use windvane_protocol::user_stream::{self, UserStreamEvent};
 
 use windvane_client_core::streams::{key_rules, look_at_user, rules};
 
@@ -29,7 +29,7 @@ impl Client {
     ///
     /// ```no_run
     /// use windvane_client::streams::StreamItem;
-    /// use windvane_venue::route::Surface;
+    /// use windvane_protocol::route::Surface;
     ///
     /// # async fn watch(client: windvane_client::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let mut stream = client.user_stream(Surface::Spot)?;

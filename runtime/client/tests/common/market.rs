@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
 use windvane_client::Settings;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 /// What the venue does beside what the documents say. Topics are named by a part of their names.
 #[derive(Clone, Copy, Debug, Default)]

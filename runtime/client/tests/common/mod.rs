@@ -10,9 +10,9 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use windvane_client::{Addresses, Settings};
-use windvane_venue::Brand;
-use windvane_venue::route::Surface;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_protocol::Brand;
+use windvane_protocol::route::Surface;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 
 /// What is done with a request.
 #[allow(dead_code, reason = "not every test file needs every step")]

@@ -9,8 +9,8 @@ use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
+use windvane_protocol::speak::{FuturesAccount, Note};
 use windvane_session::{Exchange, Question};
-use windvane_venue::speak::{FuturesAccount, Note};
 
 use super::Report;
 use super::ask::{Answered, Asker};
@@ -468,10 +468,10 @@ async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Trad
 #[cfg(test)]
 mod tests {
     use windvane_client::{Addresses, Client, Settings};
+    use windvane_protocol::error::{Judgement, judge};
+    use windvane_protocol::sign::{Credentials, Dialect, Network};
+    use windvane_protocol::{Brand, route};
     use windvane_session::{Documented, Signing};
-    use windvane_venue::error::{Judgement, judge};
-    use windvane_venue::sign::{Credentials, Dialect, Network};
-    use windvane_venue::{Brand, route};
 
     use super::*;
 

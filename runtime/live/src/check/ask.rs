@@ -12,8 +12,8 @@ use windvane_client_core::gateway::Answer;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Request, Surface};
+use windvane_protocol::speak::{Asked, Heard, Note};
 use windvane_session::{Exchange, Question, venue_surface};
-use windvane_venue::speak::{Asked, Heard, Note};
 
 use super::venue::PATIENCE;
 

@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
+use windvane_protocol::speak::{FuturesAccount, Names};
 use windvane_session::StartTerms;
 use windvane_session::weights::{Plan, Use};
-use windvane_venue::speak::{FuturesAccount, Names};
 
 use super::exchange;
 use super::identity::Identity;

@@ -12,7 +12,7 @@ use windvane_client::streams::{
 use windvane_client::{Client, NotDone};
 use windvane_client_core::streams::millis;
 use windvane_engine::Surface;
-use windvane_venue::market_stream::Topic;
+use windvane_protocol::market_stream::Topic;
 
 use super::super::start;
 use super::Report;

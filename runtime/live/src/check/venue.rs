@@ -7,7 +7,7 @@ use windvane_client::budget::LimitKind;
 use windvane_client::clock::Fit;
 use windvane_engine::instrument::SymbolStatus;
 use windvane_engine::{Instrument, Surface};
-use windvane_venue::Assets;
+use windvane_protocol::Assets;
 
 use super::super::start;
 use super::Report;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use windvane_client::Client;
 use windvane_engine::Time;
 use windvane_engine::live::LiveInput;
-use windvane_venue::route::Surface;
+use windvane_protocol::route::Surface;
 
 use windvane_session::watchdog::{
     Keeper as Decisions, KeeperInput, KeeperOutput, RunSays, WatchdogPlan, WatchdogSays,

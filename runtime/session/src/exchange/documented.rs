@@ -7,11 +7,11 @@ use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
 use windvane_engine::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
-use windvane_venue::error::code;
-use windvane_venue::sign::{PrepareError, Prepared, Stamp};
-use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
-use windvane_venue::wire::{Parameters, Whole, Word, read};
-use windvane_venue::{Assets, exchange_info, route, user_stream};
+use windvane_protocol::error::code;
+use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
+use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
+use windvane_protocol::wire::{Parameters, Whole, Word, read};
+use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
 use super::{Capabilities, Exchange, Question, Signing, listings};
 use crate::requests::DEPTH_LEVELS;

@@ -7,9 +7,9 @@ use windvane_client_core::streams::feed::{
     ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Verdict,
 };
 use windvane_engine::{InstrumentId, Surface, planted};
-use windvane_venue::market_stream::{self, MarketStreamFrame};
-use windvane_venue::speak::{MarketError, MarketReader, Missing, Names};
-use windvane_venue::{BookLevels, Frame};
+use windvane_protocol::market_stream::{self, MarketStreamFrame};
+use windvane_protocol::speak::{MarketError, MarketReader, Missing, Names};
+use windvane_protocol::{BookLevels, Frame};
 
 use super::{EmitMarket, PublicFeed, Received};
 
@@ -127,7 +127,7 @@ impl PublicFeed for DocumentedFeed {
         let text = text?;
         let before = planted!(StaleSnapshotUsed).then(|| self.levels.clone());
         let symbol = self.names.rules(id).map_or("", |rules| &rules.symbol);
-        let decoded = windvane_venue::decode(text.as_bytes(), &mut self.levels);
+        let decoded = windvane_protocol::decode(text.as_bytes(), &mut self.levels);
         let snapshot = match decoded.map(|decoded| decoded.frame) {
             Ok(Frame::Snapshot(snapshot)) => snapshot,
             Ok(_) => {

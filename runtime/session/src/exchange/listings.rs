@@ -1,7 +1,7 @@
 //! The instruments of the documented exchange, from its exchange information.
 
 use windvane_engine::{Instrument, Surface};
-use windvane_venue::{Assets, exchange_info};
+use windvane_protocol::{Assets, exchange_info};
 
 use crate::start::{InstrumentName, StartError};
 

@@ -21,9 +21,9 @@ use windvane_client_core::streams::feed::{ConnectionId, FeedInput, FeedOutput, T
 use windvane_engine::{
     Instrument, InstrumentId, MarketEvent, Reply, Request, Surface, Time, UserEvent,
 };
-use windvane_venue::Assets;
-use windvane_venue::sign::{PrepareError, Prepared};
-use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
+use windvane_protocol::Assets;
+use windvane_protocol::sign::{PrepareError, Prepared};
+use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
 
 use crate::start::{InstrumentName, StartError};
 

@@ -1,7 +1,7 @@
 //! What the calls weigh that a run makes again and again.
 
 use windvane_engine::Surface;
-use windvane_venue::route;
+use windvane_protocol::route;
 
 use super::Documented;
 use crate::requests::DEPTH_LEVELS;

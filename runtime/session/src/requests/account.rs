@@ -2,8 +2,8 @@
 //! another reason than a missing route, such as a key without rights, or its answer was cut.
 
 use windvane_client_core::outcome::NotDone;
-use windvane_venue::route::Route;
-use windvane_venue::speak::FuturesAccount;
+use windvane_protocol::route::Route;
+use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::{Exchange, Question};
 

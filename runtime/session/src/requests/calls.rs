@@ -6,8 +6,8 @@ use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
 use windvane_engine::{Time, constant};
-use windvane_venue::sign::{PrepareError, Prepared};
-use windvane_venue::speak::Asked;
+use windvane_protocol::sign::{PrepareError, Prepared};
+use windvane_protocol::speak::Asked;
 
 use super::{Call, CallEnded, Done, Purpose, Requests};
 

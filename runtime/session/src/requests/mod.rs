@@ -21,9 +21,9 @@ use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::QuestionId;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
-use windvane_venue::route::Route;
-use windvane_venue::sign::Prepared;
-use windvane_venue::speak::{Asked, FuturesAccount, Names};
+use windvane_protocol::route::Route;
+use windvane_protocol::sign::Prepared;
+use windvane_protocol::speak::{Asked, FuturesAccount, Names};
 
 pub use calls::{CallAnswer, CallId};
 pub(crate) use clocks::Reading;
@@ -131,7 +131,7 @@ pub(crate) enum Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEnded {
     /// Its surface.
-    pub surface: windvane_venue::route::Surface,
+    pub surface: windvane_protocol::route::Surface,
     /// "done", "refused", "unknown" or "wait".
     pub outcome: &'static str,
     /// How long it took, nanoseconds.
@@ -257,7 +257,7 @@ impl Requests {
 
     /// Encodes and signs the last order once more: an order is rare, and what it needs on its way would
     /// have left the processor's caches until the next one. Neither budget nor nonces are touched.
-    pub(crate) fn rehearse(&self) -> Option<(windvane_venue::route::Surface, Prepared)> {
+    pub(crate) fn rehearse(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
         let calls = self.exchange.encode(self.last.as_ref()?).ok()?;
         let call = calls.first()?;
         Some((call.route.surface, self.exchange.rehearse(call)?))
@@ -429,17 +429,17 @@ impl Requests {
 }
 
 /// The venue's word for a surface of the engine.
-pub const fn venue_surface(surface: Surface) -> windvane_venue::route::Surface {
+pub const fn venue_surface(surface: Surface) -> windvane_protocol::route::Surface {
     match surface {
-        Surface::Spot => windvane_venue::route::Surface::Spot,
-        Surface::Futures => windvane_venue::route::Surface::Futures,
+        Surface::Spot => windvane_protocol::route::Surface::Spot,
+        Surface::Futures => windvane_protocol::route::Surface::Futures,
     }
 }
 
 /// The engine's word for a surface of the venue.
-const fn engine_surface(surface: windvane_venue::route::Surface) -> Surface {
+const fn engine_surface(surface: windvane_protocol::route::Surface) -> Surface {
     match surface {
-        windvane_venue::route::Surface::Spot => Surface::Spot,
+        windvane_protocol::route::Surface::Spot => Surface::Spot,
         _ => Surface::Futures,
     }
 }

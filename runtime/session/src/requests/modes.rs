@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
-use windvane_venue::route::Surface;
-use windvane_venue::speak::Asked;
+use windvane_protocol::route::Surface;
+use windvane_protocol::speak::Asked;
 
 use super::Requests;
 use super::parts::Became;

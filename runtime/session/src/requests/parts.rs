@@ -9,7 +9,7 @@ use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Request, Time, planted};
-use windvane_venue::speak::{Asked, Heard, Note, SpeakError};
+use windvane_protocol::speak::{Asked, Heard, Note, SpeakError};
 
 use super::calls::{Wanted, fresh_ns};
 use super::{Done, Purpose, Requests, venue_surface};

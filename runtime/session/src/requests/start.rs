@@ -2,7 +2,7 @@
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
-use windvane_venue::speak::FuturesAccount;
+use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::Question;
 
@@ -39,9 +39,9 @@ mod tests {
     use windvane_client_core::settings::Api;
     use windvane_engine::Surface;
     use windvane_engine::live::LiveInput;
-    use windvane_venue::error::Limit;
-    use windvane_venue::sign::{Credentials, Dialect, Network};
-    use windvane_venue::{Brand, route};
+    use windvane_protocol::error::Limit;
+    use windvane_protocol::sign::{Credentials, Dialect, Network};
+    use windvane_protocol::{Brand, route};
 
     use super::*;
     use crate::exchange::{Documented, Signing};

@@ -7,8 +7,8 @@ use windvane_client_core::budget::{Denial, Lane};
 use windvane_client_core::outcome::WaitReason;
 use windvane_engine::live::{LiveInput, StopReason, WaitKind};
 use windvane_engine::{Surface, Time, planted};
-use windvane_venue::error::Limit;
-use windvane_venue::route;
+use windvane_protocol::error::Limit;
+use windvane_protocol::route;
 
 use crate::exchange::Question;
 

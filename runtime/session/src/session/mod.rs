@@ -25,7 +25,7 @@ use windvane_engine::{
     ClientOrderId, Engine, InstrumentId, MarketEvent, Notice, Reply, Request, StrategyId, Surface,
     Time,
 };
-use windvane_venue::sign::{PrepareError, Prepared};
+use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::account::Account;
 use crate::clock::Clock;
@@ -440,7 +440,7 @@ impl<G: Guests> Session<G> {
     }
 
     /// The bytes of the last order, stamped with no time: see [`Output::Send`] for those that leave.
-    pub fn rehearse_order(&self) -> Option<(windvane_venue::route::Surface, Prepared)> {
+    pub fn rehearse_order(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
         self.requests.as_ref()?.rehearse()
     }
 

@@ -8,7 +8,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
-use windvane_venue::speak::Note;
+use windvane_protocol::speak::Note;
 
 use super::{Output, Session};
 use crate::account::Account;

@@ -2,8 +2,8 @@
 
 use windvane_client_core::outcome::NotDone;
 use windvane_engine::Surface;
-use windvane_venue::exchange_info;
-use windvane_venue::symbol_rules::RulesError;
+use windvane_protocol::exchange_info;
+use windvane_protocol::symbol_rules::RulesError;
 
 use super::InstrumentName;
 

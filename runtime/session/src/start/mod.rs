@@ -15,9 +15,9 @@ use windvane_client_core::budget::BAN_MAX;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::{Instrument, Surface, Time, planted};
-use windvane_venue::Assets;
-use windvane_venue::sign::{PrepareError, Prepared};
-use windvane_venue::speak::FuturesAccount;
+use windvane_protocol::Assets;
+use windvane_protocol::sign::{PrepareError, Prepared};
+use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::Question;
 use crate::quiet::Quiet;

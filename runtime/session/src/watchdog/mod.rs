@@ -20,7 +20,7 @@ use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
 use windvane_engine::{ClientOrderId, Surface, Time, planted};
-use windvane_venue::sign::{PrepareError, Prepared};
+use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Question;
 use crate::requests::{Call, CallAnswer, CallId, Done, Reading, Requests, venue_surface};

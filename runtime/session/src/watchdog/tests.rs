@@ -5,8 +5,8 @@ use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{Answer, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::{Api, Gateway, Lost};
-use windvane_venue::Brand;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_protocol::Brand;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 
 use super::*;
 use crate::exchange::{Documented, Signing};

@@ -13,7 +13,7 @@ use windvane_client_core::budget::polling::{self, Poll};
 use windvane_client_core::budget::{Lane, LimitKind, RateLimit, Shares};
 use windvane_client_core::settings::MarketData;
 use windvane_engine::Surface;
-use windvane_venue::market_stream::{Feed, Topic};
+use windvane_protocol::market_stream::{Feed, Topic};
 
 use crate::exchange::Recurring;
 use crate::requests::{CLOCK_EVERY_MS, CLOCK_SAMPLES, MODES_AGE_MS, venue_surface};

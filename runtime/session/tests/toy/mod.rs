@@ -14,14 +14,14 @@ use windvane_client_core::outcome::NotDone;
 use windvane_engine::protocol::Refusal;
 use windvane_engine::truth::{AccountTruth, Subject, Truth};
 use windvane_engine::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
-use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartError};
-use windvane_venue::Assets;
-use windvane_venue::route::{
+use windvane_protocol::Assets;
+use windvane_protocol::route::{
     Counted, Listing, Method, Route, Scheme, Security, Source, Surface as RouteSurface, Weight,
 };
-use windvane_venue::sign::{PrepareError, Prepared};
-use windvane_venue::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::sign::{PrepareError, Prepared};
+use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
+use windvane_protocol::wire::Parameters;
+use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartError};
 
 use super::support::{BTC, instrument};
 

@@ -29,13 +29,13 @@ use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
 use windvane_engine::record::{Block, Chain};
 use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
+use windvane_protocol::route::{self, Route};
+use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_session::recovery::Remembered;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogSays};
 use windvane_session::{
     CallAnswer, Input, JournalEvent, Kept, Requests, Session, SocketEvent, StartInput,
 };
-use windvane_venue::route::{self, Route};
-use windvane_venue::sign::{PrepareError, Prepared};
 
 use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 use windvane_engine::Time;
+use windvane_protocol::route::Surface;
+use windvane_protocol::sign::Prepared;
 use windvane_session::{Call, late_by, venue_surface};
-use windvane_venue::route::Surface;
-use windvane_venue::sign::Prepared;
 
 use super::watchdog::Watch;
 use super::{Event, MS, S, World};

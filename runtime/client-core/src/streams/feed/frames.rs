@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use windvane_venue::frame::FrameError;
-use windvane_venue::market_stream::polling::{Payload, payloads};
-use windvane_venue::market_stream::{
+use windvane_protocol::frame::FrameError;
+use windvane_protocol::market_stream::polling::{Payload, payloads};
+use windvane_protocol::market_stream::{
     CommandAnswer, Feed, MarketStreamEvent, MarketStreamFrame, Topic,
 };
-use windvane_venue::route::Surface;
-use windvane_venue::user_stream;
+use windvane_protocol::route::Surface;
+use windvane_protocol::user_stream;
 
 /// What a frame of a stream is.
 #[derive(Debug)]
@@ -219,8 +219,8 @@ fn joined(payloads: &[Payload]) -> Payload {
 
 #[cfg(test)]
 mod tests {
-    use windvane_venue::frame::BookLevels;
-    use windvane_venue::market_stream;
+    use windvane_protocol::frame::BookLevels;
+    use windvane_protocol::market_stream;
 
     use super::*;
 

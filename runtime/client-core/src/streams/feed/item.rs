@@ -1,6 +1,6 @@
 //! What comes out of a feed.
 
-use windvane_venue::market_stream::Topic;
+use windvane_protocol::market_stream::Topic;
 
 use super::super::{GapReason, Obstacle};
 

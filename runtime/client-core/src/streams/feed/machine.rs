@@ -10,9 +10,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_venue::market_stream::{CommandAnswer, Feed, MarketStreamFrame, Topic};
-use windvane_venue::route::{Route, Surface};
-use windvane_venue::wire::Parameters;
+use windvane_protocol::market_stream::{CommandAnswer, Feed, MarketStreamFrame, Topic};
+use windvane_protocol::route::{Route, Surface};
+use windvane_protocol::wire::Parameters;
 
 use crate::budget::polling::{PollingError, plan};
 use crate::outcome::NotDone;

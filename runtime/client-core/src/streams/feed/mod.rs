@@ -11,8 +11,8 @@ mod machine;
 mod questions;
 mod sources;
 
-use windvane_venue::error::code;
-use windvane_venue::market_stream::{Feed, Topic};
+use windvane_protocol::error::code;
+use windvane_protocol::market_stream::{Feed, Topic};
 
 use crate::outcome::Refusal;
 

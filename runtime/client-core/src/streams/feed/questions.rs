@@ -1,9 +1,9 @@
 //! The questions of polling, each asked again and again: when, and what follows where one is not
 //! answered. What may never enter here: what the answers say.
 
-use windvane_venue::market_stream::Topic;
-use windvane_venue::route::Route;
-use windvane_venue::wire::Parameters;
+use windvane_protocol::market_stream::Topic;
+use windvane_protocol::route::Route;
+use windvane_protocol::wire::Parameters;
 
 use crate::budget::polling::Poll;
 use crate::outcome::NotDone;

@@ -10,8 +10,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use windvane_venue::market_stream::{Feed, Topic};
-use windvane_venue::route::Surface;
+use windvane_protocol::market_stream::{Feed, Topic};
+use windvane_protocol::route::Surface;
 
 use crate::budget::polling::can_be_polled;
 use crate::settings::MarketData;

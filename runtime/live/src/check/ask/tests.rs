@@ -11,10 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use toy::Toy;
 use windvane_client::{Addresses, Settings};
-use windvane_venue::Brand;
-use windvane_venue::route::Surface as RouteSurface;
-use windvane_venue::sign::{Credentials, Dialect, Network};
-use windvane_venue::speak::FuturesAccount;
+use windvane_protocol::Brand;
+use windvane_protocol::route::Surface as RouteSurface;
+use windvane_protocol::sign::{Credentials, Dialect, Network};
+use windvane_protocol::speak::FuturesAccount;
 
 use super::super::{Report, Verdict, account, local, streams};
 use super::*;

@@ -11,11 +11,11 @@ use windvane_engine::refusal::Blame;
 use windvane_engine::{
     Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side, Surface,
 };
-use windvane_venue::error::{Judgement, Limit, judge};
-use windvane_venue::route;
-use windvane_venue::sign::{ApiKey, Credentials, Dialect, Network};
-use windvane_venue::speak::{FuturesAccount, Names};
-use windvane_venue::{Assets, Brand};
+use windvane_protocol::error::{Judgement, Limit, judge};
+use windvane_protocol::route;
+use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_protocol::speak::{FuturesAccount, Names};
+use windvane_protocol::{Assets, Brand};
 
 use super::*;
 use crate::exchange::{Documented, Signing};

@@ -1,0 +1,13 @@
+//! The engine's words on the venue's wire and back (`windvane_protocol::speak`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod ask;
+mod fixture;
+mod market;
+mod reply;
+mod user;

@@ -1,0 +1,176 @@
+//! v3: wallet signatures (spec 4, sections 1 and 2; section 3 for the chain's transfers).
+
+use alloy_primitives::{Address, B256};
+use windvane_protocol::sign::typed::{management, management_as_listed};
+use windvane_protocol::sign::{MessageDomain, Network, signer_of};
+
+use super::{Claim, granted, raw, rejected, whitelisted};
+use crate::http::{Refusal, integer, invalid};
+use crate::state::{AccountId, Grants, State};
+
+/// A `Message` of an agent, or of the main wallet itself.
+pub(super) fn message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
+    let nonce = nonce(claim)?;
+    let signer = address(claim, "signer")?;
+    let user = match claim.params.get("user") {
+        Some(_) => Some(address(claim, "user")?),
+        None => None,
+    };
+    signed_by(state, claim, signer)?;
+    let id = account_of(state, user, signer)?;
+    let grants = grants_of(state, claim, id, signer).ok_or_else(rejected)?;
+    if !granted(claim.route, grants) {
+        return Err(rejected());
+    }
+    take_nonce(state, claim, id, nonce)?;
+    Ok(id)
+}
+
+/// A `Message` of the main wallet, without `signer`.
+pub(super) fn main_message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
+    let nonce = nonce(claim)?;
+    let user = address(claim, "user")?;
+    signed_by(state, claim, user)?;
+    let id = by_user(state, user).ok_or_else(rejected)?;
+    take_nonce(state, claim, id, nonce)?;
+    Ok(id)
+}
+
+/// Typed data of the main wallet over the fields in the order sent, or as the documents list them.
+pub(super) fn typed(
+    state: &mut State,
+    claim: &Claim<'_>,
+    primary: &str,
+) -> Result<AccountId, Refusal> {
+    let nonce = nonce(claim)?;
+    let user = address(claim, "user")?;
+    let signature = raw::required(claim.params, "signature")?;
+    let chain_id = match claim.params.get("signatureChainId") {
+        Some(text) => u64::try_from(integer("signatureChainId", text)?)
+            .map_err(|_| invalid("signatureChainId"))?,
+        // Document 2 does not list it: then it is the chain of every other v3 request.
+        None => network(state).signing_chain(),
+    };
+    // Judged as on every other route; as typed data it would be said otherwise.
+    claim.params.integer("expired")?;
+    let brand = &state.settings.brand;
+    let parameters = || claim.params.iter();
+    let sent = || parameters().map(|p| (p.name.as_str(), p.value.as_str()));
+    let readings = [
+        management(brand, claim.route, primary, sent(), chain_id),
+        management_as_listed(brand, claim.route, primary, sent(), chain_id),
+    ];
+    let mut signed_by_user = false;
+    for data in readings {
+        let data = data.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+        signed_by_user |= recovered(&data.digest(), signature)? == user;
+    }
+    if !signed_by_user {
+        return Err(raw::invalid_signature());
+    }
+    let id = by_user(state, user).ok_or_else(rejected)?;
+    take_nonce(state, claim, id, nonce)?;
+    Ok(id)
+}
+
+fn signed_by(state: &State, claim: &Claim<'_>, signer: Address) -> Result<(), Refusal> {
+    let signed = raw::signed(claim.received, claim.params)?;
+    let digest = MessageDomain::new(&state.settings.brand, network(state)).digest(&signed.bytes());
+    if recovered(&digest, signed.signature)? == signer {
+        Ok(())
+    } else {
+        Err(raw::invalid_signature())
+    }
+}
+
+fn network(state: &State) -> Network {
+    if state.settings.testnet {
+        Network::Testnet
+    } else {
+        Network::Mainnet
+    }
+}
+
+fn recovered(digest: &B256, signature: &str) -> Result<Address, Refusal> {
+    signer_of(digest, signature).map_err(|_| raw::invalid_signature())
+}
+
+fn nonce(claim: &Claim<'_>) -> Result<u64, Refusal> {
+    let text = raw::required(claim.params, "nonce")?;
+    u64::try_from(integer("nonce", text)?).map_err(|_| invalid("nonce"))
+}
+
+/// An address, compared without case; `0x` must stand before it.
+fn address(claim: &Claim<'_>, name: &str) -> Result<Address, Refusal> {
+    let text = raw::required(claim.params, name)?;
+    let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| invalid(name))
+}
+
+/// The account that a signer signs for. Without `user` the signer must belong to exactly one.
+fn account_of(state: &State, user: Option<Address>, signer: Address) -> Result<AccountId, Refusal> {
+    if let Some(user) = user {
+        return by_user(state, user).ok_or_else(rejected);
+    }
+    let signs = |(_, account): &(u16, &crate::state::Account)| {
+        account.user == signer || account.agents.iter().any(|agent| agent.address == signer)
+    };
+    let mut found = (0_u16..).zip(&state.accounts).filter(signs);
+    match (found.next(), found.next()) {
+        (Some((place, _)), None) => Ok(AccountId(place)),
+        (None, _) => Err(rejected()),
+        (Some(_), Some(_)) => Err(crate::http::missing("user")),
+    }
+}
+
+fn by_user(state: &State, user: Address) -> Option<AccountId> {
+    let place = state
+        .accounts
+        .iter()
+        .position(|account| account.user == user)?;
+    Some(AccountId(place as u16))
+}
+
+/// What the signer may do for the account; `None` where it is no agent of it, is expired, or
+/// signs from an address that it may not sign from.
+fn grants_of(state: &State, claim: &Claim<'_>, id: AccountId, signer: Address) -> Option<Grants> {
+    let account = state.account(id);
+    if account.user == signer {
+        return Some(Grants::ALL);
+    }
+    let agent = account
+        .agents
+        .iter()
+        .find(|agent| agent.address == signer)?;
+    let alive = state.clock_ms(claim.now) < agent.expired_ms;
+    let usable = alive && whitelisted(&agent.ip_whitelist, claim.received.ip);
+    usable.then_some(agent.grants)
+}
+
+/// -4225 where the nonce cannot be taken. `noop` carries the nonce of the request that it cancels,
+/// and occupies it.
+fn take_nonce(
+    state: &mut State,
+    claim: &Claim<'_>,
+    id: AccountId,
+    nonce_us: u64,
+) -> Result<(), Refusal> {
+    let clock_ms = state.clock_ms(claim.now);
+    let window_ms = state.settings.nonce_window_ms;
+    let nonces = &mut state.account_mut(id).nonces;
+    let taken = if claim.route.name == "spot.noop" {
+        nonces.cancel(nonce_us, clock_ms, window_ms)
+    } else {
+        nonces.take(nonce_us, clock_ms, window_ms)
+    };
+    taken.map_err(|error| {
+        let msg = match error {
+            crate::state::NonceError::Window => "Nonce is outside of the time window.",
+            crate::state::NonceError::Duplicate => "Nonce was used before.",
+            crate::state::NonceError::Expired => "Nonce is expired.",
+        };
+        Refusal::new(-4225, msg)
+    })
+}

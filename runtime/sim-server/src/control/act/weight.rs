@@ -1,0 +1,42 @@
+//! Other programs on the address, and how the venue counts weight.
+
+use serde_json::json;
+use windvane_protocol::route::Surface;
+
+use super::Done;
+use crate::control::fields::{Fields, required};
+use crate::limits::Counters;
+use crate::state::State;
+
+/// Every surface has weights.
+const WEIGHED: &[(&str, Surface)] = &[
+    ("spot", Surface::Spot),
+    ("futures", Surface::Futures),
+    ("chain", Surface::Chain),
+    ("rpc", Surface::Rpc),
+];
+
+const COUNTERS: &[(&str, Counters)] = &[
+    ("apart", Counters::Apart),
+    ("info", Counters::Info),
+    ("all", Counters::All),
+];
+
+/// Other programs use so much of a counter in each minute from now on; 0: none do any more.
+pub(super) fn others(state: &mut State, mut fields: Fields) -> Done {
+    let surface = fields.word("surface", WEIGHED)?.unwrap_or(Surface::Futures);
+    let weight = required("weight", fields.whole("weight"))?;
+    fields.finish()?;
+    let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+    state.limits.use_for_others(surface, weight);
+    Ok(json!({}))
+}
+
+/// Which surfaces share a counter, and whether answers carry its header.
+pub(super) fn counters(state: &mut State, mut fields: Fields) -> Done {
+    let shared = fields.word("shared", COUNTERS)?;
+    let headers = fields.truth("headers")?;
+    fields.finish()?;
+    state.limits.count_as(shared, headers);
+    Ok(json!({}))
+}

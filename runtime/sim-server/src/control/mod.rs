@@ -1,0 +1,281 @@
+//! Fault switches and the full truth, for tests of any client: the control port. What it takes
+//! and answers stands in `runtime/sim-server/CONTROL.md`.
+//!
+//! The hooks, all of them called from one place each: [`plan`] is asked before each request of the
+//! other ports, [`asked`] and [`answered`] count them, [`noted`] sees every user event of every
+//! account, [`user_event`] is given what goes to the streams, [`Gaps::lose`] is asked of public
+//! frames, [`advance`] is called as time passes, and [`answer`] is the control port.
+
+mod act;
+mod counters;
+mod faults;
+mod fields;
+mod plan;
+mod switch;
+mod truth;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use windvane_engine::Time;
+use windvane_protocol::route;
+use windvane_sim::StreamEvent;
+
+pub(crate) use counters::Counters;
+pub(crate) use faults::{Faults, Gaps};
+pub(crate) use plan::{Ending, Plan};
+
+use crate::choices::{AnswerTiming, OpenPoint};
+use crate::http::dispatch::Received;
+use crate::http::{Answer, Body, Refusal, Sent};
+use crate::state::{AccountId, State};
+use crate::stream::{Topic, UserFrame};
+use faults::{SWITCHES_MAX, Seen};
+use switch::{Fault, Switch, Target};
+
+/// Routes whose answers may leave after their events, and how much later.
+const LATE_ROUTES: &[&str] = &[
+    "new_order",
+    "batch_orders",
+    "cancel_order",
+    "cancel_all_orders",
+    "cancel_batch_orders",
+];
+const LATE_MS: u64 = 300;
+
+/// The user events of both surfaces.
+const EVENTS: &[&str] = &[
+    "ORDER_TRADE_UPDATE",
+    "ACCOUNT_UPDATE",
+    "ACCOUNT_CONFIG_UPDATE",
+    "MARGIN_CALL",
+    "listenKeyExpired",
+    "executionReport",
+    "outboundAccountPosition",
+];
+
+/// What is done with a request that has just been read. WebSocket handshakes are requests of the
+/// route `stream`.
+pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Plan {
+    let answers_late = state.choices.of::<AnswerTiming>() == AnswerTiming::After;
+    if !state.faults.concern_requests() && !answers_late {
+        return Plan::as_is();
+    }
+    let (surface, route) = match state.router.find(received) {
+        Ok(found) => (found.route.surface, found.route.name),
+        Err(_) => (received.port.surface(), "stream"),
+    };
+    let seen = Seen {
+        surface,
+        route,
+        account: claimed(state, received).map(|id| id.0),
+    };
+    let mut plan = state.faults.plan(&seen, now);
+    let own = route.split_once('.').map_or("", |(_, own)| own);
+    if answers_late && LATE_ROUTES.contains(&own) {
+        plan.after_ms = plan.after_ms.saturating_add(LATE_MS);
+    }
+    plan
+}
+
+/// The account that a request claims to come from, before anything is verified.
+fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
+    let key = received.headers.get("x-mbx-apikey");
+    let key = key.and_then(|key| key.to_str().ok());
+    let body = std::str::from_utf8(received.body).unwrap_or_default();
+    let fields = received.query.split('&').chain(body.split('&'));
+    let named = |name: &str, value: &str| {
+        ["user", "signer"]
+            .iter()
+            .any(|f| f.eq_ignore_ascii_case(name))
+            .then(|| value.parse().ok())?
+    };
+    let addresses: Vec<alloy_primitives::Address> = fields
+        .filter_map(|field| field.split_once('='))
+        .filter_map(|(name, value)| named(name, value))
+        .collect();
+    let place = state.accounts.iter().position(|account| {
+        let by_key = account.api_keys.iter().any(|k| Some(k.key.as_str()) == key);
+        let mut agents = account.agents.iter().map(|agent| agent.address);
+        let known = addresses.contains(&account.user) || agents.any(|a| addresses.contains(&a));
+        by_key || known
+    })?;
+    Some(AccountId(place as u16))
+}
+
+/// Counts a request of a route.
+pub(crate) fn asked(state: &mut State, route: &'static str) {
+    state.counters.ask(route);
+}
+
+/// Counts an answer of the venue, before any fault spoils it.
+pub(crate) fn answered(state: &mut State, answer: &Answer) {
+    state.counters.answer(answer);
+}
+
+/// Takes note of a user event of an account, heard or not.
+pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) {
+    state.counters.event(account.0, event);
+}
+
+/// Brings a user event to the streams: now, later, twice or never.
+pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
+    if state.faults.is_quiet() && frame.delay_ms == 0 {
+        return state.hub.tell_user(frame);
+    }
+    let owner = state.accounts.iter().position(|account| {
+        let key = account.listen_keys.valid(frame.surface);
+        key.is_some_and(|key| key.key == frame.listen_key)
+    });
+    let owner = owner.map(|place| place as u16);
+    for frame in state.faults.carry(frame, owner, state.now) {
+        state.hub.tell_user(&frame);
+    }
+}
+
+/// Sends what has been held back until `now`.
+pub(crate) fn advance(state: &mut State, now: Time) {
+    state.hub.gaps.retain(|switch| !switch.is_over(now));
+    if state.faults.is_quiet() {
+        return;
+    }
+    for frame in state.faults.due(now) {
+        state.hub.tell_user(&frame);
+    }
+}
+
+/// Answers the control port.
+pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
+    state.advance(now);
+    let path = received.path.trim_end_matches('/');
+    if (received.method, path) == ("GET", "/state") {
+        return Sent::new(truth::truth(state, received.query).map(Body));
+    }
+    let done = match (received.method, path) {
+        ("GET", "/faults") => Ok(truth::faults(state)),
+        ("POST", "/faults") => set(state, received.body, now),
+        ("DELETE", "/faults") => {
+            state.faults.clear_all(now);
+            state.hub.gaps.retain(|_| false);
+            advance(state, now);
+            Ok(json!({}))
+        }
+        ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
+        ("GET", "/choices") => Ok(choices(state)),
+        ("POST", "/choices") => choose(state, received.body),
+        ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
+        (method, path) => {
+            let msg = format!("{method} {path} is nothing here; CONTROL.md lists what is.");
+            Err(Refusal::new(-1020, msg).with_status(404))
+        }
+    };
+    Sent::new(done.map(|value| Body(value.to_string())))
+}
+
+/// Every open point, its values and the value that is chosen.
+fn choices(state: &State) -> Value {
+    let entry = |(point, value): (&OpenPoint, &str)| {
+        json!({
+            "name": point.name,
+            "section": point.section,
+            "about": point.about,
+            "values": point.values,
+            "value": value,
+        })
+    };
+    state.choices.all().map(entry).collect()
+}
+
+/// Chooses values of open points: all that the body names, or none.
+fn choose(state: &mut State, body: &[u8]) -> Result<Value, Refusal> {
+    let unfit = |msg: String| Refusal::new(-1130, msg);
+    let chosen: BTreeMap<String, String> = serde_json::from_slice(body)
+        .map_err(|error| unfit(format!("the body must be an object of texts: {error}")))?;
+    let mut choices = state.choices.clone();
+    for (name, value) in &chosen {
+        let set = choices.set(name, value);
+        set.map_err(|error| unfit(error.to_string()))?;
+    }
+    state.choices = choices;
+    state.apply_choices();
+    Ok(json!({}))
+}
+
+fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
+    if switches(state).count() >= SWITCHES_MAX {
+        let msg = format!("{SWITCHES_MAX} switches are on; turn some off first.");
+        return Err(Refusal::new(-1130, msg));
+    }
+    let (id, seed) = (state.faults.next_id(), state.settings.seed);
+    let switch = Switch::parse(body, id, seed, now);
+    let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
+    check_target(state, &switch.target)?;
+    state.faults.give_id();
+    if switch.fault == Fault::Gap {
+        state.hub.gaps.set(switch);
+    } else {
+        state.faults.set(switch);
+    }
+    Ok(json!({ "id": id }))
+}
+
+/// A switch that nothing could ever meet is a mistake of who wrote it.
+fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
+    let unmet = |field: &str, value: &str, rule: &str| {
+        Refusal::new(-1130, format!("{field} = {value}: must be {rule}"))
+    };
+    if let Some(route) = &target.route {
+        let mut all = route::all().map(|route| route.name).chain(["stream"]);
+        if !all.any(|name| switch::names(route, name)) {
+            let rule = "a route as `windvane routes` prints it, or its beginning and *, or stream";
+            return Err(unmet("route", route, rule));
+        }
+    }
+    if let Some(event) = &target.event
+        && !EVENTS.contains(&event.as_str())
+    {
+        return Err(unmet(
+            "event",
+            event,
+            &format!("one of {}", EVENTS.join(", ")),
+        ));
+    }
+    if let Some(topic) = &target.topic
+        && !Topic::may_fit(topic, &state.board)
+    {
+        let rule = "a public stream of a symbol here, or its beginning and *";
+        return Err(unmet("topic", topic, rule));
+    }
+    let account = target.account.map(usize::from);
+    match account.filter(|place| *place >= state.accounts.len()) {
+        Some(place) => {
+            let rule = "the place of an account in the ready line";
+            Err(unmet("account", &place.to_string(), rule))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Every switch that is on.
+fn switches(state: &State) -> impl Iterator<Item = &Switch> {
+    state
+        .faults
+        .switches()
+        .iter()
+        .chain(state.hub.gaps.switches())
+}
+
+fn clear(state: &mut State, path: &str) -> Result<Value, Refusal> {
+    let text = path.trim_start_matches("/faults/");
+    let id = text.parse().ok();
+    let cleared = id.is_some_and(|id| {
+        let gaps = state.hub.gaps.retain(|switch| switch.id != id);
+        state.faults.clear(id) || gaps > 0
+    });
+    if cleared {
+        Ok(json!({}))
+    } else {
+        let msg = format!("No switch {text} is on.");
+        Err(Refusal::new(-1130, msg).with_status(404))
+    }
+}

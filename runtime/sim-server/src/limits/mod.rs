@@ -1,0 +1,485 @@
+//! Weights per IP, order counts per account, bans (spec 1, Limits; spec 2, Limits).
+//!
+//! - Intervals begin at whole minutes (and whole 10 seconds) of the clock, as `rateLimits` words
+//!   them; what was used is told by `X-MBX-USED-WEIGHT-1M` on every response.
+//! - Over the weight: 429 with `Retry-After`, the seconds until the interval ends. A client that
+//!   sends on after [`LimitSettings::patience`] of these is banned: 418, at first for 2 minutes,
+//!   each time four times longer, at most 3 days.
+//! - Orders are counted as they are sent. Over the count: 429 without `Retry-After`, which tries
+//!   the same patience.
+//!
+//! Each surface has weights of its own; a ban binds the IP on all of them.
+
+mod window;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use windvane_engine::Time;
+use windvane_protocol::route::{Counted, Route, Surface};
+
+use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};
+use crate::http::dispatch::Received;
+use crate::http::{Params, Refusal};
+use crate::settings::Settings;
+use crate::state::{AccountId, State};
+pub(crate) use window::{Begin, OrderCounts, Window};
+
+/// On every response (spec 1, Limits, rule 2).
+const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
+const MINUTE_MS: i64 = 60_000;
+const TEN_SECONDS_MS: i64 = 10_000;
+/// The first ban and the longest (spec 1, Limits, rule 6).
+const BAN_MIN_MS: i64 = 2 * MINUTE_MS;
+const BAN_MAX_MS: i64 = 3 * 24 * 60 * MINUTE_MS;
+/// Addresses that are kept account of; idle ones go first.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// The limits in force, as `rateLimits` shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// Spot: weight per minute and IP.
+    pub spot_weight: u32,
+    /// Spot: orders per minute and account.
+    pub spot_orders: u32,
+    /// Spot: orders per 10 seconds and account.
+    pub spot_orders_10s: u32,
+    /// Futures, chain and the info endpoint: weight per minute and IP, each for itself.
+    pub futures_weight: u32,
+    /// Futures: orders per minute and account.
+    pub futures_orders: u32,
+    /// How many answers 429 an IP gets in one minute before it is banned.
+    pub patience: u32,
+    /// Open connections of one port, upgraded ones among them; further ones wait. The documents name
+    /// no such limit: this one keeps memory bounded.
+    pub connections: usize,
+}
+
+impl Default for LimitSettings {
+    /// The documents' samples: spec 1, Limits, 7 (the later one) and spec 2, Limits, 1.
+    fn default() -> Self {
+        Self {
+            spot_weight: 6_000,
+            spot_orders: 6_000,
+            spot_orders_10s: 300,
+            futures_weight: 2_400,
+            futures_orders: 1_200,
+            patience: 10,
+            connections: 4_096,
+        }
+    }
+}
+
+/// One entry of `rateLimits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) rate_limit_type: &'static str,
+    pub(crate) interval: &'static str,
+    pub(crate) interval_num: u32,
+    pub(crate) limit: u32,
+    /// Suffix of the header: `1M`, `10S`.
+    suffix: &'static str,
+    length_ms: i64,
+}
+
+impl Rule {
+    const fn minute(rate_limit_type: &'static str, limit: u32) -> Self {
+        Self {
+            rate_limit_type,
+            interval: "MINUTE",
+            interval_num: 1,
+            limit,
+            suffix: "1M",
+            length_ms: MINUTE_MS,
+        }
+    }
+}
+
+/// A ban of an address, or the memory of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ban {
+    until_ms: i64,
+    /// How often it was banned.
+    times: u32,
+}
+
+/// Which surfaces count weight together; the documents leave it open (spec 1, Limits, 1; spec 3,
+/// Limits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Counters {
+    /// Each for itself.
+    #[default]
+    Apart,
+    /// The info endpoint counts with futures.
+    Info,
+    /// All count together.
+    All,
+}
+
+/// What was used of the limits.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    settings: LimitSettings,
+    /// When intervals of weights and orders begin.
+    pub(crate) begin: Begin,
+    weights: BTreeMap<(IpAddr, Surface), Window>,
+    /// Answers 429 in the running minute.
+    refused: BTreeMap<IpAddr, Window>,
+    /// Limits of single routes.
+    routes: BTreeMap<(IpAddr, &'static str), Window>,
+    bans: BTreeMap<IpAddr, Ban>,
+    counters: Counters,
+    /// What other programs on the address use of a counter in each minute.
+    others: BTreeMap<Surface, u32>,
+    /// Answers do not carry the header of used weight.
+    hides_weight: bool,
+}
+
+impl Limits {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            settings: settings.limits,
+            begin: Begin::default(),
+            weights: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            bans: BTreeMap::new(),
+            counters: Counters::default(),
+            others: BTreeMap::new(),
+            hides_weight: false,
+        }
+    }
+
+    /// Other programs use so much of a surface's counter in each minute.
+    pub(crate) fn use_for_others(&mut self, surface: Surface, weight: u32) {
+        self.others.insert(self.counter(surface), weight);
+    }
+
+    /// Counts otherwise from now on; what is `None` stays.
+    pub(crate) fn count_as(&mut self, counters: Option<Counters>, headers: Option<bool>) {
+        self.counters = counters.unwrap_or(self.counters);
+        self.hides_weight = headers.map_or(self.hides_weight, |headers| !headers);
+    }
+
+    /// The surface whose counter a surface uses.
+    const fn counter(&self, surface: Surface) -> Surface {
+        match (self.counters, surface) {
+            (Counters::All, _) | (Counters::Info, Surface::Rpc) => Surface::Futures,
+            (Counters::Apart | Counters::Info, own) => own,
+        }
+    }
+
+    /// `rateLimits` of a surface.
+    pub(crate) fn rules(&self, surface: Surface) -> Vec<Rule> {
+        let limits = &self.settings;
+        match surface {
+            Surface::Spot => vec![
+                Rule::minute("REQUEST_WEIGHT", limits.spot_weight),
+                Rule::minute("ORDERS", limits.spot_orders),
+                Rule {
+                    interval: "SECOND",
+                    interval_num: 10,
+                    suffix: "10S",
+                    length_ms: TEN_SECONDS_MS,
+                    ..Rule::minute("ORDERS", limits.spot_orders_10s)
+                },
+            ],
+            _ => vec![
+                Rule::minute("REQUEST_WEIGHT", limits.futures_weight),
+                Rule::minute("ORDERS", limits.futures_orders),
+            ],
+        }
+    }
+
+    /// Refuses a banned address (418).
+    pub(crate) fn check_ban(&self, ip: IpAddr, now: Time) -> Result<(), Refusal> {
+        let now_ms = now.millis();
+        match self.bans.get(&ip) {
+            Some(ban) if now_ms < ban.until_ms => Err(banned(ban.until_ms, now_ms)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Bans an address until a time.
+    pub(crate) fn ban(&mut self, ip: IpAddr, until_ms: i64) {
+        let times = self.bans.get(&ip).map_or(0, |ban| ban.times);
+        self.bans.insert(ip, Ban { until_ms, times });
+    }
+
+    /// Lifts a ban and forgets that there was one.
+    pub(crate) fn pardon(&mut self, ip: IpAddr) {
+        self.bans.remove(&ip);
+        self.refused.remove(&ip);
+    }
+
+    /// Adds a request's weight to what its IP has used; the sum and whether it is within the
+    /// limit.
+    fn use_weight(
+        &mut self,
+        ip: IpAddr,
+        surface: Surface,
+        weight: u32,
+        now_ms: i64,
+    ) -> (u32, bool) {
+        let limit = self
+            .rules(surface)
+            .first()
+            .map_or(u32::MAX, |rule| rule.limit);
+        self.forget_idle(now_ms);
+        let counter = self.counter(surface);
+        let window = self.weights.entry((ip, counter)).or_default();
+        let others = self.others.get(&counter).copied().unwrap_or(0);
+        let used = window
+            .add(weight, MINUTE_MS, now_ms, self.begin)
+            .saturating_add(others);
+        (used, used <= limit)
+    }
+
+    /// One more answer 429 for an address: patience ends in a ban.
+    fn refuse(&mut self, ip: IpAddr, left_ms: u64, now_ms: i64) -> Refusal {
+        let answers = self
+            .refused
+            .entry(ip)
+            .or_default()
+            .add(1, MINUTE_MS, now_ms, Begin::Clock);
+        if answers <= self.settings.patience {
+            let seconds = left_ms.div_ceil(1_000);
+            let msg = "Too many requests; please use the websocket for live updates.";
+            return too_many(429, msg.to_owned(), Some(seconds));
+        }
+        let times = self.bans.get(&ip).map_or(0, |ban| ban.times);
+        let length_ms = BAN_MIN_MS
+            .saturating_mul(4_i64.saturating_pow(times))
+            .min(BAN_MAX_MS);
+        let until_ms = now_ms + length_ms;
+        let times = times + 1;
+        self.bans.insert(ip, Ban { until_ms, times });
+        self.refused.remove(&ip);
+        banned(until_ms, now_ms)
+    }
+
+    /// A refusal by a limit of a route or of orders, which counts like any other answer 429: past
+    /// the patience it is the ban instead (spec 1, Limits, rule 6).
+    fn refuse_as(&mut self, refusal: Refusal, ip: IpAddr, now: Time) -> Refusal {
+        let counted = self.refuse(ip, 0, now.millis());
+        if counted.status == 418 {
+            counted
+        } else {
+            refusal
+        }
+    }
+
+    /// Lets go of addresses that have been quiet, once there are many.
+    fn forget_idle(&mut self, now_ms: i64) {
+        if self.weights.len() < ADDRESSES_MAX {
+            return;
+        }
+        let fresh = |window: &Window| window.is_fresh(MINUTE_MS, now_ms);
+        self.weights.retain(|_, window| fresh(window));
+        self.refused.retain(|_, window| fresh(window));
+        self.routes.retain(|_, window| fresh(window));
+        self.bans
+            .retain(|_, ban| now_ms < ban.until_ms + BAN_MAX_MS);
+    }
+}
+
+fn banned(until_ms: i64, now_ms: i64) -> Refusal {
+    let seconds = (until_ms - now_ms).max(0).cast_unsigned().div_ceil(1_000);
+    let msg = format!(
+        "Way too many requests; IP banned until {until_ms}. Please use the websocket for live \
+         updates to avoid bans."
+    );
+    too_many(418, msg, Some(seconds))
+}
+
+fn too_many(status: u16, msg: String, retry_after_s: Option<u64>) -> Refusal {
+    Refusal {
+        retry_after_s,
+        ..Refusal::new(-1003, msg).with_status(status)
+    }
+}
+
+/// The surface whose weight counter a request counts against.
+fn counter(state: &State, surface: Surface) -> Surface {
+    let info = state.choices.of::<InfoWeight>() == InfoWeight::Futures;
+    let spot = state.choices.of::<SpotWeight>() == SpotWeight::Futures;
+    match surface {
+        Surface::Rpc if info => Surface::Futures,
+        Surface::Spot if spot => Surface::Futures,
+        own => own,
+    }
+}
+
+/// Adds a request's weight to what its IP has used, tells the sum in a header, and refuses what
+/// is over the limit (429, 418).
+pub(crate) fn charge(
+    state: &mut State,
+    surface: Surface,
+    weight: u32,
+    received: &Received<'_>,
+    now: Time,
+    headers: &mut Vec<(&'static str, String)>,
+) -> Result<(), Refusal> {
+    let now_ms = now.millis();
+    let surface = counter(state, surface);
+    let limits = &mut state.limits;
+    let (used, within) = limits.use_weight(received.ip, surface, weight, now_ms);
+    if !limits.hides_weight {
+        headers.push((USED_WEIGHT, used.to_string()));
+    }
+    if within {
+        Ok(())
+    } else {
+        let window = limits.weights.get(&(received.ip, surface)).copied();
+        let left_ms = window.unwrap_or_default().left_ms(MINUTE_MS, now_ms);
+        Err(limits.refuse(received.ip, left_ms, now_ms))
+    }
+}
+
+/// Adds what another program uses from the same address; the sum.
+pub(crate) fn use_by_others(
+    state: &mut State,
+    surface: Surface,
+    ip: IpAddr,
+    weight: u32,
+    now: Time,
+) -> u32 {
+    let surface = counter(state, surface);
+    let (used, _) = state.limits.use_weight(ip, surface, weight, now.millis());
+    used
+}
+
+/// Tells in the header what an address has used, and adds nothing.
+pub(crate) fn tell_used(
+    state: &mut State,
+    surface: Surface,
+    ip: IpAddr,
+    now: Time,
+    headers: &mut Vec<(&'static str, String)>,
+) {
+    let surface = counter(state, surface);
+    let (used, _) = state.limits.use_weight(ip, surface, 0, now.millis());
+    if !state.limits.hides_weight {
+        headers.push((USED_WEIGHT, used.to_string()));
+    }
+}
+
+/// The weight of a request of a route.
+pub(crate) fn weight_of(route: &Route, params: Option<&Params>) -> u32 {
+    let has_symbol = params.is_some_and(|params| params.get("symbol").is_some());
+    let limit = params.and_then(|params| params.integer("limit").ok().flatten());
+    let limit = limit.and_then(|limit| u32::try_from(limit).ok());
+    route.weight.of(has_symbol, limit)
+}
+
+/// A route's limit of its own, per minute and IP (429 with `Retry-After`).
+pub(crate) fn count_route(
+    state: &mut State,
+    route: &'static Route,
+    ip: IpAddr,
+    now: Time,
+) -> Result<(), Refusal> {
+    let Counted::PerMinute(limit) = route.counted else {
+        return Ok(());
+    };
+    let now_ms = now.millis();
+    let window = state.limits.routes.entry((ip, route.name)).or_default();
+    if window.add(1, MINUTE_MS, now_ms, Begin::Clock) <= limit {
+        return Ok(());
+    }
+    let seconds = window.left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
+    let msg = format!("Too many requests; current limit is {limit} requests per 1 MINUTE.");
+    let refusal = too_many(429, msg, Some(seconds));
+    Err(state.limits.refuse_as(refusal, ip, now))
+}
+
+/// Counts orders of an account; the headers of a successful answer, or 429 without `Retry-After`
+/// (-1015).
+pub(crate) fn count_orders(
+    state: &mut State,
+    id: AccountId,
+    surface: Surface,
+    orders: u32,
+    ip: IpAddr,
+    now: Time,
+) -> Result<Vec<(&'static str, String)>, Refusal> {
+    let rules = state.limits.rules(surface);
+    let begin = state.limits.begin;
+    let counts = &mut state.account_mut(id).order_counts;
+    let mut headers = Vec::new();
+    for rule in rules.iter().filter(|rule| rule.rate_limit_type == "ORDERS") {
+        let (used, left_ms) = counts.add(surface, rule.length_ms, orders, now.millis(), begin);
+        if used > rule.limit {
+            let msg = format!(
+                "Too many new orders; current limit is {} orders per {} {}.",
+                rule.limit, rule.interval_num, rule.interval
+            );
+            let mut refusal = Refusal::new(-1015, msg).with_status(429);
+            if state.choices.of::<OrderLimitRetry>() == OrderLimitRetry::Sent {
+                refusal.retry_after_s = Some(left_ms.div_ceil(1_000));
+            }
+            return Err(state.limits.refuse_as(refusal, ip, now));
+        }
+        let name = match rule.suffix {
+            "10S" => "x-mbx-order-count-10s",
+            _ => "x-mbx-order-count-1m",
+        };
+        headers.push((name, used.to_string()));
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn limits() -> Limits {
+        Limits::new(&Settings::default())
+    }
+
+    #[test]
+    fn weight_is_counted_by_surface_and_minute() {
+        let mut limits = limits();
+        assert_eq!(
+            limits.use_weight(IP, Surface::Futures, 2_400, 0),
+            (2_400, true)
+        );
+        assert_eq!(
+            limits.use_weight(IP, Surface::Futures, 1, 59_999),
+            (2_401, false)
+        );
+        assert_eq!(limits.use_weight(IP, Surface::Spot, 1, 59_999), (1, true));
+        assert_eq!(
+            limits.use_weight(IP, Surface::Futures, 1, 60_000),
+            (1, true)
+        );
+    }
+
+    #[test]
+    fn sending_on_after_429_ends_in_bans_that_grow() {
+        let mut limits = limits();
+        let refusal = limits.refuse(IP, 59_000, 1_000);
+        assert_eq!((refusal.status, refusal.retry_after_s), (429, Some(59)));
+        let mut now_ms = 1_000;
+        for length_s in [120, 480, 1_920, 7_680, 30_720, 122_880, 259_200, 259_200] {
+            let last = (0..20)
+                .map(|_| limits.refuse(IP, 1_000, now_ms))
+                .find(|r| r.status == 418);
+            assert_eq!(last.unwrap().retry_after_s, Some(length_s));
+            assert!(limits.check_ban(IP, Time::from_millis(now_ms)).is_err());
+            now_ms += i64::try_from(length_s).unwrap() * 1_000;
+            assert!(limits.check_ban(IP, Time::from_millis(now_ms)).is_ok());
+        }
+    }
+
+    #[test]
+    fn quiet_addresses_are_forgotten() {
+        let mut limits = limits();
+        for n in 0..ADDRESSES_MAX as u32 + 5 {
+            limits.use_weight(IpAddr::V4(n.into()), Surface::Spot, 1, i64::from(n) * 1_000);
+        }
+        assert!(limits.weights.len() < 100);
+    }
+}

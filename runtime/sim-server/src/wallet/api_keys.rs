@@ -1,0 +1,92 @@
+//! API keys by wallet signature (spec 1, Get user create API key nonce and Create API key). Both
+//! routes are open: the signature inside the parameters tells the account.
+
+use serde_json::json;
+use windvane_protocol::sign::{sentence, signer_of};
+
+use super::{agents, values};
+use crate::auth;
+use crate::http::{Answer, Body, Call, Refusal, invalid};
+use crate::state::{ApiKey, Grants, State, drawn};
+use secrecy::SecretString;
+
+/// Keys of one account, which keeps memory bounded.
+const KEYS_MAX: usize = 1_000;
+
+/// Longest label (spec 1, Limits, 9).
+const LABEL_MAX: usize = 20;
+
+/// A bare number, which the next `createApiKey` of the address has to sign.
+pub(super) fn nonce(state: &mut State, call: &Call<'_>) -> Answer {
+    let made = state.wallets.next_id();
+    let drawn = drawn(state.settings.seed, 0, &format!("login {made}"));
+    // Seven digits.
+    let [.., a, b, c, d] = drawn.0;
+    let number = u64::from(u32::from_be_bytes([a, b, c, d]) % 9_000_000 + 1_000_000);
+    if !is_solana(call) {
+        let user = values::address(call, "address")?;
+        state.wallets.give_login(user, number);
+    }
+    Ok(Body(number.to_string()))
+}
+
+/// A key pair for the account whose main wallet signed the sentence.
+pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
+    auth::check_time(call.params, call.now_ms)?;
+    if is_solana(call) {
+        return Err(no_account());
+    }
+    let user = values::address(call, "address")?;
+    let signature = call.params.required("userSignature")?;
+    let number = state.wallets.login(user).ok_or_else(bad_signature)?;
+    let text = sentence::text(&state.settings.brand, &number.to_string()).ok_or_else(|| {
+        let msg = "This venue has no sentence for API keys: configure the brand's login sentence.";
+        Refusal::new(-1020, msg)
+    })?;
+    if signer_of(&sentence::digest(&text), signature) != Ok(user) {
+        return Err(bad_signature());
+    }
+    let id = values::account_of(state, user).ok_or_else(no_account)?;
+    let label = call.params.required("desc")?;
+    let keys = &state.account(id).api_keys;
+    let taken = keys.iter().any(|key| key.label == label);
+    if taken || label.chars().count() > LABEL_MAX || keys.len() >= KEYS_MAX {
+        return Err(invalid("desc"));
+    }
+    let ips = agents::ips("apikeyIP", call.params.get("apikeyIP").unwrap_or_default())?;
+    state.wallets.end_login(user);
+    let made = state.wallets.next_id();
+    let text = |what: &str| {
+        let what = format!("{what} {made}");
+        hex::encode(drawn(state.settings.seed, id.0, &what))
+    };
+    let (key, secret) = (text("created api key"), text("created api secret"));
+    let answer = json!({ "apiKey": key, "apiSecret": secret });
+    state.account_mut(id).api_keys.push(ApiKey {
+        key,
+        secret: SecretString::from(secret),
+        label: label.to_owned(),
+        ips,
+        grants: Grants::ALL,
+    });
+    Ok(Body::json(&answer))
+}
+
+/// The accounts here are EVM wallets, and how a Solana wallet signs the sentence is not shown:
+/// it gets a number but no key.
+fn is_solana(call: &Call<'_>) -> bool {
+    let network = call.params.get("network");
+    network.is_some_and(|network| network.eq_ignore_ascii_case("SOL"))
+}
+
+fn no_account() -> Refusal {
+    let msg = "You are not authorized for this request: the address has no account.";
+    Refusal::new(-1002, msg).with_status(401)
+}
+
+fn bad_signature() -> Refusal {
+    Refusal::new(
+        -1022,
+        "userSignature is not valid: sign the number that getNonce gave last.",
+    )
+}

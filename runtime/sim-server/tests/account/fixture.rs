@@ -1,0 +1,213 @@
+//! A server and raw HTTP: what is sent is what the test wrote.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use windvane_protocol::Brand;
+use windvane_protocol::sign::{MessageDomain, Network, Wallet, hmac::hex_hmac};
+use windvane_sim_server::{AccountKeys, Running, Settings, start};
+
+static NONCE_US: AtomicU64 = AtomicU64::new(0);
+
+/// A server with its first account.
+pub struct Venue {
+    pub running: Running,
+}
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answered {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: BTreeMap<String, String>,
+    pub text: String,
+}
+
+impl Answered {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    /// Status and code of a refusal.
+    pub fn refusal(&self) -> (u16, i64) {
+        (
+            self.status,
+            self.json()["code"].as_i64().unwrap_or_default(),
+        )
+    }
+
+    /// The body of a success.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{self:?}");
+        self.json()
+    }
+}
+
+/// What is sent, part by part.
+#[derive(Clone, Debug, Default)]
+pub struct Sent<'a> {
+    pub method: &'a str,
+    pub path: &'a str,
+    pub query: String,
+    pub body: String,
+    pub key: Option<&'a str>,
+}
+
+impl Venue {
+    pub async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    pub async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        Self {
+            running: start(settings).await.unwrap(),
+        }
+    }
+
+    pub fn keys(&self) -> &AccountKeys {
+        &self.running.accounts[0]
+    }
+
+    /// The port of a path.
+    pub fn address(&self, path: &str) -> SocketAddr {
+        if path.starts_with("/fapi") {
+            self.running.addresses.futures
+        } else {
+            self.running.addresses.spot
+        }
+    }
+
+    pub async fn send(&self, sent: Sent<'_>) -> Answered {
+        let address = self.address(sent.path);
+        let mut target = sent.path.to_owned();
+        if !sent.query.is_empty() {
+            target = format!("{target}?{}", sent.query);
+        }
+        let mut head = format!("{} {target} HTTP/1.1\r\nHost: {address}\r\n", sent.method);
+        if let Some(key) = sent.key {
+            head = format!("{head}X-MBX-APIKEY: {key}\r\n");
+        }
+        if !sent.body.is_empty() {
+            head = format!("{head}Content-Type: application/x-www-form-urlencoded\r\n");
+        }
+        let length = sent.body.len();
+        head = format!("{head}Content-Length: {length}\r\nConnection: close\r\n\r\n");
+        raw(address, (head + &sent.body).as_bytes()).await
+    }
+
+    /// v1: everything in the query, `timestamp` and `signature` last.
+    pub async fn v1(&self, method: &str, path: &str, query: &str) -> Answered {
+        let query = self.hmac_signed(&stamped(query), "");
+        let key = Some(self.keys().api_key.as_str());
+        let body = String::new();
+        self.send(Sent {
+            method,
+            path,
+            query,
+            body,
+            key,
+        })
+        .await
+    }
+
+    /// The text, signed by the first account's secret together with what stands before it.
+    pub fn hmac_signed(&self, text: &str, before: &str) -> String {
+        let secret = SecretString::from(self.keys().api_secret.as_str());
+        let signature = hex_hmac(&secret, &[before.as_bytes(), text.as_bytes()]);
+        format!("{text}&signature={signature}")
+    }
+
+    /// v3: nonce, user and signer after the parameters, signed by the key; GET in the query, the
+    /// rest as a form.
+    pub async fn v3_by(&self, key: &str, method: &str, path: &str, text: &str) -> Answered {
+        let signed = Self::message_signed(key, text);
+        let (query, body) = if method == "GET" {
+            (signed, String::new())
+        } else {
+            (String::new(), signed)
+        };
+        self.send(Sent {
+            method,
+            path,
+            query,
+            body,
+            key: None,
+        })
+        .await
+    }
+
+    /// v3 by the agent.
+    pub async fn v3(&self, method: &str, path: &str, text: &str) -> Answered {
+        let (user, signer) = (&self.keys().user, &self.keys().signer);
+        let nonce = nonce_us();
+        let amp = if text.is_empty() { "" } else { "&" };
+        let text = format!("{text}{amp}nonce={nonce}&user={user}&signer={signer}");
+        self.v3_by(&self.keys().signer_key, method, path, &text)
+            .await
+    }
+
+    pub fn message_signed(key: &str, text: &str) -> String {
+        let wallet = Wallet::from_hex(&SecretString::from(key)).unwrap();
+        let domain = MessageDomain::new(&Brand::new("svc").unwrap(), Network::Mainnet);
+        let signature = wallet.sign(&domain.digest(text.as_bytes()));
+        format!("{text}&signature={signature}")
+    }
+}
+
+/// The text with the time at its end.
+pub fn stamped(text: &str) -> String {
+    let amp = if text.is_empty() { "" } else { "&" };
+    format!("{text}{amp}timestamp={}", now_ms())
+}
+
+pub fn now_ms() -> u128 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_millis()
+}
+
+/// A nonce that no other request of the process has.
+pub fn nonce_us() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_micros() as u64;
+    let last = NONCE_US.fetch_max(now, Ordering::SeqCst);
+    if now > last {
+        now
+    } else {
+        NONCE_US.fetch_add(1, Ordering::SeqCst) + 1
+    }
+}
+
+/// Sends bytes and reads until the server closes.
+pub async fn raw(address: SocketAddr, bytes: &[u8]) -> Answered {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // A server that refuses early may close before it has read everything.
+    let _ = stream.write_all(bytes).await;
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    let response = String::from_utf8(response).unwrap();
+    let (head, text) = response.split_once("\r\n\r\n").expect("a response");
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.to_lowercase(), value.trim().to_owned())
+    };
+    Answered {
+        status: status.parse().unwrap(),
+        headers: lines.map(header).collect(),
+        text: text.to_owned(),
+    }
+}

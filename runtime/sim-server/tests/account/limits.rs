@@ -1,0 +1,218 @@
+//! Weights, order counts, 429 and 418 (spec 1, Limits).
+
+use windvane_sim_server::LimitSettings;
+
+use crate::fixture::{Answered, Sent, Venue, raw};
+
+async fn depth(venue: &Venue) -> Answered {
+    let sent = Sent {
+        method: "GET",
+        path: "/fapi/v1/depth",
+        query: "symbol=BTCUSDT&limit=1000".to_owned(),
+        ..Sent::default()
+    };
+    venue.send(sent).await
+}
+
+#[tokio::test]
+async fn too_much_weight_is_429_with_retry_after_and_then_a_ban() {
+    let venue = Venue::with(|settings| {
+        settings.limits = LimitSettings {
+            futures_weight: 40,
+            patience: 3,
+            ..LimitSettings::default()
+        };
+    })
+    .await;
+    // At the turn of a minute the count begins anew: then there are more of each.
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        let answered = depth(&venue).await;
+        assert!(
+            answered.headers.contains_key("x-mbx-used-weight-1m"),
+            "{answered:?}"
+        );
+        if answered.status != 200 {
+            let wait: u64 = answered.headers["retry-after"].parse().unwrap();
+            assert_eq!(answered.json()["code"], -1003);
+            assert!(answered.status == 418 || wait <= 60, "{answered:?}");
+            assert!(
+                answered.status == 429 || (100..=120).contains(&wait),
+                "{answered:?}"
+            );
+        }
+        statuses.push(answered.status);
+    }
+    statuses.dedup();
+    assert_eq!(statuses.last(), Some(&418), "{statuses:?}");
+    assert!(
+        statuses.contains(&200) && statuses.contains(&429),
+        "{statuses:?}"
+    );
+}
+
+#[tokio::test]
+async fn too_many_orders_are_429_without_retry_after() {
+    let venue = Venue::with(|settings| {
+        settings.limits.futures_orders = 2;
+    })
+    .await;
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
+    let mut last = None;
+    for _ in 0..6 {
+        let answered = venue.v1("POST", "/fapi/v1/order", order).await;
+        if answered.status == 200 {
+            assert!(answered.headers.contains_key("x-mbx-order-count-1m"));
+        }
+        last = Some(answered);
+    }
+    let last = last.unwrap();
+    assert_eq!(last.refusal(), (429, -1015));
+    assert!(!last.headers.contains_key("retry-after"));
+    // Cancelling is no order.
+    venue
+        .v1("DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT")
+        .await
+        .ok();
+}
+
+#[tokio::test]
+async fn a_depth_limit_of_no_list_is_refused() {
+    let venue = Venue::new().await;
+    for path in [
+        "/api/v1/depth",
+        "/api/v3/depth",
+        "/fapi/v1/depth",
+        "/fapi/v3/depth",
+    ] {
+        let query = "symbol=BTCUSDT&limit=6".to_owned();
+        let method = "GET";
+        let sent = Sent {
+            method,
+            path,
+            query,
+            ..Sent::default()
+        };
+        assert_eq!(venue.send(sent).await.refusal(), (400, -4021), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn orders_sent_on_after_429_end_in_a_ban_that_holds_for_websockets() {
+    let venue = Venue::with(|settings| {
+        settings.limits.futures_orders = 1;
+        settings.limits.patience = 2;
+    })
+    .await;
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
+    let mut statuses = Vec::new();
+    for _ in 0..10 {
+        statuses.push(venue.v1("POST", "/fapi/v1/order", order).await.status);
+    }
+    assert!(statuses.contains(&429), "{statuses:?}");
+    assert_eq!(statuses.last(), Some(&418), "{statuses:?}");
+    let address = venue.running.addresses.futures;
+    let handshake = format!(
+        "GET /ws HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    let refused = raw(address, handshake.as_bytes()).await;
+    assert_eq!(refused.refusal(), (418, -1003));
+    for header in ["retry-after", "x-mbx-used-weight-1m"] {
+        assert!(refused.headers.contains_key(header), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_limits_in_force_are_those_of_exchange_information() {
+    let venue = Venue::with(|settings| settings.limits.spot_orders_10s = 17).await;
+    let sent = Sent {
+        method: "GET",
+        path: "/api/v3/exchangeInfo",
+        ..Sent::default()
+    };
+    let info = venue.send(sent).await.ok();
+    let limits = info["rateLimits"].as_array().unwrap();
+    let found = limits
+        .iter()
+        .find(|limit| limit["interval"] == "SECOND")
+        .unwrap();
+    assert_eq!(
+        (found["intervalNum"].as_u64(), found["limit"].as_u64()),
+        (Some(10), Some(17))
+    );
+    let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
+    let placed = venue.v1("POST", "/api/v1/order", order).await;
+    placed.ok();
+    assert_eq!(placed.headers["x-mbx-order-count-10s"], "1");
+    assert_eq!(placed.headers["x-mbx-order-count-1m"], "1");
+}
+
+#[tokio::test]
+async fn bans_grow_and_say_how_long_they_last() {
+    let venue = Venue::with(|settings| {
+        settings.limits.futures_weight = 1;
+        settings.limits.patience = 0;
+    })
+    .await;
+    // The first request is over the limit of 1 already: no patience, a ban.
+    let mut lengths = Vec::new();
+    for _ in 0..3 {
+        let banned = depth(&venue).await;
+        assert_eq!(banned.refusal(), (418, -1003));
+        lengths.push(banned.headers["retry-after"].parse::<u64>().unwrap());
+        // Sending on while banned changes nothing but the clock.
+        let again = depth(&venue).await;
+        assert_eq!(again.status, 418);
+        let left: u64 = again.headers["retry-after"].parse().unwrap();
+        assert!(left <= *lengths.last().unwrap(), "{again:?}");
+        expire_ban(&venue).await;
+    }
+    assert_eq!(lengths, [120, 480, 1_920]);
+}
+
+/// Ends the ban now, by the control port, and keeps the memory of it.
+async fn expire_ban(venue: &Venue) {
+    let address = venue.running.addresses.control;
+    let body = r#"{"act":"ban","for_ms":0}"#;
+    let request = format!(
+        "POST /act HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answered = raw(address, request.as_bytes()).await;
+    assert_eq!(answered.status, 200, "{answered:?}");
+}
+
+#[tokio::test]
+async fn every_refusal_tells_the_weight_that_was_used() {
+    let venue = Venue::new().await;
+    let cases = [
+        ("/fapi/v1/depth", "symbol=BTCUSDT&limit=0"),
+        ("/fapi/v1/klines", "symbol=BTCUSDT&interval=1m&limit=1501"),
+        ("/fapi/v1/depth", "symbol=%zz"),
+        ("/fapi/v1/nothing", ""),
+        ("/api/v3/klines", "symbol=BTCUSDT&interval=2m"),
+        ("/api/v1/account", ""),
+    ];
+    for (path, query) in cases {
+        let sent = Sent {
+            method: "GET",
+            path,
+            query: query.to_owned(),
+            ..Sent::default()
+        };
+        let refused = venue.send(sent).await;
+        assert!(refused.status >= 400, "{path}: {refused:?}");
+        let used = &refused.headers["x-mbx-used-weight-1m"];
+        assert!(used.parse::<u32>().unwrap() > 0, "{path}: {refused:?}");
+    }
+    let sent = Sent {
+        method: "POST",
+        path: "/fapi/v1/order",
+        body: "x".repeat(70_000),
+        ..Sent::default()
+    };
+    let long = venue.send(sent).await;
+    assert_eq!(long.refusal(), (413, -1130));
+    assert!(long.headers.contains_key("x-mbx-used-weight-1m"));
+}

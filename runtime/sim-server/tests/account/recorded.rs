@@ -1,0 +1,123 @@
+//! A recording that states tick and step alone: what the venue announces is what binds.
+
+use serde_json::Value;
+use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_protocol::Assets;
+use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
+
+use crate::fixture::{Sent, Venue};
+
+/// A book around 60000 on the futures surface.
+fn recording() -> Recording {
+    let mut assets = Assets::default();
+    let lot = Some(LotSize {
+        min_qty: 1,
+        max_qty: 0,
+        step_size: 1,
+    });
+    let instrument = Instrument {
+        surface: Surface::Futures,
+        symbol: "BTCUSDT".to_owned(),
+        status: SymbolStatus::Trading,
+        base: assets.id("BTC"),
+        quote: assets.id("USDT"),
+        price_scale: 1,
+        qty_scale: 3,
+        price_precision: None,
+        qty_precision: None,
+        filters: Filters {
+            price: Some(PriceFilter {
+                tick_size: 1,
+                ..PriceFilter::default()
+            }),
+            lot_size: lot,
+            market_lot_size: lot,
+            ..Filters::default()
+        },
+        order_types: Vec::new(),
+        times_in_force: Vec::new(),
+        trigger_protect: None,
+        market_take_bound: None,
+        liquidation_fee: None,
+    };
+    let open = || -> Option<RecordedEvents> {
+        let level = |price| Level { price, qty: 5_000 };
+        let book = RecordedEvent::of(&MarketEvent::Depth {
+            update_id: 1,
+            snapshot: true,
+            bids: &[level(600_000)],
+            asks: &[level(600_010)],
+        });
+        let mark = RecordedEvent::of(&MarketEvent::Mark {
+            mark: 6_000_050_000_000,
+            index: 6_000_050_000_000,
+            funding_rate: 0,
+            next_funding: Time(0),
+        });
+        let events = [book, mark].map(|event| Recorded {
+            time: Time(0),
+            instrument: InstrumentId(0),
+            event,
+        });
+        Some(Box::new(events.into_iter()))
+    };
+    Recording {
+        instruments: vec![instrument],
+        assets,
+        open: Box::new(open),
+        speed_permille: 1000,
+        looped: false,
+    }
+}
+
+async fn symbol(venue: &Venue) -> Value {
+    let information = Sent {
+        method: "GET",
+        path: "/fapi/v1/exchangeInfo",
+        ..Sent::default()
+    };
+    venue.send(information).await.ok()["symbols"][0].take()
+}
+
+#[tokio::test]
+async fn rules_that_a_recording_leaves_out_are_announced_and_bind() {
+    let venue = Venue::with(|settings| settings.source = Source::Recorded(recording())).await;
+    let symbol = symbol(&venue).await;
+    let has = |list: &str, word: &str| {
+        let words = symbol[list].as_array().unwrap();
+        assert!(words.iter().any(|w| w == word), "{list}: {words:?}");
+    };
+    has("OrderType", "TRAILING_STOP_MARKET");
+    has("timeInForce", "GTX");
+    let rates = ["triggerProtect", "marketTakeBound", "liquidationFee"];
+    assert_eq!(
+        rates.map(|rate| symbol[rate].as_str().unwrap()),
+        ["0.05", "0.05", "0.0125"]
+    );
+    let filter = |kind: &str| {
+        let all = symbol["filters"].as_array().unwrap();
+        let found = all.iter().find(|filter| filter["filterType"] == kind);
+        found.unwrap_or_else(|| panic!("no {kind}: {all:?}"))
+    };
+    assert_eq!(filter("PRICE_FILTER")["tickSize"], "0.1");
+    assert_eq!(filter("LOT_SIZE")["maxQty"], "90000.000");
+    assert_eq!(filter("MARKET_LOT_SIZE")["maxQty"], "90000.000");
+    assert_eq!(filter("MIN_NOTIONAL")["notional"], "5");
+    assert_eq!(filter("MAX_NUM_ORDERS")["limit"], 200);
+    assert_eq!(filter("MAX_NUM_ALGO_ORDERS")["limit"], 100);
+    assert_eq!(filter("PERCENT_PRICE")["multiplierUp"], "1.05");
+
+    let order = async |rest: &str| {
+        let query = format!("symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&{rest}");
+        venue.v1("POST", "/fapi/v1/order", &query).await
+    };
+    let refused = async |rest: &str| order(rest).await.refusal();
+    assert_eq!(refused("quantity=0.01&price=90000").await, (400, -4016));
+    assert_eq!(refused("quantity=0.001&price=1000").await, (400, -4164));
+    assert_eq!(refused("quantity=90001&price=59000").await, (400, -4005));
+    assert_eq!(
+        order("quantity=0.01&price=59000").await.ok()["status"],
+        "NEW"
+    );
+}

@@ -1,0 +1,261 @@
+//! Every route of the table, in every version that it lists, through client and server: so that
+//! no route can be forgotten. What a route needs to succeed is made before its call; its answer
+//! must have every field that the documents list and decode as the type of its route.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod stage;
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+use serde_json::Value;
+use windvane_client::Outcome;
+use windvane_protocol::route::{self, Bounds, Kind, Need, Param, Scheme, Surface};
+use windvane_protocol::sign::{ApiKey, Credentials, SolanaKey};
+use windvane_protocol::wire::{Parameters, answers, examples, futures, read};
+use windvane_sim_server::AccountKeys;
+
+use stage::{Stage, alone, client, done, example, set, wallet};
+
+/// Fields that the documents list but an answer may do without: those of one order type, and of
+/// one position mode.
+const OF_ONE_KIND: [&str; 5] = [
+    ".activatePrice",
+    ".priceRate",
+    ".adlQuantile.HEDGE",
+    ".adlQuantile.LONG",
+    ".adlQuantile.SHORT",
+];
+
+/// Every field with the kind of its value (text, number, ...), however deep, without the places of
+/// list entries.
+fn fields(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                fields(value, &format!("{path}.{name}"), into);
+            }
+        }
+        Value::Array(entries) => {
+            for value in entries {
+                fields(value, path, into);
+            }
+        }
+        Value::String(_) => drop(into.insert(path.to_owned(), "text")),
+        Value::Number(_) => drop(into.insert(path.to_owned(), "number")),
+        Value::Bool(_) => drop(into.insert(path.to_owned(), "boolean")),
+        Value::Null => drop(into.insert(path.to_owned(), "null")),
+    }
+}
+
+/// What the documents list and the answer lacks or writes as another kind of value.
+fn differences(name: &str, text: &str) -> Vec<String> {
+    let (mut listed, mut found) = (BTreeMap::new(), BTreeMap::new());
+    let documented = example(name).answer;
+    if documented.is_empty() {
+        return Vec::new();
+    }
+    fields(&serde_json::from_str(documented).unwrap(), "", &mut listed);
+    fields(&serde_json::from_str(text).unwrap(), "", &mut found);
+    listed.retain(|path, _| !OF_ONE_KIND.iter().any(|name| path.ends_with(name)));
+    let differs = |(path, kind): (String, &'static str)| match found.get(&path) {
+        None => Some(format!("{path} is missing")),
+        Some(other) if *other == kind || *other == "null" || kind == "null" => None,
+        Some(other) => Some(format!("{path} is a {other}, documented as {kind}")),
+    };
+    listed.into_iter().filter_map(differs).collect()
+}
+
+#[tokio::test]
+async fn every_route_in_every_version_is_answered_as_documented() {
+    let mut stage = Stage::new().await;
+    let mut faults = Vec::new();
+    let mut calls = 0;
+    for route in route::all() {
+        for listing in route.listings {
+            calls += 1;
+            let which = format!("{} {:?} {}", route.name, listing.version, listing.path);
+            match stage.call(route, listing).await.into_result() {
+                Err(other) => faults.push(format!("{which}: {other}")),
+                Ok(raw) => {
+                    if let Err(error) = answers::check(route.name, &raw.text) {
+                        faults.push(format!("{which}: {error}: {}", raw.text));
+                    } else {
+                        let differences = differences(route.name, &raw.text);
+                        if !differences.is_empty() {
+                            faults.push(format!("{which}: {differences:?}: {}", raw.text));
+                        }
+                    }
+                }
+            }
+            stage.restore(route.name).await;
+        }
+    }
+    assert!(faults.is_empty(), "{calls} calls:\n{}", faults.join("\n"));
+    assert!(calls >= route::all().count());
+}
+
+#[tokio::test]
+async fn an_order_with_a_builder_code_has_an_answer_of_its_own() {
+    let mut stage = Stage::new().await;
+    let route = route::named("futures.builders").unwrap();
+    stage.parameters(route).await;
+    let examples = examples::all();
+    let with_builder = examples.iter().find(|example| example.is_builder_order());
+    let sent = set(&with_builder.unwrap().parameters, "price", "59000");
+    let route = route::named("futures.new_order").unwrap();
+    let v3 = Some(route::Version::V3);
+    let raw = done(stage.client.call(route, v3, &sent).await);
+    let answer: futures::BuilderOrder = read(&raw.text).unwrap();
+    assert_eq!(answer.code.0, 200);
+    assert!(answer.data.unwrap().order_id.is_some());
+}
+
+/// Keys that the server does not know, or keys of which it knows the half that is sent.
+fn foreign(keys: &AccountKeys, forged: bool) -> Credentials {
+    let stranger = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";
+    let key = |key: &str| Some(ApiKey::new(key, SecretString::from("another secret")));
+    let unknown = Credentials {
+        api_key: key(&"0".repeat(64)),
+        user: None,
+        signer: Some(wallet(stranger)),
+        wallet: Some(wallet(stranger)),
+        solana: Some(SolanaKey::from_seed(&[1; 32])),
+    };
+    if !forged {
+        return unknown;
+    }
+    Credentials {
+        api_key: key(&keys.api_key),
+        user: Some(keys.user.parse().unwrap()),
+        ..unknown
+    }
+}
+
+#[tokio::test]
+async fn no_signed_route_is_carried_out_with_foreign_keys() {
+    for forged in [false, true] {
+        let stage = Stage::new().await;
+        let keys = foreign(&stage.running.accounts[0], forged);
+        let thief = client(&stage.running, keys);
+        for route in route::all() {
+            for listing in route.listings {
+                // The key alone, which is known, opens what asks for no signature.
+                let open = match listing.scheme {
+                    Scheme::Open => listing.inner.is_none(),
+                    Scheme::ApiKey => forged,
+                    _ => false,
+                };
+                if open {
+                    continue;
+                }
+                let sent = example(route.name).parameters;
+                let outcome = thief
+                    .call(alone(route, listing), listing.version, &sent)
+                    .await;
+                let Outcome::Refused(refusal) = &outcome else {
+                    panic!("{} {}: {outcome:?}", route.name, listing.path);
+                };
+                // Unauthorized, a bad signature, a key that is malformed or unknown.
+                let code = refusal.code().unwrap_or_default();
+                let known = [-1002, -1022, -2014, -2015].contains(&code);
+                assert!(known, "{} {}: {refusal}", route.name, listing.path);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_mandatory_is_missed_by_name_on_every_route() {
+    let stage = Stage::new().await;
+    for route in route::all().filter(|route| route.surface != Surface::Rpc) {
+        for listing in route.listings {
+            let mandatory = route.params.iter().filter(|param| {
+                let here = param.only.is_none() || param.only == listing.version;
+                here && param.need == Need::Required
+            });
+            for param in mandatory {
+                // What signing fills is never missing.
+                let full = example(route.name).parameters;
+                let filled = route.name == "spot.create_api_key" && param.name == "address";
+                if filled || full.get(param.name).is_none() {
+                    continue;
+                }
+                let without = full.iter().filter(|(name, _)| *name != param.name);
+                let sent: Parameters = without.collect();
+                let which = format!("{} {} without {}", route.name, listing.path, param.name);
+                let (code, msg) = stage.refused(route, listing, &sent).await;
+                assert_eq!(code, -1102, "{which}: {msg}");
+                assert!(msg.contains(param.name), "{which}: {msg}");
+            }
+        }
+    }
+}
+
+/// Values that the table rules out for a parameter, each with the code of its violation.
+fn ruled_out(param: &Param) -> Vec<(String, i64)> {
+    let of_kind: &[&str] = match param.kind {
+        Kind::Long | Kind::Int => &["1.5", "many"],
+        Kind::Decimal => &["1e5", "1,5"],
+        Kind::Boolean => &["maybe"],
+        Kind::Enum(_) => &["NO_SUCH_WORD"],
+        Kind::List | Kind::Address | Kind::String => &[],
+    };
+    let code = match (param.kind, param.name) {
+        (Kind::Enum(_), "side") => -1117,
+        (Kind::Enum(_), "type") => -1116,
+        (Kind::Enum(_), "timeInForce") => -1115,
+        (Kind::Enum(_), "interval") => -1120,
+        (Kind::Enum(_), "newOrderRespType") => -1136,
+        (Kind::Enum(_), "workingType") => -4031,
+        (Kind::Enum(_), "positionSide") => -4060,
+        (Kind::Enum(_) | Kind::Boolean, _) => -1130,
+        _ => -1100,
+    };
+    let mut values: Vec<_> = of_kind.iter().map(|v| ((*v).to_owned(), code)).collect();
+    let own = match param.name {
+        "leverage" => -4028,
+        "amount" => -4055,
+        "clientTranId" => -4114,
+        "newClientOrderId" | "origClientOrderId" => -4015,
+        _ => -1130,
+    };
+    match param.bounds {
+        Bounds::Range(_, high) => values.push((format!("{high}1"), own)),
+        Bounds::Values(_) if param.name == "limit" => values.push(("999999".to_owned(), -4021)),
+        Bounds::Values(_) => values.push(("999999".to_owned(), own)),
+        Bounds::Length(_, longest) => values.push(("x".repeat(longest + 1), own)),
+        Bounds::AboveZero => values.extend(["0", "-1"].map(|v| (v.to_owned(), own))),
+        Bounds::ClientOrderId => {
+            values.extend([("x".repeat(37), -4015), ("a b".to_owned(), -1100)]);
+        }
+        Bounds::Any | Bounds::Entries(_) | Bounds::NotNegative | Bounds::SolanaAddress => {}
+    }
+    values
+}
+
+#[tokio::test]
+async fn what_the_table_rules_out_is_refused_on_every_route() {
+    let stage = Stage::new().await;
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for route in route::all().filter(|route| route.surface != Surface::Rpc) {
+        let listing = &route.listings[0];
+        let here = |param: &&Param| param.only.is_none() || param.only == listing.version;
+        for param in route.params.iter().filter(here) {
+            for (value, expected) in ruled_out(param) {
+                let full = example(route.name).parameters;
+                let others = full.iter().filter(|(name, _)| *name != param.name);
+                let sent: Parameters = others.chain([(param.name, value.as_str())]).collect();
+                let (code, msg) = stage.refused(route, listing, &sent).await;
+                if code != expected {
+                    let which = format!("{} {}={value}", route.name, param.name);
+                    wrong.push(format!("{which}: {code}, not {expected}: {msg}"));
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(tried > 150, "{tried}");
+}
