@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use windvane_engine::decimal::Decimal;
 use windvane_engine::order::Surface;
-use windvane_sim_server::Choices;
+use windvane_sim::choices::Choices;
 
 use super::live::choice;
 use super::value::{fee, millis_as_ns, not_negative, rate};

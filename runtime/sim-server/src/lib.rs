@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audience;
 mod auth;
 mod choices;
 mod control;
@@ -20,7 +21,6 @@ mod http;
 mod json;
 mod limits;
 mod machine;
-mod market;
 mod market_routes;
 mod orders;
 mod settings;
@@ -34,8 +34,8 @@ pub use choices::{ChoiceError, Choices, OpenPoint};
 pub use http::Port;
 pub use limits::LimitSettings;
 pub use machine::{Answered, Asked, Frame, Machine, Response, StreamId};
-pub use market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};
 pub use state::AccountKeys;
 pub use stream::StreamLimits;
+pub use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};

@@ -7,8 +7,8 @@ use windvane_protocol::Brand;
 
 use crate::choices::Choices;
 use crate::limits::LimitSettings;
-use crate::market::Source;
 use crate::stream::StreamLimits;
+use windvane_sim_market::Source;
 
 /// Settings of one simulated venue.
 #[derive(Debug)]

@@ -24,6 +24,7 @@
 mod account;
 mod book;
 pub mod bracket;
+pub mod choices;
 mod code;
 mod config;
 pub mod fill;

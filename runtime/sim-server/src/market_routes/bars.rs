@@ -5,10 +5,10 @@ use windvane_engine::Surface;
 use super::{Request, Text};
 use crate::http::Refusal;
 use crate::json::list;
-use crate::market::Symbol;
-use crate::market::fixed::Fixed;
-use crate::market::interval::Interval;
-use crate::market::kline::{Kline, KlineTable};
+use windvane_sim_market::Symbol;
+use windvane_sim_market::fixed::Fixed;
+use windvane_sim_market::interval::Interval;
+use windvane_sim_market::kline::{Kline, KlineTable};
 
 pub(super) fn klines(request: &Request<'_>) -> Text {
     let symbol = request.symbol()?;

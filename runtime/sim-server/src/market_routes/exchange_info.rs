@@ -5,8 +5,8 @@ use windvane_engine::{Amount, Instrument, Surface};
 
 use super::Request;
 use crate::json::{Json, Quoted, list};
-use crate::market::Symbol;
-use crate::market::fixed::Fixed;
+use windvane_sim_market::Symbol;
+use windvane_sim_market::fixed::Fixed;
 
 /// Decimals of balances on both sides of a symbol.
 const ASSET_PRECISION: u8 = 8;

@@ -13,8 +13,8 @@ use windvane_protocol::route;
 
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::json::Json;
-use crate::market::Symbol;
 use crate::state::State;
+use windvane_sim_market::Symbol;
 
 /// The routes of this room, whatever their surface.
 const NAMES: &[&str] = &[

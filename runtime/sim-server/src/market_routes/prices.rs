@@ -4,11 +4,11 @@ use windvane_engine::Surface;
 
 use super::{Request, Text};
 use crate::json::{Json, list};
-use crate::market::Symbol;
-use crate::market::fixed::Fixed;
-use crate::market::funding::{FUNDING_MS, Funded, Funding, INTEREST, RATE_CAP};
-use crate::market::interval::HOUR_MS;
-use crate::market::ticker::Ticker;
+use windvane_sim_market::Symbol;
+use windvane_sim_market::fixed::Fixed;
+use windvane_sim_market::funding::{FUNDING_MS, Funded, Funding, INTEREST, RATE_CAP};
+use windvane_sim_market::interval::HOUR_MS;
+use windvane_sim_market::ticker::Ticker;
 
 pub(super) fn ticker_24hr(request: &Request<'_>) -> Text {
     request.one_or_all(|symbol| day(request, symbol))

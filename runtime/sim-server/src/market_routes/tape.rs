@@ -5,9 +5,9 @@ use windvane_engine::{Level, Side, Surface};
 use super::{Request, Text};
 use crate::http::Refusal;
 use crate::json::{Json, Quoted, list};
-use crate::market::Symbol;
-use crate::market::interval::HOUR_MS;
-use crate::market::trades::{AggTrade, Trade};
+use windvane_sim_market::Symbol;
+use windvane_sim_market::interval::HOUR_MS;
+use windvane_sim_market::trades::{AggTrade, Trade};
 
 /// The limits of `depth` (spec 1 and 2).
 const DEPTH_LIMITS: [i64; 7] = [5, 10, 20, 50, 100, 500, 1000];

@@ -32,12 +32,12 @@ use crate::choices::{
 use crate::control::{Counters, Faults};
 use crate::http::Router;
 use crate::limits::{Begin, Limits};
-use crate::market::Board;
-use crate::market::Random;
 use crate::settings::Settings;
 use crate::stream::{End, Hub};
 use crate::user_events;
 use crate::wallet::Wallets;
+use windvane_sim_market::Board;
+use windvane_sim_market::Random;
 
 /// Large order ids begin after this: above 2^53.
 const LARGE_ID: i64 = 1 << 60;
@@ -116,7 +116,7 @@ impl State {
             return;
         }
         self.now = now;
-        crate::market::advance(self, now);
+        crate::audience::advance(self, now);
         for account in &mut self.accounts {
             if account.venue.next_timeout() <= now {
                 account.venue.timeout(now);
@@ -133,7 +133,7 @@ impl State {
     /// streams.
     pub(crate) fn tell_users(&mut self) {
         loop {
-            crate::market::settle(self, self.now);
+            crate::audience::settle(self, self.now);
             let quiet = self
                 .accounts
                 .iter()

@@ -15,7 +15,7 @@ use windvane_engine::Surface;
 use super::hub::{ConnectionId, Hub, Order};
 use super::settings::StreamLimits;
 use super::topic::Topic;
-use crate::market::Board;
+use windvane_sim_market::Board;
 
 #[derive(Deserialize)]
 struct Request<'a> {

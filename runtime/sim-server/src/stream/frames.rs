@@ -7,14 +7,14 @@ use windvane_engine::{Level, Qty, Side, Surface, Time};
 use windvane_sim::OrderEvent;
 
 use crate::json::{Json, Quoted, list};
-use crate::market::Symbol;
-use crate::market::book::Difference;
-use crate::market::fixed::Fixed;
-use crate::market::interval::Interval;
-use crate::market::kline::Kline;
-use crate::market::ticker::Ticker;
-use crate::market::trades::{AggTrade, Trade};
 use crate::market_routes::levels;
+use windvane_sim_market::Symbol;
+use windvane_sim_market::book::Difference;
+use windvane_sim_market::fixed::Fixed;
+use windvane_sim_market::interval::Interval;
+use windvane_sim_market::kline::Kline;
+use windvane_sim_market::ticker::Ticker;
+use windvane_sim_market::trades::{AggTrade, Trade};
 
 fn event_head(kind: &str, now: Time) -> Json {
     Json::with_capacity(256)
@@ -48,7 +48,8 @@ pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
 
 /// The hash and the addresses are made up from the trade's id; every fourth party hides.
 pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
-    let mut random = crate::market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
+    let mut random =
+        windvane_sim_market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
     let mut hex = |words: usize| {
         let mut text = "0x".to_owned();
         for _ in 0..words {

@@ -11,7 +11,7 @@ use windvane_engine::Surface;
 
 use super::topic::Topic;
 use crate::control::Gaps;
-use crate::market::Board;
+use windvane_sim_market::Board;
 
 /// A user event as text, on its way to the connections of a listen key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,8 +299,8 @@ fn wrap(name: &str, payload: &Utf8Bytes) -> Utf8Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::Source;
     use windvane_engine::Time;
+    use windvane_sim_market::Source;
 
     fn texts(seat: &mut Seat) -> Vec<String> {
         let next = || seat.orders.try_recv().ok();

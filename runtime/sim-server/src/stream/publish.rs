@@ -6,11 +6,11 @@ use windvane_sim::StreamEvent;
 use super::frames;
 use super::hub::Hub;
 use super::topic::{Kind, Topic};
-use crate::market::book::Difference;
-use crate::market::interval::Interval;
-use crate::market::ticker::Ticker;
-use crate::market::{Symbol, Update};
 use crate::state::State;
+use windvane_sim_market::book::Difference;
+use windvane_sim_market::interval::Interval;
+use windvane_sim_market::ticker::Ticker;
+use windvane_sim_market::{Symbol, Update};
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;

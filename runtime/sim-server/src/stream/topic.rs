@@ -5,9 +5,9 @@ use std::fmt;
 
 use windvane_engine::{InstrumentId, Surface};
 
-use crate::market::Board;
-use crate::market::book::Speed;
-use crate::market::interval::Interval;
+use windvane_sim_market::Board;
+use windvane_sim_market::book::Speed;
+use windvane_sim_market::interval::Interval;
 
 /// What a stream tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,8 +195,8 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::Source;
     use windvane_engine::Time;
+    use windvane_sim_market::Source;
 
     #[test]
     fn names_read_back_and_nothing_else_is_a_name() {

@@ -13,9 +13,9 @@ use windvane_sim::{Venue, VenueMessage};
 
 use super::*;
 use crate::choices::Choices;
-use crate::market::Source;
 use crate::settings::Settings;
 use crate::state;
+use windvane_sim_market::Source;
 
 const ACCOUNT: AccountId = AccountId(0);
 const START: Time = Time::from_millis(1_751_350_000_000);

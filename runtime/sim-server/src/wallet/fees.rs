@@ -78,7 +78,7 @@ impl Chain {
 
 /// The last price in a quote asset, which counts as one USD itself; 1 where there is no price.
 pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
-    let of = |symbol: &&crate::market::Symbol| symbol.instrument.base == asset;
+    let of = |symbol: &&windvane_sim_market::Symbol| symbol.instrument.base == asset;
     let symbol = state.board.of(Surface::Spot).find(of);
     let symbol = symbol.or_else(|| state.board.of(Surface::Futures).find(of));
     let price = symbol.map(|symbol| symbol.instrument.price(symbol.last_price()));

@@ -153,7 +153,7 @@ pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
         trade_id: 0,
         buyer_is_maker,
     };
-    crate::market::inject(state, now, id, &event);
+    crate::audience::inject(state, now, id, &event);
     Ok(json!({}))
 }
 
@@ -176,6 +176,6 @@ pub(super) fn mark(state: &mut State, mut fields: Fields, now: Time) -> Done {
         funding_rate: 0,
         next_funding: Time::NEVER,
     };
-    crate::market::inject(state, now, id, &event);
+    crate::audience::inject(state, now, id, &event);
     Ok(json!({}))
 }

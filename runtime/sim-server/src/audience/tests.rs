@@ -5,10 +5,11 @@ use windvane_engine::{
 use windvane_protocol::Assets;
 
 use super::*;
-use crate::market::listing;
-use crate::market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source, inject};
 use crate::settings::Settings;
 use crate::state::{AccountId, State, TradeRecord};
+use windvane_engine::market::Level;
+use windvane_sim_market::listing;
+use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 
 const START: Time = Time(1_723_161_253_000_000_000);
 /// Futures BTCUSDT: prices in 0.01 with a tick of 0.10, quantities in 0.001.

@@ -1,36 +1,10 @@
-//! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
-//! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
-//!
-//! There is one market for all: the source's and that of the accounts. How they meet stands in
-//! [`floor`].
-
-mod board;
-pub(crate) mod book;
-pub(crate) mod fixed;
-mod floor;
-pub(crate) mod funding;
-pub(crate) mod interval;
-pub(crate) mod kline;
-mod listing;
-mod past;
-mod random;
-mod recorded;
-mod seeded;
-mod sink;
-mod source_book;
-pub(crate) mod symbol;
-pub(crate) mod ticker;
-pub(crate) mod trades;
-
-pub(crate) use board::Board;
-pub use board::Source;
-pub(crate) use random::Random;
-pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
-pub(crate) use sink::{Deed, Filled, Sink, Update};
-pub(crate) use symbol::Symbol;
+//! The accounts and the public streams as the audience of the one market: every market event goes
+//! to each account's venue, and what the accounts do comes back to the market.
 
 use windvane_engine::{InstrumentId, MarketEvent, Price, Qty, Side, Time, TradeId};
 use windvane_sim::{Deal, StreamEvent};
+
+use windvane_sim_market::{Board, Deed, Filled, Sink, Symbol, Update};
 
 use crate::state::{Account, State};
 use crate::stream::Hub;
@@ -150,3 +124,6 @@ fn fill_of(event: &StreamEvent, place: usize) -> Option<Deed> {
         met,
     }))
 }
+
+#[cfg(test)]
+mod tests;

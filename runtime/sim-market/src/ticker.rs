@@ -7,29 +7,38 @@ use super::symbol::Symbol;
 /// Statistics of the last 24 hours. Price and quantity mantissas of the symbol's scales; quote
 /// amounts have the sum of both scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ticker {
+pub struct Ticker {
     /// Start of the window, ms.
-    pub(crate) open_ms: i64,
+    pub open_ms: i64,
     /// End of the window, ms.
-    pub(crate) close_ms: i64,
-    pub(crate) open: i64,
-    pub(crate) high: i64,
-    pub(crate) low: i64,
-    pub(crate) last: i64,
-    pub(crate) last_qty: i64,
+    pub close_ms: i64,
+    /// First price of the window.
+    pub open: i64,
+    /// Highest price.
+    pub high: i64,
+    /// Lowest price.
+    pub low: i64,
+    /// Last price.
+    pub last: i64,
+    /// Quantity of the last trade.
+    pub last_qty: i64,
     /// The price before the window.
-    pub(crate) previous_close: i64,
-    pub(crate) volume: i128,
-    pub(crate) quote_volume: i128,
+    pub previous_close: i64,
+    /// Sum of quantities.
+    pub volume: i128,
+    /// Sum of price times quantity.
+    pub quote_volume: i128,
     /// First and last trade id; -1 without trades.
-    pub(crate) first_id: i64,
-    pub(crate) last_id: i64,
-    pub(crate) count: i64,
+    pub first_id: i64,
+    /// Last trade id; -1 without trades.
+    pub last_id: i64,
+    /// Number of trades.
+    pub count: i64,
 }
 
 impl Ticker {
     /// The ticker at a time.
-    pub(crate) fn of(symbol: &Symbol, now_ms: i64) -> Self {
+    pub fn of(symbol: &Symbol, now_ms: i64) -> Self {
         let open_ms = (now_ms - DAY_MS).div_euclid(MINUTE_MS) * MINUTE_MS;
         let bars = symbol.klines.of(Interval::M1).bars();
         let from = bars.partition_point(|bar| bar.open_ms < open_ms);
@@ -64,12 +73,12 @@ impl Ticker {
     }
 
     /// `priceChange`.
-    pub(crate) fn change(&self) -> i64 {
+    pub fn change(&self) -> i64 {
         self.last - self.open
     }
 
     /// `priceChangePercent`, at scale 3.
-    pub(crate) fn change_percent(&self) -> i128 {
+    pub fn change_percent(&self) -> i128 {
         if self.open == 0 {
             return 0;
         }
@@ -77,7 +86,7 @@ impl Ticker {
     }
 
     /// `weightedAvgPrice`, a price mantissa.
-    pub(crate) fn weighted_average(&self) -> i128 {
+    pub fn weighted_average(&self) -> i128 {
         if self.volume == 0 {
             return i128::from(self.last);
         }

@@ -10,25 +10,25 @@ pub const LEVELS_KEPT: usize = 2_000;
 
 /// The source's levels.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SourceBook {
+pub(crate) struct SourceBook {
     sides: [BTreeMap<i64, i64>; 2],
     /// What accounts took of levels that the source has not changed since: at most all.
     taken: [BTreeMap<i64, i64>; 2],
     /// The last top that was told apart from the depth, and its id in the source.
     newer_top: Option<(i64, Level, Level)>,
     /// Prices where something changed, bids and asks, for whoever takes them.
-    pub(super) touched: [Vec<i64>; 2],
+    pub(crate) touched: [Vec<i64>; 2],
 }
 
 impl SourceBook {
     /// What is left of a level.
-    pub(super) fn left(&self, side: Side, price: i64) -> i64 {
+    pub(crate) fn left(&self, side: Side, price: i64) -> i64 {
         let of = |levels: &BTreeMap<i64, i64>| levels.get(&price).copied().unwrap_or(0);
         of(&self.sides[side as usize]) - of(&self.taken[side as usize])
     }
 
     /// Best bid and ask of which something is left; a side without is zero.
-    pub(super) fn top(&self) -> (Level, Level) {
+    pub(crate) fn top(&self) -> (Level, Level) {
         let level = |side: Side| {
             move |price: &i64| {
                 let (price, qty) = (*price, self.left(side, *price));
@@ -41,7 +41,7 @@ impl SourceBook {
     }
 
     /// An account takes at most this of a level.
-    pub(super) fn take(&mut self, side: Side, price: i64, qty: i64) {
+    pub(crate) fn take(&mut self, side: Side, price: i64, qty: i64) {
         let qty = qty.min(self.left(side, price));
         if qty > 0 {
             *self.taken[side as usize].entry(price).or_default() += qty;
@@ -66,7 +66,7 @@ impl SourceBook {
 
     /// Applies a difference. One that is older than the last top must not bring back what the top
     /// proved gone.
-    pub(super) fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
+    pub(crate) fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
         for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
             for level in levels {
                 self.set(side, *level);
@@ -81,7 +81,7 @@ impl SourceBook {
     }
 
     /// The book is exactly this.
-    pub(super) fn replace(&mut self, bids: &[Level], asks: &[Level]) {
+    pub(crate) fn replace(&mut self, bids: &[Level], asks: &[Level]) {
         self.newer_top = None;
         for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
             let kept: BTreeSet<i64> = levels.iter().map(|level| level.price).collect();
@@ -99,7 +99,7 @@ impl SourceBook {
     }
 
     /// The best levels are these: what was better is gone.
-    pub(super) fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
+    pub(crate) fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
         self.newer_top = Some((source_id, bid, ask));
         self.trim(bid, ask);
         self.bound();

@@ -44,7 +44,7 @@ enum Feed {
 
 /// Everything public that the venue knows.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub struct Board {
     symbols: Vec<Symbol>,
     names: BTreeMap<(Surface, String), InstrumentId>,
     assets: Assets,
@@ -52,15 +52,15 @@ pub(crate) struct Board {
     /// The next multiple of the grid.
     grid: Time,
     /// Symbols in which something happened that has not settled.
-    pub(super) dirty: BTreeSet<InstrumentId>,
+    pub(crate) dirty: BTreeSet<InstrumentId>,
     /// Reused between events.
-    pub(super) prices: [Vec<i64>; 2],
-    pub(super) levels: [Vec<Level>; 2],
+    pub(crate) prices: [Vec<i64>; 2],
+    pub(crate) levels: [Vec<Level>; 2],
 }
 
 impl Board {
     /// A board that begins now, with a seeded past.
-    pub(crate) fn new(source: Source, seed: u64, now: Time) -> Self {
+    pub fn new(source: Source, seed: u64, now: Time) -> Self {
         let mut random = Random::new(seed);
         let mut assets = Assets::default();
         let (instruments, feed) = match source {
@@ -117,30 +117,30 @@ impl Board {
     }
 
     /// The instruments of both surfaces; the place in the list is the id.
-    pub(crate) fn instruments(&self) -> Vec<Instrument> {
+    pub fn instruments(&self) -> Vec<Instrument> {
         let symbols = self.symbols.iter();
         symbols.map(|symbol| symbol.instrument.clone()).collect()
     }
 
     /// The names of the assets that instruments speak of.
-    pub(crate) fn assets(&self) -> Assets {
+    pub fn assets(&self) -> Assets {
         self.assets.clone()
     }
 
     /// The name of an asset.
-    pub(crate) fn asset(&self, id: AssetId) -> &str {
+    pub fn asset(&self, id: AssetId) -> &str {
         self.assets.name(id)
     }
 
     /// The next trade of every symbol has this id, unless it gave a later one already.
-    pub(crate) fn continue_trades_at(&mut self, id: i64) {
+    pub fn continue_trades_at(&mut self, id: i64) {
         for symbol in &mut self.symbols {
             symbol.trades.continue_at(id);
         }
     }
 
     /// Whether no two symbols give the same trade id from now on.
-    pub(crate) fn number_trades(&mut self, apart: bool) {
+    pub fn number_trades(&mut self, apart: bool) {
         let count = self.symbols.len() as i64;
         for (place, symbol) in (0..).zip(&mut self.symbols) {
             let (place, step) = if apart { (place, count) } else { (0, 1) };
@@ -149,39 +149,39 @@ impl Board {
     }
 
     /// All symbols; the place in the list is the id.
-    pub(crate) fn symbols(&self) -> &[Symbol] {
+    pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
 
     /// The symbols of a surface.
-    pub(crate) fn of(&self, surface: Surface) -> impl Iterator<Item = &Symbol> {
+    pub fn of(&self, surface: Surface) -> impl Iterator<Item = &Symbol> {
         let symbols = self.symbols.iter();
         symbols.filter(move |symbol| symbol.instrument.surface == surface)
     }
 
     /// The symbol with this name, upper case.
-    pub(crate) fn find(&self, surface: Surface, name: &str) -> Option<&Symbol> {
+    pub fn find(&self, surface: Surface, name: &str) -> Option<&Symbol> {
         let id = self.names.get(&(surface, name.to_owned()))?;
         self.symbols.get(usize::from(id.0))
     }
 
     /// A symbol by its id.
-    pub(crate) fn symbol(&self, id: InstrumentId) -> Option<&Symbol> {
+    pub fn symbol(&self, id: InstrumentId) -> Option<&Symbol> {
         self.symbols.get(usize::from(id.0))
     }
 
-    pub(super) fn symbol_mut(&mut self, id: InstrumentId) -> Option<&mut Symbol> {
+    pub(crate) fn symbol_mut(&mut self, id: InstrumentId) -> Option<&mut Symbol> {
         self.symbols.get_mut(usize::from(id.0))
     }
 
     /// The rules of a symbol, to be changed: open orders stay as they are.
-    pub(crate) fn instrument_mut(&mut self, id: InstrumentId) -> Option<&mut Instrument> {
+    pub fn instrument_mut(&mut self, id: InstrumentId) -> Option<&mut Instrument> {
         let symbol = self.symbols.get_mut(usize::from(id.0))?;
         Some(&mut symbol.instrument)
     }
 
     /// Takes an event from outside the source, as if it had happened now.
-    pub(crate) fn inject(
+    pub fn inject(
         &mut self,
         now: Time,
         id: InstrumentId,
@@ -192,7 +192,7 @@ impl Board {
     }
 
     /// Lets time pass: events of the source and timers, in their order, up to `now`.
-    pub(crate) fn advance(&mut self, now: Time, sink: &mut impl Sink) {
+    pub fn advance(&mut self, now: Time, sink: &mut impl Sink) {
         self.skip_to(now.plus_ns(-CATCH_UP_NS));
         loop {
             let due = self.feed.due();

@@ -15,20 +15,22 @@ use windvane_protocol::Assets;
 
 /// Where a symbol of the seeded market starts and how large its orders are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Character {
+pub struct Character {
     /// First mid price, mantissa.
-    pub(crate) price: i64,
+    pub price: i64,
     /// Price step of the order flow, mantissa: the tick.
-    pub(crate) tick: i64,
+    pub tick: i64,
     /// Quantity unit of the order flow, mantissa; orders have 1 to some thousand.
-    pub(crate) unit: i64,
+    pub unit: i64,
 }
 
 /// A symbol: its rules and its character.
 #[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    pub(crate) instrument: Instrument,
-    pub(crate) character: Character,
+pub struct Listed {
+    /// Its rules.
+    pub instrument: Instrument,
+    /// How its seeded market moves.
+    pub character: Character,
 }
 
 struct Recipe {
@@ -120,7 +122,7 @@ const RECIPES: &[Recipe] = &[
 ];
 
 /// The symbols of the server's own market, spot first.
-pub(crate) fn own(assets: &mut Assets) -> Vec<Listed> {
+pub fn own(assets: &mut Assets) -> Vec<Listed> {
     let mut listed: Vec<_> = RECIPES.iter().map(|recipe| recipe.listed(assets)).collect();
     for listed in &mut listed {
         match (listed.instrument.surface, listed.instrument.symbol.as_str()) {
@@ -209,7 +211,7 @@ const MAX_STEPS: i64 = 90_000_000;
 /// Adds what the rules of an instrument leave out; what they state stays. A price bound of 0 is
 /// stated: it is disabled (spec 2, Exchange information). A largest quantity of 0 is left out: it
 /// would let a client that obeys it send nothing.
-pub(crate) fn complete(mut instrument: Instrument, assets: &Assets) -> Instrument {
+pub fn complete(mut instrument: Instrument, assets: &Assets) -> Instrument {
     let is_futures = instrument.surface == Surface::Futures;
     let quote = assets.name(instrument.quote);
     complete_filters(&mut instrument.filters, instrument.surface, quote);

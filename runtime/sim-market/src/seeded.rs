@@ -21,23 +21,23 @@ const LEVELS: usize = 250;
 
 /// A trade of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Print {
-    pub(crate) price: i64,
-    pub(crate) qty: i64,
-    pub(crate) taker: Side,
+pub struct Print {
+    pub price: i64,
+    pub qty: i64,
+    pub taker: Side,
 }
 
 /// What one action did: trades, then the levels as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Action {
-    pub(crate) prints: Vec<Print>,
-    pub(crate) bids: Vec<Level>,
-    pub(crate) asks: Vec<Level>,
+pub struct Action {
+    pub prints: Vec<Print>,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
 }
 
 /// Book and order flow of one symbol; inside, prices count ticks and quantities units.
 #[derive(Clone, Debug)]
-pub(crate) struct Flow {
+pub struct Flow {
     random: Random,
     character: Character,
     fair: i64,
@@ -51,7 +51,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Starts with a full book around the character's price.
-    pub(crate) fn new(seed: u64, character: Character, now: Time, per_second: u32) -> Self {
+    pub fn new(seed: u64, character: Character, now: Time, per_second: u32) -> Self {
         let mid = character.price / character.tick;
         let mut flow = Self {
             random: Random::new(seed),
@@ -69,17 +69,17 @@ impl Flow {
     }
 
     /// When the next action happens.
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// Lets a time pass without actions.
-    pub(crate) fn skip_to(&mut self, now: Time) {
+    pub fn skip_to(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
 
     /// One action. The first one shows the whole book.
-    pub(crate) fn act(&mut self) -> Action {
+    pub fn act(&mut self) -> Action {
         self.next = self.next.plus_ns(1 + self.random.below(2 * self.pause_ns));
         self.drift();
         match self.random.below(10) {

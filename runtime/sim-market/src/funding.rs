@@ -6,42 +6,42 @@ use std::collections::VecDeque;
 use super::interval::HOUR_MS;
 
 /// Time between two fundings.
-pub(crate) const FUNDING_MS: i64 = 8 * HOUR_MS;
+pub const FUNDING_MS: i64 = 8 * HOUR_MS;
 /// Fundings kept: the largest `limit` of the route.
-pub(crate) const FUNDINGS_KEPT: usize = 1_000;
+pub const FUNDINGS_KEPT: usize = 1_000;
 /// `interestRate` of 8 hours: 0.0001.
-pub(crate) const INTEREST: i64 = 10_000;
+pub const INTEREST: i64 = 10_000;
 /// `fundingFeeCap`: 0.02.
-pub(crate) const RATE_CAP: i64 = 2_000_000;
+pub const RATE_CAP: i64 = 2_000_000;
 
 /// One paid funding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Funding {
+pub struct Funding {
     /// When, ms.
-    pub(crate) time_ms: i64,
+    pub time_ms: i64,
     /// Rate.
-    pub(crate) rate: i64,
+    pub rate: i64,
 }
 
 /// Mark price and funding terms of one symbol.
 #[derive(Clone, Debug)]
-pub(crate) struct Funded {
+pub struct Funded {
     /// Mark price.
-    pub(crate) mark: i64,
+    pub mark: i64,
     /// Index price.
-    pub(crate) index: i64,
+    pub index: i64,
     /// Rate of the running interval.
-    pub(crate) rate: i64,
+    pub rate: i64,
     /// When it is paid.
-    pub(crate) next_ms: i64,
+    pub next_ms: i64,
     /// When mark and index were last computed, ms.
-    pub(crate) time_ms: i64,
+    pub time_ms: i64,
     paid: VecDeque<Funding>,
 }
 
 impl Funded {
     /// Starts with a price; the next funding is at 0, 8 or 16 o'clock UTC.
-    pub(crate) fn new(now_ms: i64, price: i64) -> Self {
+    pub fn new(now_ms: i64, price: i64) -> Self {
         Self {
             mark: price,
             index: price,
@@ -54,7 +54,7 @@ impl Funded {
 
     /// Mark, index and rate out of the mid price, once a second: the index follows the mid slowly,
     /// the mark lies between them, and the rate grows with the mark's premium.
-    pub(crate) fn follow(&mut self, now_ms: i64, mid: i64) {
+    pub fn follow(&mut self, now_ms: i64, mid: i64) {
         self.index += (mid - self.index) / 64;
         self.mark = self.index + (mid - self.index) / 2;
         let premium = if self.index > 0 {
@@ -69,7 +69,7 @@ impl Funded {
     }
 
     /// Takes what a source states.
-    pub(crate) fn state(&mut self, now_ms: i64, mark: i64, index: i64, rate: i64) {
+    pub fn state(&mut self, now_ms: i64, mark: i64, index: i64, rate: i64) {
         self.mark = mark;
         self.index = if index > 0 { index } else { mark };
         self.rate = rate;
@@ -77,7 +77,7 @@ impl Funded {
     }
 
     /// Pays what is due; answers whether anything was.
-    pub(crate) fn pay(&mut self, now_ms: i64) -> bool {
+    pub fn pay(&mut self, now_ms: i64) -> bool {
         let due = self.next_ms <= now_ms;
         while self.next_ms <= now_ms {
             self.record(self.next_ms, self.rate);
@@ -87,7 +87,7 @@ impl Funded {
     }
 
     /// Notes a paid funding.
-    pub(crate) fn record(&mut self, time_ms: i64, rate: i64) {
+    pub fn record(&mut self, time_ms: i64, rate: i64) {
         if self.paid.len() == FUNDINGS_KEPT {
             self.paid.pop_front();
         }
@@ -96,7 +96,7 @@ impl Funded {
 
     /// Paid fundings within the bounds, oldest first: the first ones from a start time, else the
     /// last ones.
-    pub(crate) fn select(
+    pub fn select(
         &self,
         start_ms: Option<i64>,
         end_ms: Option<i64>,

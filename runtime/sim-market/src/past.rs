@@ -21,7 +21,7 @@ const SPARSE_STEP_MS: i64 = 30 * MINUTE_MS;
 const FUNDINGS: i64 = 270;
 
 /// Gives a symbol its past up to now.
-pub(crate) fn fill(symbol: &mut Symbol, mut random: Random, character: &Character, now: Time) {
+pub fn fill(symbol: &mut Symbol, mut random: Random, character: &Character, now: Time) {
     let now_ms = now.millis();
     for (time_ms, price) in walk(&mut random, character, now_ms) {
         let size = (random.below(30) + 1) << random.heads(7);

@@ -209,7 +209,7 @@ impl KlineTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::interval::MINUTE_MS;
+    use crate::interval::MINUTE_MS;
     use proptest::prelude::*;
 
     fn point(time_ms: i64, price: i64, qty: i64, id: i64) -> Point {

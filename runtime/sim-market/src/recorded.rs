@@ -132,7 +132,7 @@ impl std::fmt::Debug for Recording {
 const LOOP_PAUSE_NS: i64 = 1_000_000_000;
 
 /// A recording being played.
-pub(crate) struct Playback {
+pub struct Playback {
     recording: Recording,
     events: Option<RecordedEvents>,
     next: Option<Recorded>,
@@ -150,7 +150,7 @@ impl std::fmt::Debug for Playback {
 }
 
 impl Playback {
-    pub(crate) fn new(mut recording: Recording, now: Time) -> Self {
+    pub fn new(mut recording: Recording, now: Time) -> Self {
         let mut events = (recording.open)();
         let next = events.as_mut().and_then(Iterator::next);
         let start = next.as_ref().map_or(Time(0), |event| event.time);
@@ -163,7 +163,7 @@ impl Playback {
     }
 
     /// When the next event is due, in the venue's time.
-    pub(crate) fn due(&self) -> Time {
+    pub fn due(&self) -> Time {
         let (recorded, venue) = self.anchor;
         self.next.as_ref().map_or(Time::NEVER, |event| {
             let pause = i128::from(event.time.0.saturating_sub(recorded.0).max(0));
@@ -174,7 +174,7 @@ impl Playback {
     }
 
     /// Moves what is due so that it starts now: a time passed without events.
-    pub(crate) fn skip_to(&mut self, now: Time) {
+    pub fn skip_to(&mut self, now: Time) {
         if self.due() < now
             && let Some(next) = &self.next
         {
@@ -183,7 +183,7 @@ impl Playback {
     }
 
     /// The event that is due.
-    pub(crate) fn take(&mut self) -> Option<Recorded> {
+    pub fn take(&mut self) -> Option<Recorded> {
         let due = self.due();
         let event = self.next.take()?;
         self.anchor = (event.time, due);

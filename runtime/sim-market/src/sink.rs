@@ -12,7 +12,7 @@ use super::trades::{AggTrade, Trade};
 /// A change that public streams tell of. What they repeat in intervals (tickers, marks, open
 /// klines) they read from the symbol at every [`Sink::second`] or [`Sink::refresh`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Update {
+pub enum Update {
     /// A trade.
     Trade(Trade),
     /// A complete aggregate trade.
@@ -34,32 +34,40 @@ pub(crate) enum Update {
 
 /// What an account did, of which the market hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub enum Deed {
     /// An order of it was filled.
     Fill(Filled),
     /// Its orders in the book of an instrument are these now, bids and asks.
     Rests {
+        /// The instrument.
         instrument: InstrumentId,
+        /// Its bids and asks, best first.
         sides: [Vec<Level>; 2],
     },
 }
 
 /// A fill of an account's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Filled {
+pub struct Filled {
     /// Its place among what the account has not been told of.
-    pub(crate) place: usize,
-    pub(crate) instrument: InstrumentId,
-    pub(crate) side: Side,
-    pub(crate) price: i64,
-    pub(crate) qty: i64,
-    pub(crate) maker: bool,
-    pub(crate) met: Met,
+    pub place: usize,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Side of the order.
+    pub side: Side,
+    /// Mantissa at the price scale of the instrument.
+    pub price: i64,
+    /// Mantissa at the quantity scale of the instrument.
+    pub qty: i64,
+    /// Whether the order was in the book.
+    pub maker: bool,
+    /// What filled it.
+    pub met: Met,
 }
 
 /// Hears of everything, at once and in order, and has accounts that trade: their places count
 /// from 0.
-pub(crate) trait Sink {
+pub trait Sink {
     /// How many accounts there are.
     fn accounts(&self) -> usize;
     /// A market event in the board's own ids, for the venue of one account.
@@ -91,18 +99,18 @@ pub(crate) trait Sink {
 }
 
 /// Time between two calls of [`Sink::refresh`], ms.
-pub(crate) const REFRESH_MS: i64 = 250;
+pub const REFRESH_MS: i64 = 250;
 /// Times at which timers of the board may be due are multiples of this, ms: it divides the
 /// periods of all of them.
-pub(crate) const GRID_MS: i64 = 50;
+pub const GRID_MS: i64 = 50;
 
 /// Is a speed's difference due at this time?
-pub(crate) const fn is_due(speed: Speed, grid_ms: i64) -> bool {
+pub const fn is_due(speed: Speed, grid_ms: i64) -> bool {
     grid_ms % speed.millis() == 0
 }
 
 /// Hears nothing: the board's first events happen before anybody listens.
-pub(crate) struct Nobody;
+pub struct Nobody;
 
 impl Sink for Nobody {
     fn accounts(&self) -> usize {

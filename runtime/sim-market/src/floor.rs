@@ -34,7 +34,7 @@ use super::symbol::Symbol;
 
 impl Board {
     /// A trade of the source.
-    pub(super) fn trade(
+    pub(crate) fn trade(
         &mut self,
         now: Time,
         id: InstrumentId,
@@ -84,7 +84,7 @@ impl Board {
 
     /// Brings what the accounts did to the market, and what the market became to the accounts,
     /// until nobody has anything to add; then publishes the tops.
-    pub(crate) fn settle(&mut self, now: Time, sink: &mut impl Sink) {
+    pub fn settle(&mut self, now: Time, sink: &mut impl Sink) {
         let mut changed = BTreeSet::new();
         loop {
             for account in 0..sink.accounts() {
@@ -310,6 +310,3 @@ fn by_priority(id: InstrumentId, price: i64, hit: Side, sink: &impl Sink) -> Vec
     }
     order
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use windvane_engine::Level;
 
 use super::*;
-use crate::market::book::Speed;
-use crate::market::interval::{DAY_MS, Interval};
-use crate::market::recorded::{Recorded, RecordedEvent, RecordedEvents};
-use crate::market::ticker::Ticker;
-use crate::market::{Deed, Update};
+use crate::book::Speed;
+use crate::interval::{DAY_MS, Interval};
+use crate::recorded::{Recorded, RecordedEvent, RecordedEvents};
+use crate::ticker::Ticker;
+use crate::{Deed, Update};
 
 /// 2024-08-08 23:54:13 UTC.
 const START: Time = Time(1_723_161_253_000_000_000);

@@ -14,20 +14,25 @@ use super::trades::Trades;
 
 /// Everything public of one symbol.
 #[derive(Debug)]
-pub(crate) struct Symbol {
-    pub(crate) id: InstrumentId,
-    pub(crate) instrument: Instrument,
-    pub(crate) book: Book,
-    pub(crate) trades: Trades,
+pub struct Symbol {
+    /// Its place on the board.
+    pub id: InstrumentId,
+    /// Its rules.
+    pub instrument: Instrument,
+    /// The public book, with the orders of all accounts.
+    pub book: Book,
+    /// Recent trades and aggregate trades.
+    pub trades: Trades,
     /// From trades.
-    pub(crate) klines: KlineTable,
+    pub klines: KlineTable,
     /// Futures only: from mark and index prices, at scale 8.
-    pub(crate) mark_klines: KlineTable,
-    pub(crate) index_klines: KlineTable,
+    pub mark_klines: KlineTable,
+    /// Futures only: from index prices, at scale 8.
+    pub index_klines: KlineTable,
     /// Futures only.
-    pub(crate) funded: Option<Funded>,
+    pub funded: Option<Funded>,
     /// When the book last changed, ms.
-    pub(crate) book_ms: i64,
+    pub book_ms: i64,
     marks: Marks,
     klines_changed: bool,
     /// The last print, and whether its buyer was the maker, where the accounts have not heard of
@@ -54,7 +59,8 @@ const FIRST_TRADE_ID: i64 = 10_000_000;
 const FIRST_AGGREGATE_ID: i64 = 4_000_000;
 
 impl Symbol {
-    pub(crate) fn new(id: InstrumentId, instrument: Instrument) -> Self {
+    /// A symbol with an empty book and no trades.
+    pub fn new(id: InstrumentId, instrument: Instrument) -> Self {
         Self {
             id,
             book: Book::new(instrument.surface, FIRST_UPDATE_ID),
@@ -72,12 +78,13 @@ impl Symbol {
         }
     }
 
-    pub(crate) fn is_futures(&self) -> bool {
+    /// Whether it is a perpetual future.
+    pub fn is_futures(&self) -> bool {
         self.instrument.surface == Surface::Futures
     }
 
     /// The last trade's price; the mid before the first trade.
-    pub(crate) fn last_price(&self) -> i64 {
+    pub fn last_price(&self) -> i64 {
         let last = self.trades.singles().back().map(|trade| trade.price);
         last.unwrap_or_else(|| self.mid().unwrap_or(0))
     }
@@ -89,7 +96,7 @@ impl Symbol {
     }
 
     /// A price mantissa at the scale of marks.
-    pub(crate) fn at_mark_scale(&self, price: i64) -> i64 {
+    pub fn at_mark_scale(&self, price: i64) -> i64 {
         let scale = self.instrument.price_scale;
         if scale <= MARK_SCALE {
             price.saturating_mul(pow10(MARK_SCALE - scale))
@@ -99,25 +106,25 @@ impl Symbol {
     }
 
     /// A price as the wire shows it: with all decimals that `pricePrecision` promises.
-    pub(crate) fn price(&self, mantissa: i64) -> Fixed {
+    pub fn price(&self, mantissa: i64) -> Fixed {
         let scale = self.instrument.price_scale;
         let shown = self.instrument.price_precision.unwrap_or(scale).max(scale);
         Fixed(i128::from(mantissa), scale).at(shown)
     }
 
     /// A quantity, or a sum of quantities.
-    pub(crate) fn qty(&self, mantissa: i128) -> Fixed {
+    pub fn qty(&self, mantissa: i128) -> Fixed {
         Fixed(mantissa, self.instrument.qty_scale)
     }
 
     /// Price times quantity, at most 8 decimals.
-    pub(crate) fn quote(&self, mantissa: i128) -> Fixed {
+    pub fn quote(&self, mantissa: i128) -> Fixed {
         let scale = self.instrument.price_scale + self.instrument.qty_scale;
         Fixed(mantissa, scale).at(scale.min(8))
     }
 
     /// Takes what the source says of its book.
-    pub(crate) fn change_book(&mut self, event: &MarketEvent<'_>) {
+    pub fn change_book(&mut self, event: &MarketEvent<'_>) {
         let book = &mut self.book;
         match *event {
             MarketEvent::Top {
@@ -147,12 +154,12 @@ impl Symbol {
     }
 
     /// The mid is the mark until the source states one.
-    pub(crate) fn mark_by_mid(&mut self) {
+    pub fn mark_by_mid(&mut self) {
         self.marks = Marks::Mid;
     }
 
     /// Takes the mid as the mark, where it is; answers whether that is news.
-    pub(crate) fn take_mid(&mut self, now: Time, sink: &mut impl Sink) -> bool {
+    pub fn take_mid(&mut self, now: Time, sink: &mut impl Sink) -> bool {
         let (bid, ask) = self.book.source_top();
         let applies = self.is_futures() && self.marks == Marks::Mid;
         if !applies || bid.qty == 0 || ask.qty == 0 {
@@ -171,7 +178,7 @@ impl Symbol {
     }
 
     /// Takes a mark that the source states.
-    pub(crate) fn state_mark(
+    pub fn state_mark(
         &mut self,
         now: Time,
         (mark, index): (i64, i64),
@@ -189,7 +196,7 @@ impl Symbol {
     }
 
     /// Makes a trade public. Answers its id.
-    pub(crate) fn print(
+    pub fn print(
         &mut self,
         now: Time,
         (price, qty): (i64, i64),
@@ -216,18 +223,18 @@ impl Symbol {
     }
 
     /// The accounts have heard of a trade at this price.
-    pub(crate) fn heard_last(&mut self, price: i64) {
+    pub fn heard_last(&mut self, price: i64) {
         self.unheard = self.unheard.filter(|(last, _)| *last != price);
     }
 
     /// The last price, where the accounts have not heard of it, and whether the buyer was the
     /// maker.
-    pub(crate) fn take_unheard(&mut self) -> Option<(i64, bool)> {
+    pub fn take_unheard(&mut self) -> Option<(i64, bool)> {
         self.unheard.take()
     }
 
     /// Adds a trade of the time before the start; nobody hears of it.
-    pub(crate) fn remember(&mut self, time_ms: i64, price: i64, qty: i64, buyer_is_maker: bool) {
+    pub fn remember(&mut self, time_ms: i64, price: i64, qty: i64, buyer_is_maker: bool) {
         let (trade, _) = self.trades.add(time_ms, price, qty, buyer_is_maker);
         let mut point = Point {
             time_ms,
@@ -246,7 +253,7 @@ impl Symbol {
     }
 
     /// Opens the bars of this time; nobody hears of those that close.
-    pub(crate) fn open_bars(&mut self, now_ms: i64) {
+    pub fn open_bars(&mut self, now_ms: i64) {
         for table in [
             &mut self.klines,
             &mut self.mark_klines,
@@ -257,7 +264,7 @@ impl Symbol {
     }
 
     /// Takes the prices where what accounts hear may have changed. False if there are none.
-    pub(crate) fn take_changes(&mut self, now: Time, prices: &mut [Vec<i64>; 2]) -> bool {
+    pub fn take_changes(&mut self, now: Time, prices: &mut [Vec<i64>; 2]) -> bool {
         let changed = self.book.take_changes(prices);
         if changed {
             self.book_ms = now.millis();
@@ -266,7 +273,7 @@ impl Symbol {
     }
 
     /// Publishes the best bid and ask, if they changed.
-    pub(crate) fn publish_top(&mut self, now: Time, sink: &mut impl Sink) {
+    pub fn publish_top(&mut self, now: Time, sink: &mut impl Sink) {
         let (bid, ask) = self.book.top();
         if (bid, ask) != self.published {
             self.published = (bid, ask);
@@ -281,7 +288,7 @@ impl Symbol {
     }
 
     /// The whole book, and the mark, for the venue of an account.
-    pub(crate) fn show(&self, mut feed: impl FnMut(&MarketEvent<'_>)) {
+    pub fn show(&self, mut feed: impl FnMut(&MarketEvent<'_>)) {
         let bids: Vec<_> = self.book.levels(Side::Buy).collect();
         let asks: Vec<_> = self.book.levels(Side::Sell).collect();
         feed(&MarketEvent::Depth {
@@ -296,7 +303,7 @@ impl Symbol {
     }
 
     /// Lets a multiple of the grid pass.
-    pub(crate) fn pass(&mut self, now: Time, sink: &mut impl Sink) {
+    pub fn pass(&mut self, now: Time, sink: &mut impl Sink) {
         let now_ms = now.millis();
         if let Some(aggregate) = self.trades.complete_before(now_ms) {
             sink.update(now, self, &Update::AggTrade(aggregate));

@@ -1,0 +1,30 @@
+//! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
+//! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
+//!
+//! There is one market for all: the source's and that of the accounts. How they meet stands in
+//! [`floor`].
+
+mod board;
+pub mod book;
+pub mod fixed;
+mod floor;
+pub mod funding;
+pub mod interval;
+pub mod kline;
+pub mod listing;
+mod past;
+mod random;
+mod recorded;
+mod seeded;
+mod sink;
+mod source_book;
+pub mod symbol;
+pub mod ticker;
+pub mod trades;
+
+pub use board::Board;
+pub use board::Source;
+pub use random::Random;
+pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
+pub use sink::{Deed, Filled, Sink, Update};
+pub use symbol::Symbol;

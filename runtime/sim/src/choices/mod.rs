@@ -1,0 +1,244 @@
+//! The points that the documents leave open, and the value of each that the venue has.
+//!
+//! The table of all points is [`table`]; `docs/open-points.md` explains each. A choice is set by
+//! the configuration, by `POST /choices` on the control port, or by the settings of the server.
+
+mod table;
+
+use std::collections::BTreeMap;
+
+use windvane_engine::Time;
+
+pub use table::*;
+
+/// A point that the documents leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenPoint {
+    /// Its name, as configurations write it.
+    pub name: &'static str,
+    /// Documents and sections.
+    pub section: &'static str,
+    /// What it decides.
+    pub about: &'static str,
+    /// The permitted behaviours; the first is the default.
+    pub values: &'static [&'static str],
+}
+
+/// A point as the code reads it: its place in the table and its values.
+pub trait Point: Copy + 'static {
+    /// Its place in [`OpenPoint::ALL`].
+    const PLACE: usize;
+    /// Its values, in the order of the table.
+    const VALUES: &'static [Self];
+}
+
+/// Declares the points: an enumeration for each, and the table of all.
+macro_rules! open_points {
+    ($($point:ident $name:literal, $section:literal, $about:literal {
+        $($value:ident = $word:literal),+ $(,)?
+    })*) => {
+        /// The places of the points.
+        #[derive(Clone, Copy)]
+        enum Place { $($point),* }
+
+        $(
+            #[doc = $about]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $point { $(#[doc = $word] $value),+ }
+
+            impl super::Point for $point {
+                const PLACE: usize = Place::$point as usize;
+                const VALUES: &'static [Self] = &[$(Self::$value),+];
+            }
+        )*
+
+        impl super::OpenPoint {
+            /// Every point, in the order of the page.
+            pub const ALL: &'static [Self] = &[$(Self {
+                name: $name,
+                section: $section,
+                about: $about,
+                values: &[$($word),+],
+            }),*];
+        }
+    };
+}
+use open_points;
+
+/// A choice that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// No such point.
+    #[error("{0} is not an open point; docs/open-points.md lists the points and their values")]
+    Name(String),
+    /// No such value.
+    #[error("{name} = {value}: must be {}", .values.join(" or "))]
+    Value {
+        /// The point.
+        name: &'static str,
+        /// The value that was sent.
+        value: String,
+        /// The values that it has.
+        values: &'static [&'static str],
+    },
+}
+
+/// One value for each point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices(Vec<u8>);
+
+impl Default for Choices {
+    /// The strict reading of the documents.
+    fn default() -> Self {
+        Self(vec![0; OpenPoint::ALL.len()])
+    }
+}
+
+impl Choices {
+    /// The defaults, changed at these points.
+    ///
+    /// # Errors
+    /// Names a point or a value that does not exist.
+    pub fn new<'a>(
+        chosen: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ChoiceError> {
+        let mut choices = Self::default();
+        for (name, value) in chosen {
+            choices.set(name, value)?;
+        }
+        Ok(choices)
+    }
+
+    /// Chooses a value of a point.
+    ///
+    /// # Errors
+    /// Names a point or a value that does not exist.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ChoiceError> {
+        let place = OpenPoint::ALL.iter().position(|point| point.name == name);
+        let place = place.ok_or_else(|| ChoiceError::Name(name.to_owned()))?;
+        let OpenPoint { name, values, .. } = OpenPoint::ALL[place];
+        let chosen = values.iter().position(|known| *known == value);
+        let chosen = chosen.ok_or_else(|| ChoiceError::Value {
+            name,
+            value: value.to_owned(),
+            values,
+        })?;
+        self.0[place] = chosen as u8;
+        Ok(())
+    }
+
+    /// Every point and its value.
+    pub fn all(&self) -> impl Iterator<Item = (&'static OpenPoint, &'static str)> + '_ {
+        let values = OpenPoint::ALL.iter().zip(&self.0);
+        values.map(|(point, chosen)| (point, point.values[usize::from(*chosen)]))
+    }
+
+    /// The points that differ from the defaults, by name.
+    pub fn changed(&self) -> BTreeMap<&'static str, &'static str> {
+        let all = self
+            .all()
+            .filter(|(point, value)| point.values[0] != *value);
+        all.map(|(point, value)| (point.name, value)).collect()
+    }
+
+    /// The venue's time when a client's clock shows `local`. All of the venue lives in its own time.
+    pub fn venue_time(&self, local: Time) -> Time {
+        local.plus_ms(match self.of::<ClockOffset>() {
+            ClockOffset::Exact => 0,
+            ClockOffset::Ahead => 3_000,
+            ClockOffset::Behind => -3_000,
+        })
+    }
+
+    /// Whether any route is behind the stream.
+    pub fn any_lag(&self) -> bool {
+        self.lag_ms::<AccountLag>() > 0
+            || self.lag_ms::<PositionLag>() > 0
+            || self.lag_ms::<OpenOrdersLag>() > 0
+            || self.lag_ms::<QueryLag>() > 0
+            || self.lag_ms::<InfoLag>() > 0
+    }
+
+    /// How far a point of the values 0s, 1s, 5s and 10s is behind, in milliseconds.
+    pub fn lag_ms<P: Point>(&self) -> i64 {
+        let lags = [0, 1_000, 5_000, 10_000];
+        let chosen = usize::from(self.0[P::PLACE]);
+        lags.get(chosen).copied().unwrap_or_default()
+    }
+
+    /// The value of a point.
+    #[inline]
+    pub fn of<P: Point>(&self) -> P {
+        P::VALUES[usize::from(self.0[P::PLACE])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the page that say that there is a switch: name, section and values.
+    fn rows_of_the_page() -> Vec<(String, String, Vec<String>)> {
+        let page = include_str!("../../../../docs/open-points.md");
+        let mut rows = Vec::new();
+        let (tables, _) = page.split_once("## Points that cannot").unwrap();
+        for line in tables.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            let [name, section, values, _, _, switch] = cells[..] else {
+                panic!("six cells: {line}");
+            };
+            let switch = switch.trim_end_matches('|').trim();
+            assert!(["yes", "no"].contains(&switch), "{line}");
+            if switch != "no" {
+                // Every second part is between backticks.
+                let values = values.split('`').skip(1).step_by(2).map(str::to_owned);
+                let name = name.trim_matches('`').to_owned();
+                rows.push((name, section.to_owned(), values.collect()));
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn the_page_and_the_table_are_equal() {
+        let rows = rows_of_the_page();
+        assert_eq!(rows.len(), OpenPoint::ALL.len());
+        for ((name, section, values), point) in rows.iter().zip(OpenPoint::ALL) {
+            assert_eq!(
+                (name.as_str(), section.as_str()),
+                (point.name, point.section)
+            );
+            assert_eq!(values, point.values, "{name}");
+        }
+    }
+
+    #[test]
+    fn there_are_at_least_forty_points_with_two_values_each() {
+        assert!(OpenPoint::ALL.len() >= 40);
+        for point in OpenPoint::ALL {
+            assert!(point.values.len() >= 2, "{}", point.name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_values_are_refused() {
+        let mut choices = Choices::default();
+        choices.set("flat-position", "listed").unwrap();
+        assert_eq!(choices.of::<FlatPosition>(), FlatPosition::Listed);
+        assert_eq!(
+            choices.changed().into_iter().collect::<Vec<_>>(),
+            [("flat-position", "listed")]
+        );
+        let error = choices.set("flat", "listed").unwrap_err();
+        assert!(
+            error.to_string().contains("flat is not an open point"),
+            "{error}"
+        );
+        let error = choices.set("flat-position", "gone").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "flat-position = gone: must be absent or listed"
+        );
+        assert_eq!(choices.of::<FlatPosition>(), FlatPosition::Listed);
+    }
+}
