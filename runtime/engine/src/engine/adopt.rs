@@ -1,5 +1,6 @@
-//! Own orders that this process did not send. An earlier process sent them, or the data folder was
-//! wiped. The engine recognizes them by the client order id (promise 1).
+//! Own orders that this process did not send. An own order was sent by a process of this data
+//! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
+//! (promise 1).
 
 use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};

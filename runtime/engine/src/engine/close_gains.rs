@@ -18,8 +18,8 @@ use super::Engine;
 use super::outside::key_of;
 use super::snapshot::Names;
 
-/// A balance matches a close if it changed by the unrealized profit, within this fraction (1/10) of
-/// the position's value. The exact price and fee are unknown.
+/// A balance matches a close if it changed by the unrealized profit, within one part in this many
+/// of the position's value. The exact price and fee are unknown.
 const FITS_PARTS: i128 = 10;
 
 type Key = (InstrumentId, PositionSide);

@@ -36,7 +36,7 @@ const READ_AGAIN_SHORT_MS: i64 = 5_000;
 const TRADES_AGAIN_MS: i64 = 2_000;
 /// After this many snapshots that never agree, the account counts as unexplained.
 const READS_MAX: u32 = 8;
-/// An entry price that differs by less than this fraction differs by the venue's rounding.
+/// An entry price that differs by less than one part in this many differs by the venue's rounding.
 const ENTRY_PARTS: i128 = 100_000_000;
 
 /// Entry costs of positions that a snapshot confirmed.

@@ -775,7 +775,7 @@ impl Engine {
     }
 }
 
-/// How late a renewal may be before the symbol's orders are no longer covered, in milliseconds.
+/// Safety margin in milliseconds: the engine's cover ends this long before the venue's countdown.
 pub(super) const fn margin_ms(countdown_ms: i64) -> i64 {
     let tenth = countdown_ms / 10;
     if tenth < 2_000 { tenth } else { 2_000 }

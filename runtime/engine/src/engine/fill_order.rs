@@ -15,7 +15,7 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 
-/// A reported entry is rounded by at least this fraction.
+/// A reported entry is rounded by at least one part in this many.
 const ENTRY_PARTS: i128 = 100_000_000;
 
 /// A balance, and the position whose entry differs by the same amount.

@@ -14,7 +14,7 @@ use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpd
 use super::doubt::Doubt;
 use super::{Engine, codec, narrow};
 
-/// A difference of at most this fraction of the last fill is the venue's rounding.
+/// A difference of at most one part in this many of the last fill is the venue's rounding.
 const ROUNDING_PARTS: i128 = 1_000_000;
 
 /// Profit that a fill realized, before fees: in the account's position and in its owner's.

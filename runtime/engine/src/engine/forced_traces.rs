@@ -3,7 +3,7 @@
 //! A snapshot may lack a held position while its balances do not fit the close, because earlier
 //! fills were not reported either. Such a snapshot may be incomplete, and is not believed for a
 //! minute. Meanwhile the engine requests the venue's forced orders. If one of them closed this
-//! position, the snapshot is complete.
+//! position, the snapshot counts as complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -23,7 +23,7 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::doubt::Doubt;
 
-/// Rounded commissions in the base asset leave less than this fraction missing.
+/// Rounded commissions in the base asset leave less than one part in this many missing.
 const ROUNDING_PARTS: i128 = 500;
 const SIDE: PositionSide = PositionSide::Both;
 

@@ -288,7 +288,7 @@ pub struct Engine {
     newest_orders: NewestOrders,
     /// When the live run began.
     began: Option<Time>,
-    /// What the due outside closes were worth.
+    /// Values of the due outside closes.
     close_values: CloseValues,
     known_modes: KnownModes,
     /// Sent orders are read from a journal that has no market records. The engine places no order

@@ -4,7 +4,8 @@
 //! (`trades`), then the account (`comparison`). If a balance moved without a known cause, it also
 //! requests the income history (`income`). A difference in the account counts after two snapshots
 //! that agree, with no user event from the first request to the last response: events that are
-//! still in flight explain some differences. The engine takes the venue's values for the rest.
+//! still in flight explain some differences. For the other differences, the engine accepts the
+//! snapshot: it books the venue's values.
 
 use std::collections::VecDeque;
 
@@ -48,7 +49,8 @@ pub(super) struct Round {
     pub(super) orders_asked: Option<Time>,
     failures: u32,
     pub(super) reads: u32,
-    /// The differences of the last snapshot, and the number of user events when it was requested.
+    /// The differences of the last snapshot, and the number of user events when its response
+    /// arrived.
     pub(super) seen: Option<(Vec<Adjustment>, u64)>,
     pub(super) events_when_asked: u64,
     /// When the last request was sent.
@@ -95,7 +97,7 @@ impl Round {
         self.failures
     }
 
-    /// Whether the account is to be read and was not requested yet.
+    /// Whether the round must read the account and has not requested it yet.
     pub(super) const fn waits_for_reading(&self) -> bool {
         matches!(self.step, Step::Account) && self.asked.is_none()
     }

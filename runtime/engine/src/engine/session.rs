@@ -75,7 +75,8 @@ pub(super) struct Line {
     pub(super) round: Round,
     /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
     pub(super) given_up: Vec<(Subject, Time)>,
-    /// When the last complete round requested open orders, since the stream connected.
+    /// When the last round that left nothing unexplained requested open orders, since the stream
+    /// connected.
     pub(super) clean: Option<Time>,
     /// The venue refused to list account trades since the stream connected.
     pub(super) no_trades: bool,

@@ -1,6 +1,7 @@
-//! Which fills an accepted account snapshot already contains. Account trades or a slow stream may
-//! report such a fill later. The fill then only decides who owns the position; account quantities
-//! and balances stay as in the snapshot.
+//! Which fills an accepted account snapshot already contains. A snapshot is accepted when the
+//! engine books its differences. Account trades or a slow stream may report a contained fill later.
+//! The fill then only decides which strategy owns the position; account quantities and balances
+//! stay as in the snapshot.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,9 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::lag::LAG_MS;
 
-/// What recently accepted snapshots changed, less the fills that were reported since. It is the
-/// evidence that a snapshot contained a fill, because times alone come from two different clocks.
+/// The changes of recently accepted snapshots, less the fills that were reported since. They are
+/// the evidence that a snapshot contained a fill, because times alone come from two different
+/// clocks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Moved {
     /// When the last of these snapshots was requested, and when it was accepted, by our clock.

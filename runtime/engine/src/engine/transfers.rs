@@ -12,7 +12,7 @@ use crate::protocol::BalanceUpdate;
 
 use super::Engine;
 
-/// Estimates and rounding are at most this fraction of the positions' cost.
+/// Estimates and rounding are at most one part in this many of the positions' cost.
 const UNSEEN_PARTS: i128 = 1_000;
 
 impl Engine {

@@ -18,7 +18,7 @@ use super::super::session::Line;
 use super::{LateFee, SURFACE, shares_by_value};
 
 /// A balance that is reported this long after a fill includes its commission. Events of the same
-/// moment may be of several fills.
+/// moment may belong to several fills.
 const STATED_MS: i64 = 1_000;
 
 /// A balance, and the fills whose commissions lowered it.
