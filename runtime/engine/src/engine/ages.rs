@@ -1,6 +1,6 @@
 //! The age of mark prices. A mark price that no longer updates does not show what a position is
 //! worth now. An account snapshot states unrealized profit, from which the engine derives the mark
-//! price. If neither source delivers while a position is held, the run is degraded.
+//! price. If both sources are silent while a position is held, the run is degraded.
 
 use std::collections::BTreeMap;
 

@@ -400,7 +400,7 @@ pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
     }
 }
 
-/// The largest quantity up to `qty` that the lot sizes allow; 0 if there is none.
+/// The largest quantity up to `qty` that the lot sizes allow; 0 if they allow none.
 pub(super) fn close_qty(qty: i64, lots: &[Option<LotSize>]) -> i64 {
     let mut allowed = qty;
     for lot in lots.iter().flatten() {

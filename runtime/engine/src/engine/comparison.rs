@@ -127,7 +127,7 @@ impl Engine {
             return;
         }
         if age == Age::Past {
-            // No snapshot agreed since the stream connected, so this one is no evidence that the
+            // No snapshot agreed since the stream connected, so this one does not prove that the
             // books are right.
             self.later(surface, READ_AGAIN_MS);
             return;
@@ -258,11 +258,11 @@ impl Engine {
         }
     }
 
-    /// Waits for late trades after a new position difference. There is no wait for the first
+    /// Waits for late trades after a new position difference. The engine does not wait at the first
     /// snapshot of an account that is not known at all, because no own fill explains its positions.
-    /// There is none for a position that the venue refused to reduce. Where a journal was lost, the
-    /// first snapshot waits for trades from before the stream connected: a trade listed later would
-    /// be counted twice.
+    /// It does not wait for a position that the venue refused to reduce. Where a journal was lost,
+    /// the first snapshot waits for trades from before the stream connected: a trade listed later
+    /// would be counted twice.
     fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {

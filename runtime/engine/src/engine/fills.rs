@@ -371,7 +371,7 @@ impl Engine {
     }
 
     /// Overwrites a balance with the venue's value, and reports a difference. A change that has its
-    /// own explanation (funding, a transfer) is no difference.
+    /// own explanation (funding, a transfer) does not count as a difference.
     pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate, cause: Cause) {
         let balance = self.balances.entry((surface, update.asset)).or_default();
         let expected = balance.total + update.change;

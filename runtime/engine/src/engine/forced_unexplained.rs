@@ -22,8 +22,8 @@ type Key = (InstrumentId, PositionSide);
 
 impl Engine {
     /// Reports closes that no order explains, on a venue that does not list forced orders. Only
-    /// account events or snapshots showed them. A person may have closed the position, but there is
-    /// no evidence of that.
+    /// account events or snapshots showed them. A person may have closed the position, but nothing
+    /// shows it.
     pub(super) fn report_unexplained_closes(&mut self, id: InstrumentId) {
         for position_side in PositionSide::ALL.iter().copied() {
             let key = (id, position_side);

@@ -1,6 +1,7 @@
 //! Reports that may be older than the books: account snapshots, whose source may be behind the
 //! order book, and account events that arrive out of order. They may show what the account was a
-//! moment ago. Such a report is no evidence of a newer state, nor of an error in the books.
+//! moment ago. Such a report proves nothing about a newer state, and it does not show an error in
+//! the books.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,7 +1,6 @@
 //! Opposite positions of strategies that are all being closed. The engine settles them against each
-//! other at the mark price, without an order. The account's position does not change, so there is
-//! no cost and nothing can fail at the venue. Only the account's net position is closed at the
-//! market.
+//! other at the mark price, without an order. The account's position does not change, so nothing is
+//! paid and nothing can fail at the venue. Only the account's net position is closed at the market.
 //!
 //! A strategy whose orders are still being cancelled is not ready for settlement. Until it is
 //! ready, the opposing part of a position is not closed: the account has no exposure from it.

@@ -78,8 +78,8 @@ impl Engine {
         }
     }
 
-    /// Takes the positions of the compared snapshot. Positions in the first snapshot are no loss of
-    /// this run.
+    /// Takes the positions of the compared snapshot. Positions in the first snapshot do not count
+    /// as a loss of this run.
     pub(super) fn take_stated(&mut self) {
         let Some(read) = self.others.read.take() else {
             return;

@@ -2,12 +2,12 @@
 //!
 //! An account snapshot may lack a position that the books hold. From then on the run is degraded,
 //! and the engine reads the account again. One snapshot alone decides nothing: a venue may return
-//! an incomplete list for a moment. The engine books the position as closed when
-//! - account trades explain it;
-//! - two snapshots agree, and a balance changed by about the amount that the close must have
-//!   realized;
-//! - two snapshots agree, and the venue refused to close the position because there is none;
-//! - the snapshots agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS) without such a change.
+//! an incomplete list for a moment. The engine books the position as closed in one of these cases:
+//! - Account trades explain it.
+//! - Two snapshots agree, and a balance changed by about the amount that the close must have
+//!   realized.
+//! - Two snapshots agree, and the venue refused to close the position because it has none.
+//! - The snapshots agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS) without such a change.
 //!
 //! The engine then takes the closed quantity from the strategies that held it, at the same price.
 //! It cancels those of their orders that would now open a position.
@@ -307,7 +307,7 @@ impl Engine {
     }
 
     /// Held positions that an account event leaves out, as it may do with flat ones, while its
-    /// balance fits their close. That alone is no degraded reason: another symbol may have moved
+    /// balance fits their close. That alone does not degrade the run: another symbol may have moved
     /// the balance.
     fn closes_left_out(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
@@ -325,7 +325,7 @@ impl Engine {
 
     /// Notes that account events report these positions as closed, at least in part. On a venue
     /// that does not list forced orders, this is the evidence of a forced close: own fills in
-    /// flight are no outside closes.
+    /// flight do not count as outside closes.
     pub(super) fn state_closes(&mut self, keys: &[Key]) {
         for key in keys {
             let quote = self.instruments[usize::from(key.0.0)].quote;
@@ -338,7 +338,7 @@ impl Engine {
         }
     }
 
-    /// The books agree with an account event without an outside close: there was none.
+    /// The books agree with an account event without an outside close, so no such close happened.
     pub(super) fn forget_stated_closes(&mut self) {
         let mut stated = std::mem::take(&mut self.stated_closes);
         stated.retain(|key, _| self.outside.due.contains_key(key) || self.is_shifted(key.0, key.1));

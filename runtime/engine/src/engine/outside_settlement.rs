@@ -183,8 +183,8 @@ impl Engine {
             let quote = value.and_then(|value| value.part(closing, share));
             let quote = self.give_up(strategy, key, closing, share, quote);
             self.cancel_exits(strategy, key, closing);
-            // Without a snapshot, an outside party's event reported the close, so it was no own
-            // fill.
+            // Without a snapshot, an outside party's event reported the close, so the close was not
+            // an own fill.
             if let Some(until) = read.map(|read| read.until) {
                 self.note_settled((strategy, key.0, key.1), closing, share, quote, until);
             }

@@ -2,10 +2,10 @@
 //!
 //! The venue may report a close only by its account event. While strategies keep trading, no two
 //! account snapshots agree, so that snapshots do not show the close for a long time. But each
-//! account event of a fill reports the position. If the books neither have nor had a reported
-//! position, and no fill explains it for [`EXPLAINED_MS`], the run is degraded. Strategies then
-//! open nothing until a fill or a snapshot explains the position. Snapshots agree in that state,
-//! and show what happened.
+//! account event of a fill reports the position. If the books do not have a reported position and
+//! did not have it before, and no fill explains it for [`EXPLAINED_MS`], the run is degraded.
+//! Strategies then open nothing until a fill or a snapshot explains the position. Snapshots agree
+//! in that state, and show what happened.
 //!
 //! An event may arrive after own fills that are newer than it. The engine then compares it with the
 //! books at the time when the venue made it. The fills may have reversed the position, so that the

@@ -13,8 +13,8 @@
 //!   (`late_fees::estimates`).
 //! - It differs by commissions that nothing else reports: they are booked (`late_fees::stated`).
 //! - It differs by the order in which fills were booked: it is taken (`fill_order`).
-//! - It agrees with neither: it is pending until a fill explains it. After [`FILL_MS`] a
-//!   reconciliation round reads the account.
+//! - In any other case it is pending until a fill explains it. After [`FILL_MS`] a reconciliation
+//!   round reads the account.
 //!
 //! While a statement is pending, the loss limits allow for both versions of the account.
 

@@ -1,10 +1,10 @@
 //! Commissions that only account events show: the events of the fills leave them out, and the venue
 //! serves no account trades.
 //!
-//! The difference between an account event and the books is commissions if
-//! - the listed positions equal the books, and no booked fill is newer than the balance;
-//! - no fill that is not booked yet can be in the balance;
-//! - the balance is lower, by at most the possible commissions of the fills.
+//! The difference between an account event and the books is commissions if all of these hold:
+//! - The listed positions equal the books, and no booked fill is newer than the balance.
+//! - The balance cannot contain a fill that is not booked yet.
+//! - The balance is lower, by at most the possible commissions of the fills.
 
 use crate::decimal::Amount;
 use crate::effect::Cause;

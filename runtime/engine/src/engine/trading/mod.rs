@@ -181,7 +181,7 @@ pub(super) struct Trading {
     rights: BTreeMap<Surface, Right>,
     /// Number of consecutive refusals because of an asset's balance, and the time of the last.
     short_of: BTreeMap<(Surface, AssetId), (u32, Time)>,
-    /// When this process began: older orders are no evidence about its key.
+    /// When this process began: older orders say nothing about its key.
     begun: Time,
     /// When each quarantined strategy was quarantined.
     pub(super) faults: BTreeMap<StrategyId, Time>,

@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Handles `resume`: the operator fixed the cause of the blocks, or accepts another try. That
-    /// is no evidence. Each block stays until a response, a snapshot or a balance shows that it
+    /// proves nothing. Each block stays until a response, a snapshot or a balance shows that it
     /// ended. One order may be tried at once, and the trading right and countdowns are tested.
     /// Returns whether there is anything to try.
     pub(in super::super) fn try_blocks_again(&mut self) -> bool {
