@@ -335,7 +335,9 @@ fn what_others_do_to_the_account_is_told_and_never_touched() {
     act(json!({"act": "position_mode", "hedge": true}));
     instance.until("status", &|status| {
         let doubts = status["doubts"].as_array().unwrap();
-        doubts.contains(&json!("the account's position mode is not configured so"))
+        doubts.contains(&json!(
+            "the account's position mode differs from the configured one"
+        ))
     });
     assert_eq!(instance.terminate().code(), Some(0));
 }

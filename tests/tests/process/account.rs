@@ -6,7 +6,8 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, REST, state};
 
-const DOUBT: &str = "the venue called for margin: mend that, then windvane resume";
+const DOUBT: &str =
+    "the venue issued a margin call: add margin or reduce positions, then windvane resume";
 
 fn number(row: &Value, field: &str) -> Decimal {
     row[field].as_str().unwrap().parse().unwrap()

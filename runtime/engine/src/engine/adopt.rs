@@ -1,5 +1,6 @@
-//! Own orders that this process did not send: of the process before, or of a folder that was
-//! wiped. The client order id tells (promise 1).
+//! Own orders that this process did not send. An own order was sent by a process of this data
+//! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
+//! (promise 1).
 
 use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
@@ -16,7 +17,7 @@ use super::instances::OLDEST_S;
 use super::{Doubt, Engine};
 
 impl Engine {
-    /// The strategy whose name an id carries.
+    /// The strategy whose name a client order id contains.
     fn strategy_of(&self, id: &ClientOrderId) -> Option<StrategyId> {
         let (name, ..) = id.parse_own()?;
         let place = self
@@ -26,9 +27,10 @@ impl Engine {
         Some(StrategyId(place as u16))
     }
 
-    /// Whether an id that we do not know can be of an order of ours: of an earlier epoch, or of this
-    /// one and given out so long ago that it is forgotten. An id of many years ago, or of another
-    /// order's number, is of somebody who writes ids like ours.
+    /// Whether an unknown client order id may belong to an own order. The order is either of an
+    /// earlier epoch, or of this epoch and so old that the engine has forgotten it. An epoch many
+    /// years old, or a number that belongs to another known order, means that another party uses
+    /// ids of our form.
     pub(super) fn may_be_own(&mut self, id: &ClientOrderId) -> bool {
         let oldest = self.epoch.saturating_sub(OLDEST_S);
         match id.parse_own() {
@@ -41,8 +43,8 @@ impl Engine {
         }
     }
 
-    /// An order that rests and that we do not know: ours by its id, or somebody else's. Answers
-    /// whether it is ours.
+    /// Takes a resting order that the engine does not know, and returns whether it is an own order
+    /// by its id.
     pub(super) fn adopt_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
         let surface = self.surface_of(open.report.instrument);
@@ -53,7 +55,7 @@ impl Engine {
             return false;
         }
         match self.strategy_of(&id) {
-            // Of a strategy that is no longer configured: cancelled (promise 1).
+            // The order's strategy is no longer configured: the order is cancelled (promise 1).
             None => self.cancel_stray(open),
             Some(strategy) => {
                 let seq = self.adopt(strategy, &open.report, open.terms);
@@ -63,7 +65,7 @@ impl Engine {
         true
     }
 
-    /// An order of an earlier process is cancelled where `on_start` says so.
+    /// Cancels an order of an earlier process if `on_start` requires it.
     pub(super) fn cancel_at_start(&mut self, seq: OrderSeq) {
         let on_start = self.live.as_ref().map(|live| live.config.on_start);
         let Some(order) = self.orders.live(seq) else {
@@ -73,11 +75,13 @@ impl Engine {
         if of_earlier && on_start == Some(OnStart::Cancel) {
             self.request_cancel(order.strategy, seq);
         }
-        // A halt whose journal was lost found nothing to cancel when it was latched again.
+        // If the journal was lost, a restored halt latch found no orders to cancel. They are
+        // cancelled here.
         self.cancel_what_must_not_rest(seq);
     }
 
-    /// An event of an own order that we do not know: it is taken over as it stands.
+    /// Adopts an own order that the engine does not know from an event, in the state that the event
+    /// reports.
     pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
         self.hear_of_instance(update);
@@ -97,21 +101,22 @@ impl Engine {
         Some(self.adopt(strategy, &update.report(), update.terms()))
     }
 
-    /// Whether the account is still to be found as it is: nothing of it was read.
+    /// Whether the account's initial state is still unknown: no account trades of this instrument
+    /// were read yet.
     fn is_finding(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
         tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 
-    /// Takes an order over. What it filled before belongs to the account as it was found, and what was
-    /// counted as somebody else's remains so.
+    /// Adopts an order. Its earlier fills belong to the account's initial state. Fills that were
+    /// counted as an outside party's stay counted so.
     fn adopt(&mut self, strategy: StrategyId, report: &OrderReport, terms: OrderTerms) -> OrderSeq {
         let seq = self.next_order;
         self.next_order = OrderSeq(seq.0 + 1);
         let worst = self.worst_qty(&terms);
-        // The venue's totals are of the first fills, and what was counted may be the last ones. Where the
-        // account is still to be found, it is found with the former.
+        // The venue's totals cover the first fills, and the counted outside fills may be the last
+        // ones. While the initial state is unknown, the totals count as part of it.
         let (found_qty, found_quote) = if self.is_finding(terms.instrument) {
             (report.executed_qty.0, report.cum_quote)
         } else {
@@ -134,7 +139,7 @@ impl Engine {
         self.orders.insert_foreign(order);
         self.take_report(seq, report);
         if self.surface_of(terms.instrument) == Surface::Futures {
-            // It may rest without a timer.
+            // The order may rest without a countdown.
             let instrument = terms.instrument;
             self.timers.set(self.now, Timer::Renew { instrument });
         }
@@ -148,9 +153,9 @@ impl Engine {
         seq
     }
 
-    /// An order that the process before did not give out, as far as its journal knows, is one of a
-    /// later process: the journal is an older copy, and whose the positions are it cannot say. No
-    /// order leaves before its record is durable.
+    /// Sets `Ownership` if a later process placed this order: the number is beyond all that the
+    /// journal knows of. Every order is recorded durably before it is sent, so the journal is an
+    /// older copy. Such a journal cannot tell which strategy owns the positions.
     pub(super) fn doubt_an_order_unheard_of(&mut self, epoch: u64, seq: OrderSeq) {
         let is_later = self.unheard_of.is_some_and(|first| (epoch, seq) >= first);
         if is_later && epoch < self.epoch {

@@ -1,6 +1,6 @@
-//! The age of mark prices. A mark that is not sent any more says nothing of what a position is worth now.
-//! A reading of the account states unrealized profit: the mark follows from it. Where neither comes
-//! while a position is held, the run is degraded.
+//! The age of mark prices. A mark price that no longer updates does not show what a position is
+//! worth now. An account snapshot states unrealized profit, from which the engine derives the mark
+//! price. If both sources are silent while a position is held, the run is degraded.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use crate::truth::StatedPosition;
 use super::Engine;
 use super::doubt::Doubt;
 
-/// A mark price that is older gives way to the one that a reading implies.
+/// A mark price older than this is replaced by the one derived from an account snapshot.
 const OLD_MS: i64 = 10_000;
-/// So old, by both sources, it is a degraded reason.
+/// If both sources are older than this, the run is degraded.
 const STALE_MS: i64 = 60_000;
 
-/// When the mark price of each instrument was told last, by the market or by a reading.
+/// When the mark price of each instrument was last updated, by the market or by an account
+/// snapshot.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ages {
     marks: BTreeMap<InstrumentId, Time>,
@@ -37,7 +38,7 @@ impl Engine {
         told.is_some_and(|told| self.now > told.plus_ms(ms))
     }
 
-    /// Takes the mark price that a stated position implies, where the market told none for long.
+    /// Takes the mark price derived from a reported position, if the market's mark price is old.
     pub(super) fn take_stated_mark(&mut self, position: &StatedPosition) {
         let Some(instrument) = position.instrument else {
             return;
@@ -57,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// Sets and clears the degraded reasons of mark prices that are too old.
+    /// Sets and clears the degraded reasons for stale mark prices.
     pub(super) fn watch_marks(&mut self) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);

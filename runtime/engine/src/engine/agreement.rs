@@ -1,11 +1,11 @@
-//! Whether two readings of the account say the same of the books.
+//! Whether two account snapshots differ from the books in the same way.
 //!
-//! - Mostly they agree where the same positions have the same gaps and balances differ in the same direction, and no
-//!   event came from the first question to the last answer.
-//! - Others may move the account all the time. From the fourth reading on, readings agree although events came, unless
-//!   they may be behind own fills.
-//! - Where the user stream is down and no own order can have filled, others may change a position from one reading to
-//!   the next.
+//! - Usually they agree if positions differ by the same quantities, balances differ in the same
+//!   direction, and no user event arrived between the first request and the last response.
+//! - Outside parties may move the account all the time. From the fourth snapshot on, snapshots
+//!   agree although events arrived, unless they may be older than own fills.
+//! - While the user stream is down and no own order can have filled, outside parties may change a
+//!   position between two snapshots.
 
 use crate::decimal::Amount;
 use crate::effect::Adjustment;
@@ -18,21 +18,21 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::lag::READ_LAG_MS;
 
-/// Of an account that moves all the time, no two readings are without an event between them. After so many
-/// readings they agree although events came.
+/// On an account that moves all the time, user events arrive between any two snapshots. After this
+/// many snapshots, they agree although events arrived.
 pub(super) const MOVING_READS: u32 = 4;
 
-/// How a reading that differs from the books relates to earlier ones.
+/// How a snapshot that differs from the books relates to earlier snapshots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Agreement {
-    /// It agrees with the reading before.
+    /// It agrees with the previous snapshot.
     pub(super) agreed: bool,
-    /// Account trades, or orders, were read for the same difference.
+    /// Account trades, or open orders, were read for the same difference.
     pub(super) was_looked_for: bool,
 }
 
-/// Whether both lists are by how much the venue is ahead of us in the same things. A trade that is booked
-/// between them moves both sides.
+/// Whether the venue is ahead of the books by the same amounts in both lists. A trade that is
+/// booked between the snapshots moves the books and the venue alike.
 fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let gap = |one: &Adjustment| match *one {
         Adjustment::Balance {
@@ -62,7 +62,7 @@ fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
     before.iter().map(gap).eq(now.iter().map(gap))
 }
 
-/// The same of positions alone.
+/// Like [`are_equal_gaps`], for positions only.
 pub(super) fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
     let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
@@ -71,8 +71,8 @@ pub(super) fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) ->
     are_equal_gaps(&positions(before), &positions(now))
 }
 
-/// Whether two readings say the same of the books: the same gaps of positions, and balances that differ in the
-/// same direction. Somebody else may move a balance at every reading.
+/// Whether two snapshots differ from the books alike: positions by the same quantities, balances in
+/// the same direction. An outside party may move a balance between any two snapshots.
 pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
         let direction = |one: &Adjustment| match *one {
@@ -91,9 +91,10 @@ pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) ->
         && balances(before) == balances(now)
 }
 
-/// Whether two readings of an account that moves all the time say the same of the books: the same gaps of
-/// positions, and the same balances that differ. What others win and lose may change the direction. Where no own
-/// order can have filled, others may change a position all the time too.
+/// Whether two snapshots of an account that moves all the time differ from the books alike:
+/// positions by the same quantities, and the same balances. The direction of a balance may change
+/// with the outside party's profit and loss. Where no own order can have filled, outside parties
+/// may change positions all the time too.
 fn are_equal_while_moving(
     before: &[Adjustment],
     now: &[Adjustment],
@@ -111,7 +112,7 @@ fn are_equal_while_moving(
     are_positions_equal && balances(before) == balances(now)
 }
 
-/// Whether two readings say of the same positions that the venue has more, or less, than the books.
+/// Whether both snapshots show more, or both show less, of the same positions than the books.
 fn have_equal_position_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let direction = |one: &Adjustment| match *one {
         Adjustment::Position {
@@ -126,7 +127,7 @@ fn have_equal_position_direction(before: &[Adjustment], now: &[Adjustment]) -> b
     before.eq(now.iter().filter_map(direction))
 }
 
-/// Whether our side of a position moved between two lists of differences.
+/// Whether the quantity of a position in the books changed between two lists of differences.
 fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let own = |one: &Adjustment| match *one {
         Adjustment::Position {
@@ -142,7 +143,7 @@ fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
 }
 
 impl Engine {
-    /// Compares the differences of a reading with those of earlier readings in its round.
+    /// Compares the differences of a snapshot with those of earlier snapshots in its round.
     pub(super) fn agreement(
         &self,
         surface: Surface,
@@ -154,7 +155,8 @@ impl Engine {
             return Agreement::default();
         };
         let only_others_trade = self.only_others_trade(surface);
-        // Readings that are each behind by one fill differ by the same quantity again and again.
+        // Snapshots that each lag by one fill differ from the books by the same quantity every
+        // time.
         let looked_for = line.round.looked_for.as_deref();
         let is_past = looked_for.is_some_and(|before| has_fill_between(before, differences))
             && self.lists_past_positions(surface, account);
@@ -169,9 +171,10 @@ impl Engine {
             have_equal_direction(before, differences)
                 || (moves && are_equal_while_moving(before, differences, only_others_trade))
         };
-        // A reading that is behind own fills lacks what they brought, and positions may be the same again.
+        // A snapshot older than own fills lacks their effects. Positions may still be equal by
+        // chance.
         let may_be_behind = line.past.may_precede(line.round.asked_at);
-        // Fills that move books and readings alike show that readings are not behind.
+        // If a fill moves the books and the snapshot alike, the snapshot is not behind.
         let keeps_gaps =
             seen.is_some_and(|seen| *seen != *differences && are_equal_gaps(seen, differences));
         let agrees_beside_events = line.round.reads >= MOVING_READS
@@ -185,8 +188,9 @@ impl Engine {
         }
     }
 
-    /// Whether no event tells what others do, and no own order can have filled since the last reading may be
-    /// from: what moves a position is not ours.
+    /// Whether only outside parties can move a position now. The user stream is down, so no event
+    /// reports their trades, and no own order can have filled after the moment that the last
+    /// snapshot shows.
     fn only_others_trade(&self, surface: Surface) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some(line) = line.filter(|line| !line.stream_up) else {
@@ -194,7 +198,7 @@ impl Engine {
         };
         let is_here = |order: &&Order| self.surface_of(order.instrument()) == surface;
         let asked = line.round.asked_at;
-        // The reading before was asked for some seconds earlier.
+        // The previous snapshot was requested some seconds earlier.
         let is_old = |ended: Time| ended.plus_ms(2 * READ_LAG_MS) <= asked;
         let (live, ended) = self.orders.all();
         live.filter(is_here).count() == 0

@@ -1,4 +1,4 @@
-//! What strategies answered: intents become orders, cancels and timers.
+//! Strategies' answers: the engine turns intents into orders, cancels and timers.
 
 use crate::effect::{Effect, Notice};
 use crate::event::Intent;
@@ -13,13 +13,13 @@ use crate::timer::Timer;
 use super::replies::ASK_AFTER_MS;
 use super::{Engine, Latch};
 
-/// The soonest that a strategy's timer fires. Without it, a strategy that sets a timer in each
-/// timer event would stop time.
+/// The shortest delay of a strategy's timer. Without it, a strategy that sets a timer in each timer
+/// event would stop the clock.
 const TIMER_DELAY_MIN_MS: i64 = 1;
 
 impl Engine {
-    /// Takes all intents of one callback. They were checked by [`Callback`] against this very
-    /// state; a replay brings the same ones from the journal.
+    /// Handles all intents of one callback. [`Callback`] checked them against this state. A replay
+    /// reads the same intents from the journal.
     ///
     /// [`Callback`]: crate::callback::Callback
     pub(super) fn handle_answer(&mut self, strategy: StrategyId, intents: &[Intent]) {
@@ -46,7 +46,7 @@ impl Engine {
             }
             Intent::Rejected { terms, rejection } => {
                 self.note_withheld(&terms, rejection.rule);
-                // The venue may have relaxed the rule since it was read.
+                // The venue may have relaxed the rule since the engine read it.
                 let code = self.code_of(terms.instrument, rejection.rule);
                 self.note_refusal(terms.instrument, code);
                 self.notices.push_back(Notice::Rejected {
@@ -56,9 +56,9 @@ impl Engine {
                     rejection,
                 });
             }
-            // Kept orders are nobody's to cancel any more: strategies are told of the stop, too.
-            // What a strategy has open while it is being closed is the closes, and cancels of its own orders
-            // were sent before.
+            // Cancels are ignored in two cases. At a stop that keeps orders, strategies also see
+            // the stop and must not cancel those orders. While a strategy is being closed, its open
+            // orders are the closing orders; its own orders were cancelled before.
             Intent::Cancel { .. } | Intent::CancelAll { .. }
                 if self.keeps_orders() || self.is_flattening(strategy) => {}
             Intent::Cancel { order } => self.request_cancel(strategy, order),
@@ -101,7 +101,7 @@ impl Engine {
         self.send_or_hold(seq, record);
     }
 
-    /// Counts an order that is new here, with what it may add at worst.
+    /// Counts a new order, with the quantity that it may add to the position at worst.
     pub(super) fn count_open(&mut self, order: &Order) {
         let (terms, strategy) = (&order.terms, usize::from(order.strategy.0));
         self.strategies[strategy].open_orders += 1;
@@ -130,8 +130,8 @@ impl Engine {
             self.take_back(seq, OrderMove::Cancel);
             return;
         }
-        // The same cancel would be refused again, as fast as a strategy asks for it: the order is
-        // asked for first, and cancelled after that where it still rests.
+        // The venue would refuse the same cancel again, as often as the strategy repeats it. The
+        // engine queries the order first, and cancels it afterwards if it still rests.
         let asked_for = |refused: Time| now < refused.plus_ms(ASK_AFTER_MS);
         if !order.state.is_final() && order.cancel_refused.is_some_and(asked_for) {
             order.cancel_wanted = true;
@@ -164,7 +164,8 @@ impl Engine {
             .live(seq)
             .is_some_and(|order| self.is_stopped(order));
         if is_stopped && self.live.is_some() {
-            // Nothing may fill that can be cancelled in time: a lost cancel is noticed soon.
+            // An order of a stopped strategy must not fill if a cancel can prevent it. The early
+            // query notices a lost cancel.
             let timer = Timer::AskForOrder { order: seq };
             self.timers.set(now.plus_ms(ASK_AFTER_MS), timer);
         }
@@ -188,10 +189,10 @@ impl Engine {
         }
     }
 
-    /// The quantity that an order may add to its side of the position at worst, mantissa.
+    /// The quantity mantissa that an order may add to its side of the position at worst.
     ///
-    /// A quote quantity counts at the best ask, or the last price, rounded up; an order that
-    /// closes a position adds nothing.
+    /// A quote quantity is converted at the best ask, or at the last price without one, and rounded
+    /// up. An order with `close_position` adds nothing.
     pub(crate) fn worst_qty(&self, terms: &OrderTerms) -> i64 {
         if let Some(qty) = terms.qty {
             return qty.0;

@@ -1,7 +1,8 @@
-//! Profit and commission of positions that others closed.
+//! Profit and commission of positions that outside parties closed.
 //!
-//! A trade states its price, and its commission is apart. A reading shows the balance alone: its
-//! change contains the commission too. Where an order later states the price, the rest is the commission.
+//! An account trade states its price, and its commission separately. An account snapshot shows only
+//! the balance, whose change contains the commission. If an order later states the price, the
+//! difference is the commission.
 
 use std::collections::BTreeMap;
 
@@ -17,31 +18,32 @@ use super::Engine;
 use super::outside::key_of;
 use super::snapshot::Names;
 
-/// A balance fits a close where it changed by the unrealized profit, give or take this part of the
-/// position's value: the price and the fee are not known.
+/// A balance matches a close if it changed by the unrealized profit, within one part in this many
+/// of the position's value. The exact price and fee are unknown.
 const FITS_PARTS: i128 = 10;
 
 type Key = (InstrumentId, PositionSide);
-/// By position.
+/// Gains of closes that are due, by position.
 pub(super) type DueGains = BTreeMap<Key, Gained>;
 
 /// The profit of a closed quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Gained {
-    /// Signed as the closing orders are.
+    /// Signed like the closing orders.
     qty: i64,
-    /// Profit of the account; of the part that a balance showed it is less the commission.
+    /// Profit of the account. For the part that a balance showed, the commission is already
+    /// deducted.
     pub(super) realized: Amount,
-    /// The part whose value comes from a balance.
+    /// The quantity whose value was derived from a balance.
     of_balance: i64,
     value_of_balance: Amount,
 }
 
-/// The profit of a close that a reading shows.
+/// The profit of a close that an account snapshot shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CloseGain {
     pub(super) amount: Amount,
-    /// It is what the balance changed by, and no estimate at the mark price.
+    /// The amount is the change of the balance, not an estimate at the mark price.
     pub(super) is_stated: bool,
 }
 
@@ -59,7 +61,8 @@ impl Gained {
 }
 
 impl Engine {
-    /// Whether a balance changed by about what the close of these positions must have brought.
+    /// Whether a balance changed by about the amount that closing these positions must have
+    /// realized.
     pub(super) fn fits_closes(
         &self,
         surface: Surface,
@@ -79,14 +82,14 @@ impl Engine {
         gained != Amount::ZERO && (gained - expected).abs().0 * FITS_PARTS <= values.0
     }
 
-    /// By how much a balance is more than ours in a reading.
+    /// How much larger a balance is in a snapshot than in the books.
     fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
         let known = self.balance(surface, asset).total;
         let told = read.balances.iter().find(|told| told.asset == asset);
         told.map_or(Amount::ZERO, |told| told.total - known)
     }
 
-    /// The profit that closing so much of a position brings at the mark price, 0 without one.
+    /// The profit of closing this quantity of a position at the mark price; 0 without a mark price.
     fn expected_gain(&self, id: InstrumentId, side: PositionSide, qty: i64) -> Amount {
         let position = &self.ledgers.account.at(id, side).position;
         let rules = &self.instruments[usize::from(id.0)];
@@ -95,8 +98,9 @@ impl Engine {
             .map_or(Amount::ZERO, |mark| value(rules, qty, mark.mark) - cost)
     }
 
-    /// The profit of each close that a reading shows: the whole change of the balance is theirs, where it fits
-    /// them, or where account events stated each of them. Several share it by their value.
+    /// The profit of each close that a snapshot shows. If the change of the balance fits the
+    /// closes, or if account events reported each of them, the closes share the whole change by
+    /// their value.
     pub(super) fn gains_of_closes(
         &self,
         surface: Surface,
@@ -139,7 +143,7 @@ impl Engine {
         gains
     }
 
-    /// The value of a closed quantity at the mark price, or its cost without one.
+    /// The value of a closed quantity at the mark price; without a mark price, its cost.
     fn value_of(&self, ((id, side), qty): &(Key, i64)) -> Amount {
         let rules = &self.instruments[usize::from(id.0)];
         let position = self.ledgers.account.at(*id, *side).position;
@@ -149,7 +153,8 @@ impl Engine {
         mark.unwrap_or(cost).abs()
     }
 
-    /// A close by others is due. `value` is what the balance says that it was worth, 0 for a trade.
+    /// Notes the gain of an outside close that is due. `value` is its value derived from the
+    /// balance; 0 for a trade.
     pub(super) fn note_gain(&mut self, key: Key, qty: i64, realized: Amount, value: Amount) {
         let gained = self.due_gains.entry(key).or_default();
         if gained.qty.signum() == -qty.signum() {
@@ -163,7 +168,7 @@ impl Engine {
         }
     }
 
-    /// Takes what so much of the due closes brought; `None` where that is not known.
+    /// Takes the gain of this quantity out of the due closes; `None` if it is not known.
     pub(super) fn take_gain(&mut self, key: Key, closing: Side, qty: i64) -> Option<Gained> {
         let gained = self.due_gains.get_mut(&key)?;
         let known = closing.sign() * gained.qty;
@@ -181,8 +186,9 @@ impl Engine {
         Some(part)
     }
 
-    /// An order states what a close was worth, and the balance showed what was left of that: the
-    /// difference is the commission. It was booked as a lower price. Answers it.
+    /// Separates the commission from a gain, and returns it. An order states the value of a close,
+    /// while the balance showed the value less the commission. The commission was booked as a worse
+    /// price until now.
     pub(super) fn split_fee(
         &mut self,
         (id, side): Key,
@@ -207,7 +213,7 @@ impl Engine {
         fee
     }
 
-    /// Takes over what an engine of another process knew.
+    /// Takes over the due gains of an earlier process.
     pub(super) fn inherit_due_gains(&mut self, from: &Self, names: &Names) {
         for ((id, side), gained) in &from.due_gains {
             if let Some(id) = names.instruments.get(id) {

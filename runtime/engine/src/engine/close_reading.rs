@@ -1,15 +1,16 @@
-//! Closing by a reading of the account, while the account is uncertain: the user stream is down or
-//! silent, or the account is not reconciled.
+//! Closing positions by an account snapshot, while the account is uncertain: the user stream is
+//! down or silent, or the account is not reconciled.
 //!
-//! A close that only reduces cannot do harm. So it waits neither for the stream nor for two readings that
-//! agree. One reading is enough that was asked for after the last order of the strategy ended: the close is
-//! for no more than it shows, and for no more than the strategy holds. Readings that are behind, or that lack a
-//! position, close less, and the next reading closes the rest.
+//! A close that only reduces cannot do harm. So it waits neither for the stream nor for two
+//! snapshots that agree. One snapshot suffices if it was requested after the last order of the
+//! strategy ended. The close is bounded by the position in the snapshot and by the strategy's
+//! position. If a snapshot is behind, or lacks a position, the engine closes less, and closes the
+//! rest by the next snapshot.
 //!
-//! A start that lasts longer than readings may be behind closes so too: somebody else may move the account all
-//! the time, or the outcome of another strategy's order may not be told.
+//! A startup that lasts longer than a snapshot can lag closes in the same way. Outside parties may
+//! move the account all the time, or the outcome of another strategy's order may stay unknown.
 //!
-//! Fills of such a close are learned over REST: the order is queried, and its trades are read.
+//! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
 use crate::ids::{StrategyId, Time};
 use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
@@ -24,33 +25,34 @@ use super::lag::READ_LAG_MS;
 use super::reconcile::{Round, Step};
 use super::session::Session;
 
-/// From one reading of the account for a close to the next.
+/// Time between two account snapshots for a close.
 const READ_MS: i64 = 1_000;
-/// After a whole round, which weighs more.
+/// Time after a full reconciliation round, which costs more request weight.
 const ROUND_MS: i64 = 3_000;
-/// A question of a round that has no answer for so long holds up no reading for a close.
+/// If a request of a round is unanswered for this long, an account snapshot for a close goes first.
 const QUESTION_MS: i64 = 2_000;
-/// Neither does one that failed so often.
+/// The same applies after a request failed this often.
 const FAILURES: u32 = 3;
-/// A close is queried after this, where the stream does not show its fills.
+/// A close is queried after this time, if the user stream does not show its fills.
 const QUERY_MS: i64 = 500;
 
 impl Engine {
-    /// Whether the user stream of a surface can be relied on.
+    /// Whether the user stream of a surface can be trusted.
     pub(super) fn stream_is_trusted(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
         live.is_none_or(|live| !live.doubts_any(&[Doubt::Stream(surface)]))
     }
 
-    /// Asks for a reading of the account, because a close needs one. Without a user stream nothing
-    /// else would ask.
+    /// Requests an account snapshot for a close. Without a user stream, nothing else would request
+    /// one.
     pub(super) fn read_for_close(&mut self, surface: Surface) {
         let now = self.now;
         let timer = Timer::CloseReading { surface };
         let Some(live) = &self.live else { return };
         let running = live.is_running() || self.is_long_start();
         let can_run = running || live.is_syncing();
-        // The account alone is read first, which is fastest; whole rounds settle what differs.
+        // The account alone is read first, which is fastest. Full rounds resolve the differences
+        // later.
         let had_round = self.timers.is_set(Timer::Reconcile { surface });
         let waits = self.timers.is_set(timer) || self.venue_wait(surface).is_some();
         if waits || !can_run || surface != Surface::Futures {
@@ -84,13 +86,13 @@ impl Engine {
                 self.ask_next(surface);
                 READ_MS
             }
-            // An answer is coming.
+            // A response is already on its way.
             _ => return,
         };
         self.timers.set(now.plus_ms(pause_ms), timer);
     }
 
-    /// Sends the closes that a reading of the account allows.
+    /// Sends the closes that an account snapshot allows.
     pub(super) fn close_by_reading(&mut self, surface: Surface, read: &AccountTruth) {
         let waits = planted!(CloseWaitsForStream) || !self.may_close_uncertain(surface);
         if surface != Surface::Futures || waits {
@@ -110,7 +112,8 @@ impl Engine {
         }
     }
 
-    /// Whether closes may leave although the account is uncertain: nothing else is in the way.
+    /// Whether closes may be sent although the account is uncertain: no other condition prevents
+    /// it.
     fn may_close_uncertain(&self, surface: Surface) -> bool {
         let Some(live) = &self.live else { return false };
         (live.is_running() || self.is_long_start())
@@ -118,7 +121,7 @@ impl Engine {
             && self.venue_wait(surface).is_none()
     }
 
-    /// Whether the run still begins, and readings contain all that happened before it began.
+    /// Whether startup has lasted so long that snapshots contain everything from before it.
     fn is_long_start(&self) -> bool {
         let live = self.live.as_ref();
         let is_over = |began: Time| self.now > began.plus_ms(READ_LAG_MS);
@@ -128,14 +131,16 @@ impl Engine {
             && !self.is_watching_instances()
     }
 
-    /// Whether a reading that was asked for then contains all that the strategy's orders did.
+    /// Whether all orders of the strategy ended before this time, so that a snapshot requested then
+    /// contains their fills.
     fn all_ended_before(&self, strategy: StrategyId, asked: Time) -> bool {
         let (_, ended) = self.orders.all();
         let mut own = ended.filter(|order| order.strategy == strategy);
         own.all(|order| order.ended.is_none_or(|ended| ended <= asked))
     }
 
-    /// Closing orders of a strategy that the account is uncertain for, within a reading.
+    /// The closing orders of a strategy in instruments whose account is uncertain, bounded by a
+    /// snapshot.
     fn closes_within(
         &self,
         strategy: StrategyId,
@@ -162,7 +167,7 @@ impl Engine {
         closing
     }
 
-    /// Queries closes whose fills the stream does not show.
+    /// Queries closes whose fills the user stream does not show.
     pub(super) fn ask_for_closes(&mut self) {
         let due = self.orders.iter().filter(|order| {
             let sent = !order.held && order.terms.order_type == OrderType::Market;

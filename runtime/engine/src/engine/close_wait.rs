@@ -1,4 +1,4 @@
-//! The reasons why closes that were asked for are not done, and since when. For people: no rule reads it.
+//! Why requested closes are not done, and since when. For display only: no rule reads it.
 
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 use crate::order::{OrderType, Side, Surface};
@@ -13,9 +13,10 @@ use super::{Engine, Latch};
 pub struct CloseWait {
     /// The strategy.
     pub strategy: StrategyId,
-    /// When the close was asked for; of an earlier process, when this one began with it.
+    /// When the close was requested. If an earlier process received the request: when this process
+    /// began.
     pub since: Time,
-    /// Positions that are still open, negative when short.
+    /// Positions that are still open; negative when short.
     pub positions: Vec<(InstrumentId, i64)>,
     /// The reasons why the next step waits.
     pub reasons: Vec<CloseReason>,
@@ -24,52 +25,52 @@ pub struct CloseWait {
 /// A reason why a close waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CloseReason {
-    /// The runtime compares its state with the venue first.
+    /// The engine compares its state with the venue first.
     Syncing,
-    /// Own orders that are being cancelled.
+    /// Own orders that are being cancelled; their number.
     Cancels(usize),
-    /// An order of unknown outcome, which is queried.
+    /// An order with an unknown outcome, which the engine queries.
     InDoubt(ClientOrderId),
     /// The result of a closing order that was sent.
     Sent(ClientOrderId),
-    /// The venue takes no request until then.
+    /// The venue accepts no request until this time.
     VenueWait(Surface, Time),
-    /// The venue takes no order until then.
+    /// The venue accepts no order until this time.
     OrderLimit(Surface, Time),
-    /// The journal does not write: nothing that it does not have may be sent.
+    /// The journal does not write, and the engine sends nothing that the journal does not contain.
     Journal,
-    /// The venue's clock is not known: it would refuse every request.
+    /// The venue's clock is not known: the venue would refuse every request.
     Clock(Surface),
-    /// A reading of the account, because the user stream is down or silent.
+    /// An account snapshot, because the user stream is down or silent.
     Stream(Surface),
-    /// A reading of the account, because the account is not reconciled.
+    /// An account snapshot, because the account is not reconciled.
     Reading(Surface),
-    /// The pause after a close that came to nothing.
+    /// The pause after a close that closed nothing.
     Pause(Time),
     /// The venue refused the closing orders so far, or they were not sent.
     Refused {
         /// The instrument.
         instrument: InstrumentId,
-        /// The code of the last refusal; 0 for an order that was not sent.
+        /// Code of the last refusal; 0 for an order that was not sent.
         code: i32,
-        /// How many orders in a row.
+        /// Number of such orders in a row.
         count: u32,
-        /// When the next one is sent.
+        /// When the next order is sent.
         next: Time,
     },
-    /// The orders of another strategy with an opposite position, which are being cancelled.
+    /// Orders of another strategy with an opposite position, which are being cancelled.
     Opposite,
-    /// The position is smaller than the symbol's smallest order: no order can close it.
+    /// The position is smaller than the smallest order of the symbol: no order can close it.
     TooSmall {
         /// The instrument.
         instrument: InstrumentId,
-        /// The smallest order.
+        /// Quantity of the smallest order.
         min_qty: i64,
     },
 }
 
 impl Engine {
-    /// Every close that was asked for and is not done, with what it waits for.
+    /// Every requested close that is not done, with the reasons why it waits.
     pub fn close_waits(&self) -> Vec<CloseWait> {
         let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
         let mut waits = Vec::new();
@@ -103,13 +104,14 @@ impl Engine {
         waits
     }
 
-    /// Whether a strategy is halted or quarantined, itself or with the run.
+    /// Whether the strategy or the whole run is halted, or the strategy is quarantined.
     fn is_stopped_for_good(&self, strategy: StrategyId) -> bool {
         let halted = self.latch() == Latch::Halted || self.latch_of(strategy) == Latch::Halted;
         halted || self.fault(strategy).is_some()
     }
 
-    /// Futures positions of a strategy that are smaller than the smallest order, with that order's size.
+    /// Futures positions of a strategy that are smaller than the smallest order, with the size of
+    /// that order.
     pub(super) fn too_small_to_close(&self, strategy: StrategyId) -> Vec<(InstrumentId, i64, i64)> {
         let held = self.held_by(strategy).into_iter();
         let too_small = held.filter_map(|(id, qty)| {
@@ -183,7 +185,7 @@ impl Engine {
         reasons
     }
 
-    /// Positions whose closing orders were refused, one after the other.
+    /// Positions whose closing orders were refused several times in a row.
     fn refused_closes(&self, strategy: StrategyId) -> Vec<CloseReason> {
         let next = self.strategies[usize::from(strategy.0)].flatten_again;
         let held = self.open_positions(strategy).into_iter();
@@ -216,7 +218,8 @@ impl Engine {
         }
         let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
         if !live.is_running() && stream_up {
-            // The start itself is what is waited for: no round ended since the stream came up.
+            // The close waits for startup: no reconciliation round ended since the stream
+            // connected.
         } else if live.doubts_any(&[Doubt::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
         } else if !live.healthy(surface, self.now) && live.is_running() {

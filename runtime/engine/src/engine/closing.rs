@@ -1,12 +1,13 @@
-//! Closing the positions of strategies: `flatten`, the stop, and faults.
+//! Closing the positions of strategies: for `flatten`, at the stop, and after faults.
 //!
-//! The strategy's orders are cancelled first. Opposite positions of strategies that are all being
-//! closed are settled against each other (`netting`). The rest leaves as one market order for each
-//! position. A close never opens a position (`cover`), and `reduceOnly` says so on the wire wherever
-//! the account's net position covers it. Such an order cannot rest, so it needs no countdown.
+//! The engine first cancels the strategy's orders. Then it settles opposite positions of strategies
+//! that are all being closed against each other (`netting`). It sends one market order for each
+//! remaining position. A close never opens a position (`cover`). The order has `reduceOnly`
+//! wherever the account's net position covers it. Such an order cannot rest, so it needs no
+//! countdown.
 //!
-//! Where the account is uncertain, because the user stream is down or the account is not reconciled, a
-//! close is bounded by a reading of the account instead (`close_reading`).
+//! While the account is uncertain, because the user stream is down or the account is not
+//! reconciled, an account snapshot bounds the close instead (`close_reading`).
 
 use std::collections::BTreeSet;
 
@@ -22,17 +23,18 @@ use crate::rules::Rule;
 
 use super::{Engine, OpenOrders};
 
-/// How often a position that will not close is tried quickly, without a fill in between. After that a
-/// live run tells people and tries slowly; a backtest, whose venue never changes its mind, gives up.
+/// How many quick tries are made to close a position without a fill in between. After that, a live
+/// run notifies people and tries slowly. A backtest gives up, because its venue never changes its
+/// decision.
 pub(super) const FLATTEN_TRIES: u32 = 10;
-/// From one quick try of a live run to the next, doubled each time up to the second bound: the venue
-/// may be out of reach for a while.
+/// Pause between two quick tries of a live run, doubled each time up to the second bound. The venue
+/// may be unreachable for a while.
 const FLATTEN_PAUSE_MS: (i64, i64) = (1_000, 20_000);
-/// From one slow try to the next.
+/// Pause between two slow tries.
 const SLOW_PAUSE_MS: i64 = 60_000;
 
 impl Engine {
-    /// Progress: the tries of a strategy that is being flattened start anew.
+    /// A closing fill is progress: the tries of the strategy start anew.
     pub(super) fn count_flattening_fill(&mut self, strategy: StrategyId) {
         let tries = &mut self.strategies[usize::from(strategy.0)].flattening;
         *tries = tries.map(|_| FLATTEN_TRIES);
@@ -45,8 +47,8 @@ impl Engine {
         self.continue_flattening(strategy);
     }
 
-    /// The same for every strategy: all begin before the first closes, so that opposite positions
-    /// are settled against each other.
+    /// Flattens every strategy. All begin before the first one closes, so that their opposite
+    /// positions are settled against each other.
     pub(super) fn flatten_all(&mut self) {
         let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
         let all: Vec<_> = all.collect();
@@ -75,29 +77,31 @@ impl Engine {
         }
     }
 
-    /// Nobody wants a strategy flat any more: a closing order that still waits is not sent.
+    /// Ends the close of a strategy: closing orders that still wait are not sent.
     pub(super) fn end_flattening(&mut self, strategy: StrategyId) {
         self.closing_since.remove(&strategy);
         if !self.is_flattening(strategy) {
             return;
         }
         self.strategies[usize::from(strategy.0)].flattening = None;
-        // All that is held is closing: the strategy's own orders were taken back when it began.
+        // Every held order is a closing order: the strategy's own orders were taken back when the
+        // close began.
         let held = self.orders.of(strategy, None).filter(|order| order.held);
         for seq in held.map(|order| order.seq).collect::<Vec<_>>() {
             self.take_back(seq, OrderMove::Cancel);
         }
     }
 
-    /// Continues with every strategy that is being flattened: its positions may be certain now.
+    /// Continues the close of every strategy that is being flattened: its positions may be certain
+    /// now.
     pub(super) fn continue_all_flattening(&mut self) {
         for strategy in self.flattening_by_value(None) {
             self.continue_flattening(strategy);
         }
     }
 
-    /// Whether the next closing orders of a strategy may be sent now: it is being flattened, none of
-    /// its orders is open, and the pause after the last try is over.
+    /// Whether the next closing orders of a strategy may be sent now. The strategy is being
+    /// flattened, has no open order, and the pause after the last try is over.
     pub(super) fn may_close_next(&self, strategy: StrategyId) -> bool {
         let state = &self.strategies[usize::from(strategy.0)];
         state.open_orders == 0 && self.is_close_due(strategy)
@@ -109,8 +113,7 @@ impl Engine {
         state.flattening.is_some_and(|tries| !pauses(tries))
     }
 
-    /// Sends the closing orders of a strategy that is being flattened, once no order of it is
-    /// open any more.
+    /// Sends the closing orders of a strategy that is being flattened, once it has no open order.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
         if !self.may_close_next(strategy) {
             self.close_beside_unknown(strategy);
@@ -118,7 +121,8 @@ impl Engine {
         }
         self.settle_opposite(strategy);
         if !self.may_close_next(strategy) {
-            // The settlement ended a doubt, or moved the state: what is left is being closed.
+            // The settlement cleared a degraded reason or changed the run state, which already
+            // continued the close.
             return;
         }
         let closing = self.closing_orders(strategy);
@@ -146,10 +150,11 @@ impl Engine {
         }
     }
 
-    /// Sends closing orders that only reduce while the outcome of every open order of the strategy is
-    /// unknown. Such an order is queried for a long time, and is cancelled as soon as it appears. The
-    /// part of the position that it may have closed is closed when its outcome is known. A closing order
-    /// of unknown outcome is waited for.
+    /// Sends closing orders that only reduce while the outcome of every open order of the strategy
+    /// is unknown. The engine queries such an unknown order for a long time, and cancels it as soon
+    /// as it appears. The unknown orders may have closed a part of the position; that part is left
+    /// until their outcome is known. If a closing order itself has an unknown outcome, the engine
+    /// waits for it.
     fn close_beside_unknown(&mut self, strategy: StrategyId) {
         let is_lost = |order: &Order| {
             let is_denied = order.cancel_refused.is_some() && !order.is_confirmed();
@@ -189,7 +194,8 @@ impl Engine {
         }
     }
 
-    /// Sends closing orders. A live run never gives up: the venue may take them again at any time.
+    /// Sends closing orders. A live run never gives up, because the venue may accept them again at
+    /// any time.
     pub(super) fn send_closes(&mut self, strategy: StrategyId, closing: Vec<OrderTerms>) {
         let Some(tries) = self.strategies[usize::from(strategy.0)].flattening else {
             return;
@@ -215,7 +221,7 @@ impl Engine {
         }
         let record = self.recorder.last_record();
         self.recorder.seal();
-        // Those that left follow in the journal.
+        // In this mode, sent orders follow from the journal.
         if self.takes_sent {
             return;
         }
@@ -224,8 +230,8 @@ impl Engine {
         }
     }
 
-    /// Whether what is held of an instrument is certain, and requests may leave. Otherwise a closing
-    /// order could open a position, or would be tried in vain.
+    /// Whether the position in an instrument is certain and requests may be sent. Otherwise a
+    /// closing order could open a position, or would fail.
     pub(super) fn is_certain(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
@@ -233,13 +239,14 @@ impl Engine {
             && self.venue_wait(surface).is_none()
     }
 
-    /// Whether a closing order may leave now. One that may open a position needs the countdown.
+    /// Whether a closing order may be sent now. An order that may open a position needs the
+    /// countdown.
     pub(super) fn may_close(&self, terms: &OrderTerms) -> bool {
         let covered = self.only_reduces(terms) || !self.is_letting_go(terms.instrument);
         self.is_certain(terms.instrument) && covered
     }
 
-    /// Whether an order closes a side of this account's hedge mode.
+    /// Whether an order closes a side of this account in hedge mode.
     pub(crate) fn closes_side_of(&self, terms: &OrderTerms) -> bool {
         self.hedge_mode
             && self
@@ -250,19 +257,20 @@ impl Engine {
             && !planted!(SideUnbound)
     }
 
-    /// Whether the venue itself keeps an order from opening a position, and from resting.
+    /// Whether the venue guarantees that an order neither opens a position nor rests.
     pub(super) fn only_reduces(&self, terms: &OrderTerms) -> bool {
         self.surface_of(terms.instrument) == Surface::Futures
             && terms.order_type == OrderType::Market
             && (terms.reduce_only || closes_side(terms))
     }
 
-    /// Whether an order leaves without a countdown, in doubt too: it only reduces, and never rests.
+    /// Whether an order needs no countdown, even while the run is degraded: it only reduces and
+    /// never rests.
     pub(super) fn needs_no_countdown(&self, order: &Order) -> bool {
         self.only_reduces(&order.terms) && !planted!(CloseWaitsForCountdown)
     }
 
-    /// Reports positions that the venue does not let us close: a person should look at them.
+    /// Notifies people of positions that the venue does not let the engine close.
     fn tell_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
         for terms in closing {
             let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
@@ -276,7 +284,8 @@ impl Engine {
         }
     }
 
-    /// Tells what is left of a strategy's positions that no order can close: it counts as flat.
+    /// Reports the remainders of a strategy's positions that no order can close. The strategy
+    /// counts as flat.
     fn tell_dust(&mut self, strategy: StrategyId) {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         for (instrument, _, holding) in ledger.iter() {
@@ -293,7 +302,8 @@ impl Engine {
         }
     }
 
-    /// On spot no more can be sold than is there, whatever the ledger says.
+    /// The quantity that can be sold. On spot, this is at most the account's balance, whatever the
+    /// ledger shows.
     fn sellable(&self, instrument: &Instrument, qty: i64) -> i64 {
         if instrument.surface != Surface::Spot || qty <= 0 {
             return qty;
@@ -303,8 +313,8 @@ impl Engine {
         qty.min(grains.qty(grains.of_amount(owned))).max(0)
     }
 
-    /// Whether the venue would refuse a spot order as worth too little; on futures what only
-    /// reduces may be of any size.
+    /// Whether the venue would refuse a spot order because its value is too small. On futures, an
+    /// order that only reduces may have any size.
     fn is_worth_too_little(&self, terms: &OrderTerms) -> bool {
         if self.surface_of(terms.instrument) != Surface::Spot {
             return false;
@@ -315,9 +325,9 @@ impl Engine {
     }
 
     /// One market order per open position of a strategy, within the market lot size. A close never
-    /// opens: it is for no more than what outside orders left of the account's position (see
-    /// [`Engine::closable`]), and `reduceOnly` on the wire where the account's net position
-    /// covers it. Uncovered closes are sent where strategies net between each other alone.
+    /// opens a position: its quantity is at most what outside orders left of the account's position
+    /// (see [`Engine::closable`]). The order has `reduceOnly` where the account's net position
+    /// covers it. An uncovered close is sent only where strategies net against each other.
     pub(super) fn closing_orders(&self, strategy: StrategyId) -> Vec<OrderTerms> {
         let mut orders = Vec::new();
         for (id, position_side, holding) in self.ledgers.strategies[usize::from(strategy.0)].iter()
@@ -359,7 +369,8 @@ impl Engine {
     }
 }
 
-/// The pause after a closing order that left when so many quick tries were left, this one included.
+/// The pause in milliseconds after a closing order. `tries` is the number of quick tries that were
+/// left, including this one.
 const fn pause_after(tries: u32) -> i64 {
     if tries <= 1 {
         return SLOW_PAUSE_MS;
@@ -373,7 +384,7 @@ const fn pause_after(tries: u32) -> i64 {
     }
 }
 
-/// Whether an order closes a side of hedge mode: the venue lets it open nothing.
+/// Whether an order closes a side in hedge mode: the venue lets it open nothing.
 pub(super) const fn closes_side(terms: &OrderTerms) -> bool {
     matches!(
         (terms.position_side, terms.side),
@@ -381,7 +392,7 @@ pub(super) const fn closes_side(terms: &OrderTerms) -> bool {
     )
 }
 
-/// Whether a net position is reduced, and not flipped, by an order.
+/// Whether an order reduces a net position without flipping it.
 pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
     match side {
         Side::Sell => position >= qty,
@@ -389,7 +400,7 @@ pub(crate) const fn covers(position: i64, side: Side, qty: i64) -> bool {
     }
 }
 
-/// The largest quantity up to `qty` that the lot sizes allow; 0 if none.
+/// The largest quantity up to `qty` that the lot sizes allow; 0 if they allow none.
 pub(super) fn close_qty(qty: i64, lots: &[Option<LotSize>]) -> i64 {
     let mut allowed = qty;
     for lot in lots.iter().flatten() {

@@ -1,6 +1,7 @@
-//! The account as the venue tells it, held against ours. A difference counts after two readings
-//! that agree and that nothing of our own explains; then the venue's word is taken, as an
-//! adjustment with its cause (promise 3). When the account is asked for is the round's business.
+//! Compares the account as the venue reports it with the books. A difference counts after two
+//! snapshots that agree, if no own fill explains it. Then the engine takes the venue's value, as an
+//! adjustment with its cause (promise 3). The round (`reconcile`) decides when to request the
+//! account.
 
 use std::collections::BTreeMap;
 
@@ -22,30 +23,31 @@ use super::lag::{Age, READ_LAG_MS};
 use super::reconcile::Step;
 use super::session::Line;
 
-/// From the first read to the second. Two readings within a shorter time may come from one copy.
+/// Time from the first snapshot to the second. Two snapshots within a shorter time may come from
+/// the same cached copy.
 pub(super) const READ_AGAIN_MS: i64 = 1_000;
-/// The same for an account that is not known at all: no fill of ours can explain it.
+/// The same time for an account that is not known at all: no own fill can explain a difference.
 const READ_AGAIN_UNKNOWN_MS: i64 = 250;
-/// After readings that never agreed.
+/// Time between snapshots once they have never agreed for [`READS_MAX`] snapshots.
 const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
-/// Where positions are missing and nothing else changed.
+/// Time between snapshots where positions are missing and nothing else changed.
 const READ_AGAIN_SHORT_MS: i64 = 5_000;
-/// While the list of trades may be behind the account, it is read again so often.
+/// Time between two reads of account trades while their list may be behind the account.
 const TRADES_AGAIN_MS: i64 = 2_000;
-/// So many reads that never agree leave the account unexplained.
+/// After this many snapshots that never agree, the account counts as unexplained.
 const READS_MAX: u32 = 8;
-/// An entry that differs by less than this part is what the venue rounds.
+/// An entry price that differs by less than one part in this many differs by the venue's rounding.
 const ENTRY_PARTS: i128 = 100_000_000;
 
-/// Entries of positions that a reading confirmed.
+/// Entry costs of positions that a snapshot confirmed.
 pub(super) type ConfirmedEntries = BTreeMap<(InstrumentId, PositionSide), ConfirmedEntry>;
 
-/// A position, as we knew it when a reading confirmed its entry.
+/// A position as it was in the books when a snapshot confirmed its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ConfirmedEntry {
     qty: i64,
     cost: Amount,
-    /// The tick to which the venue may have rounded what it told.
+    /// The tick to which the venue may have rounded the entry price.
     tick: i64,
 }
 
@@ -82,11 +84,13 @@ impl Engine {
                 self.forget_realized_elsewhere();
                 self.end_income_question();
             }
-            // Two fills that we do not know may leave the account as we know it.
+            // Two unknown fills may cancel each other out and leave the account as it is in the
+            // books.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
                 if !account.lags || self.is_unchanged_for_long(surface) {
-                    // An unknown close moves the balance, whatever was bought again.
+                    // An unknown close moves the balance, even if the same quantity was bought
+                    // again.
                     self.take_entries(account, true);
                 }
             }
@@ -123,7 +127,8 @@ impl Engine {
             return;
         }
         if age == Age::Past {
-            // Nothing was compared since the stream came up: this is no evidence that all is well.
+            // No snapshot agreed since the stream connected, so this one does not prove that the
+            // books are right.
             self.later(surface, READ_AGAIN_MS);
             return;
         }
@@ -138,15 +143,17 @@ impl Engine {
             return;
         };
         if agreed && !was_looked_for {
-            // What our own fills explain needs no adjustment. Trades, or orders, that were read for
-            // another difference, or before it, may lack the one that explains this.
+            // Account trades, or orders, are read first: own fills that explain the difference need
+            // no adjustment. Trades or orders that were read for another difference, or earlier,
+            // may lack the one that explains this difference.
             let changes = differences.clone();
             let looked_for = line.round.looked_for.replace(differences);
             line.round.seen = None;
-            // These two agreed: the next two are not far apart.
+            // These two agreed, so the next two are requested soon after each other.
             line.round.reads = line.round.reads.min(READS_MAX - 3);
             self.look_for_trades(surface, no_trades);
-            // Other balances move on an active account: a position whose gap stays has waited already.
+            // On an active account other balances change meanwhile. A position difference that
+            // stays has already waited.
             let waited = looked_for.is_some_and(|before| have_equal_positions(&before, &changes));
             if !waited {
                 self.begin_trades_lag(surface, &changes);
@@ -157,8 +164,8 @@ impl Engine {
         if agreed
             && (self.timers.is_set(Timer::TradesLag { surface }) || self.may_precede_fill(surface))
         {
-            // The list may be behind the account, or the account behind the last fill: both are read
-            // again before the difference counts.
+            // The list of trades may be behind the account, or the account may be behind the last
+            // fill. Both are read again before the difference counts.
             self.doubt_first_reading(surface);
             self.look_for_trades(surface, no_trades);
             self.later(surface, TRADES_AGAIN_MS);
@@ -167,10 +174,11 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // Orders were read since this difference was seen, and those that are not listed asked for.
+        // Since this difference was seen, open orders were read, and unlisted orders were queried.
         let since = line.round.orders_asked;
         if agreed && no_trades && self.may_miss_fill_of(surface, since) {
-            // It is told late, or made up from the order's totals: taken now, it would count twice.
+            // The fill will be reported late, or derived from the order's totals. An adjustment now
+            // would count it twice.
             self.later(surface, READ_AGAIN_MS);
             return;
         }
@@ -202,8 +210,9 @@ impl Engine {
         }
     }
 
-    /// Balances differ by what commissions may be that events left out: account trades are read once for
-    /// them, and later again where they are not listed yet. Answers whether nothing else differs.
+    /// Handles balances that differ by an amount that may be commissions left out of events. The
+    /// engine reads account trades once for them, and again later if they are not listed yet.
+    /// Returns whether nothing else differs.
     fn wait_for_fees(
         &mut self,
         surface: Surface,
@@ -224,7 +233,7 @@ impl Engine {
         line.round.looked_for = Some(differences.to_vec());
         line.round.seen = None;
         if self.has_made_up_fill() {
-            // Trades that no event told yet state its commission too.
+            // Trades that no event has reported yet also state the commission of an estimated fill.
             self.look_for_trades(surface, false);
         } else {
             let step = self.step_of_fees();
@@ -236,7 +245,8 @@ impl Engine {
         true
     }
 
-    /// The round goes on with the account trades, or with the open orders where there are none.
+    /// Continues the round with the account trades, or with the open orders where the venue lists
+    /// no trades.
     fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
         if let Some(line) = self.line_mut(surface) {
@@ -248,10 +258,11 @@ impl Engine {
         }
     }
 
-    /// A new difference of a position waits for trades that are listed late. The first reading of an
-    /// account that is not known at all does not: no fill of ours explains it. Neither does a position
-    /// that the venue refused to reduce. Where a journal was lost, the first reading waits for the trades
-    /// of before the stream came up: one that is listed later would be counted beside it.
+    /// Waits for late trades after a new position difference. The engine does not wait at the first
+    /// snapshot of an account that is not known at all, because no own fill explains its positions.
+    /// It does not wait for a position that the venue refused to reduce. Where a journal was lost,
+    /// the first snapshot waits for trades from before the stream connected: a trade listed later
+    /// would be counted twice.
     fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
@@ -273,13 +284,13 @@ impl Engine {
         }
     }
 
-    /// Whether balances of this surface are known, from a reading or from an earlier process.
+    /// Whether balances of this surface are known, from a snapshot or from an earlier process.
     fn is_account_known(&self, surface: Surface) -> bool {
         self.balances.keys().any(|(of, _)| *of == surface)
     }
 
-    /// Nothing was compared since the stream came up, and the readings differ: the reason is shown while
-    /// later ones are waited for.
+    /// Shows the degraded reason while the engine waits for more snapshots, if nothing was compared
+    /// since the stream connected.
     fn doubt_first_reading(&mut self, surface: Surface) {
         let is_first = |line: &mut Line| line.clean.is_none();
         if self.line_mut(surface).is_some_and(is_first) {
@@ -288,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// The list of trades has everything now: it is read once more, and then the account.
+    /// The list of trades is complete now: the engine reads it once more, and then the account.
     pub(super) fn trades_lag_is_over(&mut self, surface: Surface) {
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -301,7 +312,8 @@ impl Engine {
         self.look_for_trades(surface, no_trades);
     }
 
-    /// Where the account differs from ours. What is not listed is not compared.
+    /// The differences between the account and the books. Balances and positions that are not
+    /// listed are not compared.
     pub(super) fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
         let mut differences = Vec::new();
         for balance in &account.balances {
@@ -333,7 +345,7 @@ impl Engine {
         differences
     }
 
-    /// Whether every position that is told is as we know it.
+    /// Whether every reported position equals the books.
     pub(super) fn positions_agree(&self, told: &[PositionUpdate]) -> bool {
         told.iter().all(|position| {
             let (id, side) = (position.instrument, position.position_side);
@@ -342,7 +354,7 @@ impl Engine {
         })
     }
 
-    /// Takes the venue's word.
+    /// Adjusts the books to the venue's values.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_taken(surface, account);
         self.take_stated();
@@ -370,8 +382,8 @@ impl Engine {
             let key = (position.instrument, position.position_side);
             let gain = gains.get(&key).copied().unwrap_or_default();
             self.take_outside_close(position, gain);
-            // After a close, others may have opened on the other side; or own fills did that, and the venue closed
-            // more than is left here.
+            // After a close, outside parties may have opened the other side. Or own fills did so,
+            // and the venue closed more than is left in the books.
             self.note_moved_position(position);
             self.take_position(position, Cause::Reconciliation);
         }
@@ -383,7 +395,7 @@ impl Engine {
         if let Some(fees) = fees {
             self.share_fees(fees);
         }
-        // Its positions were those of the books: it contains every fill that is booked.
+        // The snapshot's positions equalled the books, so it contains every booked fill.
         self.fees_are_in_reading(surface, is_transfer);
         if surface == Surface::Futures {
             self.end_income_question();
@@ -393,15 +405,16 @@ impl Engine {
             self.take_entries(account, tells_trades);
         }
         self.doubt_statement(surface);
-        // What it lost counts, whether or not anything is held any more.
+        // Losses in the adjustment count even if no position is held any more.
         self.watch_losses_after_fill();
     }
 
-    /// The entry of a position is the venue's: fills that were recovered out of their order leave
-    /// another average. The venue may round it to the tick (spec 2, `ACCOUNT_UPDATE`): a difference
-    /// that this explains is left alone. So is another entry of a position whose fills are `all_known` and
-    /// whose entry a reading confirmed: the venue rounds to a tick that was not read yet. A fill that comes
-    /// in the order of its trade ids leaves a confirmed entry confirmed.
+    /// Takes the venue's entry cost of each position. Fills that were recovered in a different
+    /// order give another average. There are two exceptions. The venue may round the entry to the
+    /// tick (spec 2, `ACCOUNT_UPDATE`): a difference within that rounding is ignored. If all fills
+    /// are known (`all_known`) and a snapshot confirmed the entry, a later difference is ignored
+    /// too: the venue rounds to a tick that the engine has not read yet. A fill in the order of its
+    /// trade ids keeps a confirmed entry confirmed.
     fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);
@@ -427,8 +440,8 @@ impl Engine {
         }
     }
 
-    /// A reading agrees with the entry as it is known now, or trades in their order led to it from one
-    /// that a reading confirmed.
+    /// Marks the present entry as confirmed: a snapshot agrees with it, or fills in trade order led
+    /// to it from a confirmed entry.
     pub(super) fn confirm_entry(&mut self, id: InstrumentId, side: PositionSide) {
         let known = self.known_entry(id, side);
         self.confirmed_entries.insert((id, side), known);
@@ -448,8 +461,8 @@ impl Engine {
         }
     }
 
-    /// Takes what of each balance is not available from a quiet reading. It moves with every order
-    /// and every mark, so that it is never a difference.
+    /// Takes the unavailable part of each balance from a snapshot without events in between. It
+    /// changes with every order and every mark price, so it never counts as a difference.
     fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
         let is_quiet = |line: &mut Line| line.events == line.round.events_when_asked;
         if !self.line_mut(surface).is_some_and(is_quiet) {

@@ -1,6 +1,7 @@
-//! The venue contradicts itself about an own order: it denies one that it had confirmed, or shows
-//! one that had ended here. Neither is believed or ignored: the first stays counted and is asked
-//! for, the second is taken up again (promises 2 and 3).
+//! The venue contradicts itself about an own order: it denies an order that it had confirmed, or
+//! shows an order that had ended in the books. The engine neither believes nor ignores such a
+//! report. It keeps counting a denied order and queries it. It takes an ended order that is shown
+//! open back into the live orders (promises 2 and 3).
 
 use crate::effect::{Adjustment, Cause, Notice};
 use crate::ids::{InstrumentId, OrderSeq, Time};
@@ -18,18 +19,19 @@ use super::lag::READ_LAG_MS;
 use super::session::Session;
 use super::triggers::shows_successor;
 
-/// So long every query and every list must have denied a confirmed order that it counts as over.
+/// A confirmed order counts as ended once every query and every list has denied it for this long.
 const DENIED_MS: i64 = 600_000;
-/// The same while the run is syncing: it waits for this order alone, holds nothing against it yet,
-/// and whoever starts on a venue that was emptied shall not wait for long. An order that is shown
-/// afterwards is taken up again.
+/// The same limit during startup, which waits for this order alone and has no evidence against the
+/// denial yet. It is short so that a start on a venue that was reset does not wait for long. If the
+/// order is shown later, the engine takes it back.
 const DENIED_AT_START_MS: i64 = 60_000;
 
 impl Engine {
-    /// The venue knows no such order, which it had confirmed. By its documents it forgets none so
-    /// young: another server of it may be behind. The order stays, in doubt, and is asked for with
-    /// growing pauses. Only after ten minutes of contact ([`DENIED_MS`]) in which every query and
-    /// every list denied it is it over.
+    /// The venue reports that an order which it had confirmed does not exist. According to its
+    /// documents, the venue does not forget such young orders, so another server of the venue may
+    /// be behind. The order stays open with state unknown, and the engine queries it with growing
+    /// pauses. It counts as ended only after ten minutes of contact ([`DENIED_MS`]) in which every
+    /// query and every list denied it.
     pub(super) fn take_denial(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
@@ -75,7 +77,8 @@ impl Engine {
         })
     }
 
-    /// What is denied no more leaves nothing unexplained: the next round says so.
+    /// When no order is denied any more, nothing is left unexplained: the next round will confirm
+    /// it.
     pub(super) fn look_again_after_denial(&mut self, instrument: InstrumentId) {
         let surface = self.surface_of(instrument);
         if !self.is_denied_an_order(surface) {
@@ -83,8 +86,9 @@ impl Engine {
         }
     }
 
-    /// An order that had ended here rests by a list. A list may be behind the stream, and may have
-    /// orders that ended a moment ago: one that was asked for long enough after the end is evidence.
+    /// Handles an order that had ended in the books and that a list shows as resting. A list may be
+    /// behind the stream, and may contain orders that ended a moment ago. Only a list that was
+    /// requested long enough after the end is evidence.
     pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
         let surface = self.surface_of(open.report.instrument);
         let Some(asked) = self.orders_asked(surface) else {
@@ -100,7 +104,7 @@ impl Engine {
         } else {
             READ_LAG_MS
         };
-        // By both clocks: ours may have been set forward since, with a start in between.
+        // Checked by both clocks: ours may have been set forward since, with a restart in between.
         let ended_before = order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms))
             && (order.told_over)
                 .is_none_or(|at| asked_by_venue.is_some_and(|asked| asked > at.plus_ms(lag_ms)));
@@ -114,8 +118,9 @@ impl Engine {
         }
     }
 
-    /// An order that had ended here is open by an event: newer than the venue's word that it is
-    /// over, of an order whose end was only concluded, or of one that triggered and goes on.
+    /// Handles an event that shows an ended order as open. The engine takes the order back in three
+    /// cases: the event is newer than the venue's report of the end, the engine had only inferred
+    /// the end, or the order triggered and continues as another order.
     pub(super) fn revive_told(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         if self.live.is_none() || update.status.is_final() || self.orders.live(seq).is_some() {
             return;
@@ -130,7 +135,7 @@ impl Engine {
         }
     }
 
-    /// Takes an ended order up again, with its owner and its exposure, and asks what became of it.
+    /// Takes an ended order back into the live orders, with its owner and exposure, and queries it.
     fn revive(&mut self, seq: OrderSeq, cause: Cause) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -145,14 +150,14 @@ impl Engine {
         self.tell_adjustment(Adjustment::Alive { order: seq }, cause);
         let instrument = terms.instrument;
         if self.surface_of(instrument) == Surface::Futures {
-            // It may rest without a timer.
+            // The order may rest without a countdown.
             self.timers.set(self.now, Timer::Renew { instrument });
         }
         self.ask_for_order(seq);
     }
 }
 
-/// What was filled entirely rests nowhere, whoever lists it.
+/// An order that was filled entirely cannot rest, whatever a list shows.
 fn may_live(order: &Order) -> bool {
     order.state != OrderState::Filled && (order.terms.qty.is_none() || order.remaining_qty() > 0)
 }

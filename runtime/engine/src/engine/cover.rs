@@ -1,11 +1,12 @@
-//! What of a strategy's position the account really holds. Outside orders (liquidation, ADL, a
-//! person) and reconciliation close positions of the account, and the sub-ledgers of strategies
-//! know nothing of it: a close by the sub-ledger alone could open a position that nobody wants.
+//! How much of a strategy's position the account really holds. Outside orders (liquidation, ADL, a
+//! person) and reconciliation close positions of the account without changing the strategies'
+//! sub-ledgers. A close by the sub-ledger alone could then open an unwanted position.
 //!
-//! The rule: what outside orders took from a side is missing there. What is left of that side, the
-//! sub-ledgers of all strategies on it less what is missing, is what may be closed; orders of
-//! other strategies that are closing already come first. Where nothing is missing, a close needs
-//! no cover by the account: strategies net between each other (what one is long another is short).
+//! The rule: the quantity that outside orders took from a side is missing there. Strategies may
+//! close the sum of their sub-ledgers on that side, less the missing quantity. Closing orders of
+//! other strategies that are already open come first. Where nothing is missing, a close needs no
+//! cover by the account, because strategies net against each other (one may be long what another is
+//! short).
 
 use crate::decimal::Amount;
 use crate::effect::Notice;
@@ -17,20 +18,21 @@ use crate::rules::{Rejection, Rule};
 
 use super::Engine;
 
-/// What a ledger holds that an order of this side would close.
+/// The quantity in a ledger that an order of this side would close.
 fn held(ledger: &Ledger, id: InstrumentId, position_side: PositionSide, closing: Side) -> i64 {
     let qty = ledger.at(id, position_side).position.qty;
     (-closing.sign() * qty).max(0)
 }
 
 impl Engine {
-    /// A strategy's order without `reduce_only` in one-way mode, as it may leave. One that exits its
-    /// position must not open a position on the other side of the account:
+    /// Returns the terms with which a strategy's order may be sent, for an order without
+    /// `reduce_only` in one-way mode. An order that exits a position must not open one on the other
+    /// side of the account:
     ///
-    /// - while others closed a part that is not settled yet, no more may be exited than is left;
-    /// - a market exit is sent with `reduceOnly` where the account covers it, because others may have
-    ///   closed the position a moment ago. Beside resting orders that only reduce it is left as it is:
-    ///   the venue may refuse more of these than it has a position for.
+    /// - While an outside close is not settled yet, no more may be exited than is left.
+    /// - A market exit is sent with `reduceOnly` where the account covers it, because an outside
+    ///   party may have closed the position a moment ago. It is sent unchanged beside resting
+    ///   orders that only reduce: the venue may refuse reduce-only orders beyond the position.
     ///
     /// `added` is the quantity of this callback's earlier orders of the same side.
     pub(crate) fn exit_terms(
@@ -66,8 +68,8 @@ impl Engine {
         Ok(wire)
     }
 
-    /// Whether a market order of this quantity only reduces the strategy's position and the account's,
-    /// beside the orders that are under way.
+    /// Whether a market order of this quantity only reduces the strategy's position and the
+    /// account's, together with the open orders.
     fn covers_exit(
         &self,
         strategy: StrategyId,
@@ -105,7 +107,8 @@ impl Engine {
         let held = |ledger: &Ledger| held(ledger, id, position_side, closing);
         let own = held(&self.ledgers.strategies[usize::from(strategy.0)]);
         if self.surface_of(id) == Surface::Spot {
-            // Others may sell coins of their own, which were there before. What is missing: `missing_coins`.
+            // Outside parties may sell coins of their own that were there before. `missing_coins`
+            // handles missing coins.
             return own;
         }
         let external = self.ledgers.external.at(id, position_side).position.qty;
@@ -127,7 +130,8 @@ impl Engine {
         left.clamp(0, own)
     }
 
-    /// Whether a strategy's sub-ledger holds what the account does not.
+    /// The parts of a strategy's positions that the account does not hold, with their closing
+    /// sides.
     pub(super) fn uncovered(
         &self,
         strategy: StrategyId,
@@ -143,8 +147,8 @@ impl Engine {
         .collect()
     }
 
-    /// What outside orders closed of a strategy's positions is closed in its sub-ledger too, at
-    /// what they got for it. People and the strategy are told.
+    /// Closes in the sub-ledger what outside orders closed of a strategy's positions, at the
+    /// outside price. The strategy and people are notified.
     pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
             let value = self.close_value((id, position_side), closing, qty);
@@ -153,9 +157,9 @@ impl Engine {
         }
     }
 
-    /// Closes a part of a strategy's position that outside orders closed, at what they got for it: `value`, or
-    /// where that is not known the average of what belongs to nobody.
-    /// Answers that amount. People and the strategy are told.
+    /// Closes the part of a strategy's position that outside orders closed, and returns its quote
+    /// amount. That amount is `value`, or, if unknown, the average cost of the unowned position.
+    /// The strategy and people are notified.
     pub(super) fn give_up(
         &mut self,
         strategy: StrategyId,
@@ -165,7 +169,8 @@ impl Engine {
         value: Option<Amount>,
     ) -> Amount {
         let external = &self.ledgers.external.at(id, position_side).position;
-        // More than what is missing is never given up, so that there is something to share.
+        // The strategy never gives up more than the missing quantity, so the unowned position has a
+        // cost to share.
         let whole = external.qty.saturating_abs().max(qty);
         let average = Amount(external.cost.part(qty, whole).0.abs());
         let quote = value.unwrap_or(average);
@@ -182,7 +187,7 @@ impl Engine {
         quote
     }
 
-    /// Books a trade between a strategy and what belongs to none: the account is not changed.
+    /// Books a trade between a strategy and the unowned position. The account does not change.
     pub(super) fn move_to_external(
         &mut self,
         strategy: StrategyId,

@@ -1,9 +1,9 @@
 //! Events that were lost while a user stream was down.
 //!
-//! Somebody may have closed a position, or an order may have filled, while the stream was down. Readings may
-//! be behind by [`READ_LAG_MS`], so that those of the first seconds prove nothing about that time. Where a
-//! position or an order was open, strategies open nothing until a reading agrees that cannot be older.
-//! Renewals of countdowns go on.
+//! While the stream was down, an outside party may have closed a position, or an order may have
+//! filled. Account snapshots may lag by [`READ_LAG_MS`], so the first snapshots prove nothing about
+//! that time. If a position or an order was open, strategies open nothing until a snapshot agrees
+//! that is certainly newer. Renewals of countdowns go on.
 
 use crate::ids::{InstrumentId, Time};
 use crate::order::Surface;
@@ -13,11 +13,11 @@ use super::Engine;
 use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
-/// The next reading after one that proved nothing, once readings are new enough.
+/// Time to the next snapshot after one that proved nothing, once snapshots are new enough.
 const AGAIN_MS: i64 = 2_000;
 
 impl Engine {
-    /// The stream came up, and everything that happened before is known by readings alone.
+    /// The stream connected. Everything that happened before is known from snapshots only.
     pub(super) fn begin_cut(&mut self, surface: Surface) {
         let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
         let mut of_surface = ids.filter(|id| self.surface_of(*id) == surface);
@@ -28,7 +28,7 @@ impl Engine {
         self.set_doubt(Doubt::LostEvents(surface), is_exposed);
     }
 
-    /// The time from which on a reading may end the doubt; `None` without a doubt.
+    /// When a snapshot may first clear the degraded reason; `None` if it is not set.
     pub(super) fn cut_ends(&self, surface: Surface) -> Option<Time> {
         let live = self.live.as_ref()?;
         let up = self.stream_up.get(&surface)?;
@@ -38,7 +38,8 @@ impl Engine {
         is_doubted.then_some(if ends > self.now { ends } else { again })
     }
 
-    /// The reading of the running round agrees with what the books have, or had since the stream came up.
+    /// Clears the degraded reason if the running round is new enough. Its snapshot agrees with the
+    /// books, now or at a moment since the stream connected.
     pub(super) fn end_cut_by_round(&mut self, surface: Surface) {
         let Some(asked) = self.orders_asked(surface) else {
             return;
@@ -49,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Whether a reading is what the account was at a moment since the stream came up.
+    /// Whether a snapshot shows a state that the account had since the stream connected.
     pub(super) fn was_so_since_cut(&self, surface: Surface, account: &AccountTruth) -> bool {
         let live = self.live.as_ref();
         let line = live.and_then(|live| live.lines.get(&surface));

@@ -1,9 +1,10 @@
-//! The dead man's switch: `countdownCancelAll` (spec 2) for each futures symbol, armed and
-//! confirmed before its first order leaves, renewed on evidence of health only (promise 4).
+//! The dead man's switch: `countdownCancelAll` (spec 2) for each futures symbol. The venue confirms
+//! it before the first order of a symbol is sent, and the engine renews it only on evidence of
+//! health (promise 4).
 //!
-//! An order for a symbol that is not covered is held until the venue has confirmed the timer. The
-//! time that we count with begins when the question leaves, so that the venue's timer never ends
-//! before ours.
+//! An order for a symbol that is not covered is held until the venue has confirmed the countdown.
+//! The engine counts from the moment when it sends the request, so that the venue's countdown never
+//! ends before the engine's.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,35 +22,36 @@ use super::doubt::Doubt;
 use super::replies::AFTER_WAIT_MS;
 use super::{Engine, Latch};
 
-/// Tries to arm a timer before the orders that wait for it are refused.
+/// Number of tries to arm a countdown before the waiting orders are refused.
 const TRIES_MAX: u32 = 3;
-/// From a try that failed to the next.
+/// Time after a failed try.
 const RETRY_MS: i64 = 500;
-/// How often a renewal that health forbids is looked at again.
+/// How often a withheld renewal is checked again.
 const WITHHELD_MS: i64 = 1_000;
-/// From a try that failed to the next, while no order waits and none is covered.
+/// Time after a failed try, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;
-/// The longest pause where the venue goes on refusing: half of the time for which it has refused.
+/// The longest pause while the venue keeps refusing. The pause is half of the time since the first
+/// refusal.
 const REFUSED_MAX_MS: i64 = 10_000;
-/// An order waits for at most so long until a timer can be armed after the last one was let go; where
-/// it would take longer the order is refused at once.
+/// The longest time that an order waits until a countdown can be armed again after a disarm. If it
+/// would take longer, the order is refused at once.
 const PATIENCE_MS: i64 = 7_000;
-/// An order that waited for so long does not leave: it was meant for the market of then. The time in
-/// which no timer can be armed is not counted.
+/// An order that waited for this long is not sent, because the market may have changed since. Time
+/// in which no countdown can be armed is not counted.
 const STALE_MS: i64 = 3_000;
 
-/// The reason why an order that waited for cover is taken back, and was not sent.
+/// Why an order that waited for cover was taken back without being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NotCovered {
     /// The venue accepts no request.
     VenueWait,
-    /// The last timer was let go, and the next one can be armed only after a long time.
+    /// The last countdown was disarmed, and the next one can be armed only after a long time.
     LettingGo,
-    /// The venue did not arm the timer.
+    /// The venue did not arm the countdown.
     Failed,
-    /// The timer was armed late.
+    /// The countdown was armed late.
     Late,
-    /// The state of the account is in doubt.
+    /// The account is degraded.
     Doubt,
     /// The watchdog process of spot orders did not answer.
     Watchdog,
@@ -77,20 +79,20 @@ impl NotCovered {
     }
 }
 
-/// Orders of a symbol that wait until its timer is armed.
+/// Orders of a symbol that wait until its countdown is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountdownWait {
     /// The symbol.
     pub instrument: InstrumentId,
-    /// How many wait.
+    /// Number of waiting orders.
     pub orders: usize,
     /// When the first of them was submitted.
     pub since: Time,
-    /// A timer was stopped a moment ago: a new one can be armed from then on.
+    /// Set if a countdown was disarmed a moment ago: a new one can be armed from this time.
     pub barred_until: Option<Time>,
 }
 
-/// Why an order that waited for the journal is not sent any more.
+/// Why an order that waited for the journal is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptBack {
     /// It ended while it waited.
@@ -106,7 +108,7 @@ pub enum KeptBack {
 }
 
 impl KeptBack {
-    /// The reason for people.
+    /// The reason as a text for people.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Ended => "it ended while it waited for the journal",
@@ -127,32 +129,33 @@ impl KeptBack {
     }
 }
 
-/// The timer of one symbol.
+/// The countdown of one symbol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Countdown {
-    /// Orders are covered until then.
+    /// Orders are covered until this time.
     until: Option<Time>,
-    /// The request on its way: its length and when it left.
+    /// The request in flight: its length in milliseconds and when it was sent.
     asked: Option<(u64, Time)>,
-    /// After letting go: the request, or a copy of it, may still arrive and stop a timer that was
-    /// armed later.
+    /// Set after a disarm: until this time, the request or a copy of it may still arrive and stop a
+    /// countdown that was armed later.
     not_before: Option<Time>,
-    /// Nothing rested when it was due for renewal, and no order left since.
+    /// Nothing rested at the last renewal, and no order was sent since.
     idle: bool,
-    /// A timer may run at the venue until then: one was asked for, and nothing has said since that
-    /// none runs.
+    /// A countdown may run at the venue until this time: one was requested, and no report since
+    /// shows that it stopped.
     may_run: Option<Time>,
-    /// Until then a request for a timer may arrive whose answer was given up.
+    /// Until this time, a request for a countdown may arrive although the engine stopped waiting
+    /// for its response.
     arriving: Option<Time>,
-    /// The last request, for a timer or to stop it, had no answer that says what became of it.
+    /// The last request, to arm or to disarm, has no response that shows its effect.
     unsettled: bool,
     failures: u32,
-    /// Orders that wait for the timer, in their order, with the record of their intent.
+    /// Orders that wait for the countdown, in order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
 }
 
 impl Countdown {
-    /// Nothing runs at the venue, as far as is known, and nothing is on its way.
+    /// Whether no countdown runs at the venue, as far as is known, and no request is in flight.
     pub(super) fn is_off(&self, now: Time) -> bool {
         self.until.is_none() && self.asked.is_none() && !self.may_run(now)
     }
@@ -161,8 +164,9 @@ impl Countdown {
         self.may_run.is_some_and(|until| now < until)
     }
 
-    /// What is left of it to the next process: it was letting go, or had just done so; its timer
-    /// runs on. What had already passed when the process ended is over.
+    /// Takes over the countdown of the previous process. If that process was disarming, or had just
+    /// done so, the pause continues. Its countdown still runs. Deadlines that have passed are
+    /// dropped.
     pub(super) fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
         let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         let not_before = letting_go.then(|| now.plus_ms(absence_ms));
@@ -174,14 +178,14 @@ impl Countdown {
         self.arriving = arriving.max(in_force(old.arriving));
     }
 
-    /// What an earlier process left ends later by the clock of this one.
+    /// Moves the deadlines of an earlier process to a later time by this process's clock.
     pub(super) fn end_later(&mut self, by_ms: i64) {
         for at in [&mut self.not_before, &mut self.may_run, &mut self.arriving] {
             *at = at.map(|at| at.plus_ms(by_ms));
         }
     }
 
-    /// Whether no timer can be armed within that time: one was let go just now.
+    /// Whether no countdown can be armed within this time, because one was just disarmed.
     fn is_barred(&self, now: Time, ms: i64) -> bool {
         let barred = self.not_before.is_some_and(|at| now.plus_ms(ms) < at);
         barred && !planted!(PlaceBeforeArmed)
@@ -194,7 +198,8 @@ impl Countdown {
 }
 
 impl Engine {
-    /// Orders that wait until the timer of their symbol is armed. For people alone: no rule reads it.
+    /// Orders that wait until the countdown of their symbol is armed. For display only: no rule
+    /// reads it.
     pub fn countdown_waits(&self) -> Vec<CountdownWait> {
         let countdowns = self.live.iter().flat_map(|live| &live.countdowns);
         let waits = countdowns.enumerate().filter_map(|(index, countdown)| {
@@ -210,8 +215,8 @@ impl Engine {
         waits.collect()
     }
 
-    /// Until when the orders of an instrument are covered; `None` while its timer is not armed, or
-    /// on spot while no watchdog process covers it.
+    /// Until when the orders of an instrument are covered; `None` while its countdown is not armed,
+    /// or on spot while no watchdog process covers it.
     pub fn covered_until(&self, instrument: InstrumentId) -> Option<Time> {
         let live = self.live.as_ref()?;
         if self.instrument(instrument)?.surface == Surface::Spot {
@@ -220,14 +225,15 @@ impl Engine {
         live.countdowns.get(usize::from(instrument.0))?.until
     }
 
-    /// Whether an order that waited may leave at that time, which may be later than anything that
-    /// was heard: it is covered, and was all the while, and it is still wanted. One whose cover ran
-    /// out meanwhile is taken for lost: it could be told absent while it is on its way.
+    /// Whether an order that waited may be sent at time `now`, which may be later than the last
+    /// input. It must be covered, must have been covered all the time, and must still be wanted. An
+    /// order whose cover ran out meanwhile counts as lost: the venue might report it missing while
+    /// it is still in flight.
     pub fn may_leave(&self, order: &NewOrder, now: Time) -> bool {
         self.kept_back(order, now).is_none()
     }
 
-    /// Why an order that waited for the journal may not leave; `None` where it may.
+    /// Why an order that waited for the journal must not be sent; `None` if it may be sent.
     pub fn kept_back(&self, order: &NewOrder, now: Time) -> Option<KeptBack> {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
@@ -237,7 +243,7 @@ impl Engine {
             return None;
         }
         if self.is_unwanted(known) {
-            // A halt cancels what waits.
+            // A halt cancels waiting orders.
             let halted = self.is_stopped(known);
             return Some(if halted {
                 KeptBack::Halted
@@ -256,7 +262,7 @@ impl Engine {
         self.is_stale(known.seq, now).then_some(KeptBack::Late)
     }
 
-    /// Whether an order waited for too long to leave.
+    /// Whether an order waited too long to be sent.
     fn is_stale(&self, seq: OrderSeq, now: Time) -> bool {
         let Some(order) = self.orders.live(seq) else {
             return false;
@@ -272,7 +278,7 @@ impl Engine {
         countdowns.get(usize::from(instrument.0))
     }
 
-    /// Whether an order was taken back, or its strategy may send none any more, before it left.
+    /// Whether an order was taken back, or its strategy may no longer send orders.
     fn is_unwanted(&self, order: &Order) -> bool {
         let state = &self.strategies[usize::from(order.strategy.0)];
         let closing = state.flattening.is_some();
@@ -326,7 +332,8 @@ impl Engine {
         if healthy {
             self.arm(instrument);
         } else {
-            // Nothing is armed on doubt: the order waits a moment for health, or is refused.
+            // No countdown is armed while degraded: the order waits a moment for health, or is
+            // refused.
             let at = now.plus_ms(WITHHELD_MS);
             self.timers.set(at, Timer::Renew { instrument });
         }
@@ -345,7 +352,7 @@ impl Engine {
         self.end_idling(instrument);
     }
 
-    /// A timer that was about to be let go is due for renewal: an order counts on it.
+    /// Renews a countdown that was about to be disarmed: an order needs it.
     fn end_idling(&mut self, instrument: InstrumentId) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
@@ -354,7 +361,7 @@ impl Engine {
         }
     }
 
-    /// Takes an order back that was held: nothing was sent.
+    /// Takes back an order that was held: nothing was sent.
     pub(super) fn take_back(&mut self, seq: OrderSeq, mv: OrderMove) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -375,7 +382,7 @@ impl Engine {
         self.take_back(seq, OrderMove::Reject);
     }
 
-    /// Arms or renews the timer of a symbol, unless a request for it is on its way.
+    /// Arms or renews the countdown of a symbol, unless a request for it is in flight.
     fn arm(&mut self, instrument: InstrumentId) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
@@ -388,7 +395,8 @@ impl Engine {
         self.ask_countdown(instrument, countdown_ms);
     }
 
-    /// Asks for the timer of a symbol that the venue did not arm before. Answers whether it could.
+    /// Requests the countdown of a symbol that the venue did not arm before. Returns whether the
+    /// request was possible.
     pub(super) fn arm_on_trial(&mut self, instrument: InstrumentId) -> bool {
         let now = self.now;
         let is_free = self.live.as_ref().is_some_and(|live| {
@@ -421,8 +429,8 @@ impl Engine {
         countdown.unsettled = true;
         let mut record = 0;
         if countdown_ms == 0 {
-            // No order counts on a timer that is about to stop. The next process must know that one
-            // was, for the request may arrive after it has armed its own.
+            // No order may count on a countdown that is about to stop. The next process must know
+            // that one ran, because this disarm request may arrive after it has armed its own.
             countdown.until = None;
             record = self.records();
         } else {
@@ -463,7 +471,7 @@ impl Engine {
                 }
                 self.refuse_barred(instrument);
                 if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
-                    // What was given up may arm it once more.
+                    // An abandoned request may still arm the countdown again.
                     self.timers.set(arriving, Timer::Renew { instrument });
                     return;
                 }
@@ -494,7 +502,8 @@ impl Engine {
                     self.timers.set(due, Timer::Renew { instrument });
                 }
                 for (seq, record) in held {
-                    // It was meant by a state that is in doubt now (promise 5), or by an old one.
+                    // The strategy decided on a state that is degraded now (promise 5), or too long
+                    // ago.
                     let order = self.orders.live(seq);
                     let may_leave = order.is_none_or(|order| self.may_still_leave(order));
                     if blind || !may_leave {
@@ -513,7 +522,7 @@ impl Engine {
                 self.refuse_barred(instrument);
             }
             (Outcome::Refused(_), 0) => {}
-            // A timer of no length is none.
+            // A countdown of zero means disarmed.
             (Outcome::Done(0) | Outcome::Refused(_) | Outcome::Unknown, _) => {
                 countdown.failures += 1;
                 let tired = countdown.failures >= TRIES_MAX;
@@ -532,7 +541,8 @@ impl Engine {
                     self.refuse_held(instrument, NotCovered::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
-                        // The block of the key says it: cancels and closes do not pass either.
+                        // The key's trading block already reports this, because cancels and closes
+                        // fail too.
                         Outcome::Refused(refusal) if refusal.blame() == Blame::Key => {}
                         Outcome::Refused(refusal) => {
                             self.block_for_countdown(instrument, refusal.code);
@@ -552,7 +562,7 @@ impl Engine {
             .set(now.plus_ms(pause_ms), Timer::Renew { instrument });
     }
 
-    /// When to try again: nothing is urgent where no order waits and no timer runs.
+    /// The pause before the next try. Nothing is urgent if no order waits and no countdown runs.
     fn retry_ms(&self, instrument: InstrumentId) -> i64 {
         let countdowns = self.live.as_ref().map(|live| &live.countdowns);
         let countdown = countdowns.and_then(|all| all.get(usize::from(instrument.0)));
@@ -564,14 +574,15 @@ impl Engine {
         }
     }
 
-    /// Whether orders wait for the timer.
+    /// Whether orders wait for the countdown.
     fn is_waited_for(&self, instrument: InstrumentId) -> bool {
         let live = self.live.as_ref();
         let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
         countdown.is_some_and(|it| !it.held.is_empty())
     }
 
-    /// The cover of what rests is in doubt until the venue confirms a timer, or nothing rests.
+    /// Sets the degraded reason of a countdown, if orders rest. It holds until the venue confirms a
+    /// countdown or nothing rests.
     fn doubt_countdown(&mut self, instrument: InstrumentId) {
         if self.may_rest(instrument) {
             self.set_doubt(Doubt::Countdown(instrument), true);
@@ -591,7 +602,7 @@ impl Engine {
             .any(|order| order.instrument() == instrument && !order.held)
     }
 
-    /// Whether every order that rests was stopped by a halt, a quarantine or the end of the run.
+    /// Whether every resting order was stopped by a halt, a quarantine or the end of the run.
     fn are_all_stopped(&self, instrument: InstrumentId) -> bool {
         let mut resting = self
             .orders
@@ -608,7 +619,8 @@ impl Engine {
         }
     }
 
-    /// Whether a symbol's timer is being let go, or was just now: an order would be refused.
+    /// Whether a symbol's countdown is being disarmed, or was just disarmed: a new order would be
+    /// refused.
     pub(super) fn is_letting_go(&self, instrument: InstrumentId) -> bool {
         let live = self.live.as_ref();
         let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
@@ -618,8 +630,8 @@ impl Engine {
         })
     }
 
-    /// Orders that wait are refused: nothing was sent. They do not wait for ever for a timer that
-    /// cannot be armed.
+    /// Refuses the orders that wait for a countdown, without sending them. They must not wait for
+    /// ever for a countdown that cannot be armed.
     fn refuse_held(&mut self, instrument: InstrumentId, why: NotCovered) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
@@ -629,7 +641,7 @@ impl Engine {
         }
     }
 
-    /// Orders that wait for a timer are refused: nothing may be sent.
+    /// Refuses all orders that wait for a countdown: nothing may be sent.
     pub(super) fn refuse_all_held(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
@@ -639,9 +651,9 @@ impl Engine {
         }
     }
 
-    /// Time to renew: while orders rest and the runtime is healthy. A symbol without orders is let
-    /// go when it was without them for the time from one renewal to the next: who only replaces
-    /// its orders would have to wait for the next timer.
+    /// Handles a renewal that is due: renews while orders rest and the runtime is healthy. The
+    /// countdown of a symbol is disarmed after a whole renewal interval without orders. Otherwise a
+    /// strategy that only replaces its orders would have to wait for the next countdown.
     pub(super) fn renew(&mut self, instrument: InstrumentId) {
         let now = self.now;
         let sent = self.may_rest(instrument) && !planted!(LetGoResting);
@@ -663,7 +675,8 @@ impl Engine {
             self.arm(instrument);
         } else if waited_for {
             self.refuse_held(instrument, NotCovered::Doubt);
-            // What rests counts on the timer still: it is renewed once health is back.
+            // Resting orders still depend on the countdown: it is renewed once the run is healthy
+            // again.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         } else if !sent && !keeps && (may_idle || armed && !knows) && !planted!(LetGoResting) {
@@ -672,17 +685,18 @@ impl Engine {
             }
             self.timers.set(next, Timer::Renew { instrument });
         } else if !sent || keeps {
-            // What shall stay must not be cancelled by a timer whose stop was lost.
-            // Others' orders must not be cancelled by one that nobody needs.
+            // Disarm again: if the first disarm was lost, a live countdown would cancel orders that
+            // are kept. It would also cancel orders of outside parties when no own order needs it.
             if armed || may_run && (keeps || unsettled) {
                 self.ask_countdown(instrument, 0);
             }
         } else if self.are_all_stopped(instrument) {
-            // Their cancels may be lost: a timer that runs out cancels them all the same.
+            // Their cancels may be lost: the countdown then runs out and cancels the orders anyway.
             self.timers
                 .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         } else if healthy {
-            // Without a timer, too: an order may have arrived after its timer ran out.
+            // Armed even without a running countdown: an order may have arrived after its countdown
+            // ran out.
             self.arm(instrument);
         } else {
             if armed {
@@ -697,8 +711,8 @@ impl Engine {
         }
     }
 
-    /// A timer that was not renewed in time: the venue may have cancelled what rested, so that
-    /// each order of the symbol is unknown until it was asked for.
+    /// Checks for countdowns that were not renewed in time. The venue may have cancelled the
+    /// resting orders, so each order of the symbol is unknown until it was queried.
     pub(super) fn watch_countdowns(&mut self) {
         let now = self.now;
         for doubt in self.doubts() {
@@ -737,7 +751,7 @@ impl Engine {
         }
     }
 
-    /// Covers the orders that rest when a run becomes ready, adopted ones included.
+    /// Covers the resting orders when a run becomes ready, including adopted ones.
     pub(super) fn arm_what_rests(&mut self) {
         self.beat();
         for index in 0..self.instruments.len() {
@@ -748,7 +762,7 @@ impl Engine {
         }
     }
 
-    /// Stops every timer: orders shall stay when the run ends.
+    /// Disarms every countdown: orders stay open when the run ends.
     pub(super) fn let_all_go(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
@@ -761,7 +775,7 @@ impl Engine {
     }
 }
 
-/// What a renewal may be late before its symbol's orders are in doubt, on top of the countdown.
+/// Safety margin in milliseconds: the engine's cover ends this long before the venue's countdown.
 pub(super) const fn margin_ms(countdown_ms: i64) -> i64 {
     let tenth = countdown_ms / 10;
     if tenth < 2_000 { tenth } else { 2_000 }

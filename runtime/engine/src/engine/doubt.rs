@@ -1,4 +1,4 @@
-//! Why a live run does not trust what it knows, in words.
+//! Degraded reasons: why a live run does not trust its state.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::order::Surface;
 use super::Engine;
 use super::session::Session;
 
-/// Why a live run does not trust what it knows.
+/// Why a live run does not trust its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Doubt {
-    /// The user stream is down, silent, or did not show what REST confirmed.
+    /// The user stream is down, silent, or did not show an order that REST confirmed.
     Stream(Surface),
-    /// The venue's clock was not read for long.
+    /// The venue's clock was not read recently.
     Clock(Surface),
     /// The journal does not write in time.
     Journal,
-    /// The last reconciliation is too old or left something unexplained.
+    /// The last reconciliation is too old or left a difference unexplained.
     Reconciliation(Surface),
     /// `MARGIN_CALL`: positions are at risk.
     MarginCall,
-    /// The venue says that the account may not trade.
+    /// The venue reports that the account may not trade.
     CanTrade(Surface),
     /// The account's position mode is not the configured one.
     PositionMode,
@@ -32,31 +32,31 @@ pub enum Doubt {
     AssetMode,
     /// No watchdog process covers spot orders.
     Watchdog,
-    /// Orders of an instrument rest, or may, and its dead man's countdown ran out or cannot be
-    /// renewed: three tries in a row failed.
+    /// Orders of an instrument rest, or may rest, and its countdown ran out or could not be renewed
+    /// in three tries in a row.
     Countdown(InstrumentId),
-    /// What an earlier process knew was lost, and the account holds positions: which strategy's
-    /// they are nobody can say.
+    /// The state of an earlier process was lost, and the account holds positions: their owners are
+    /// not known.
     Ownership,
-    /// The venue accepts no opening orders of the account: see its blocks.
+    /// The venue accepts no opening orders of the account: see its trading blocks.
     TradingBlocked(Surface),
-    /// The venue's account does not list a position that is held here.
+    /// The venue's account does not list a position that the books hold.
     Unlisted(InstrumentId),
     /// Another instance places orders on the account.
     AnotherInstance,
-    /// The mark price of a held instrument is not told any more.
+    /// The mark price of a held instrument is stale.
     Mark(InstrumentId),
-    /// Account events state another position than the books have, and no fill explains it.
+    /// Account events report another position than the books, and no fill explains it.
     StatedPosition(InstrumentId),
-    /// Events were lost while the user stream was down, and no reading is surely newer.
+    /// Events were lost while the user stream was down, and no account snapshot is certainly newer.
     LostEvents(Surface),
-    /// Account events state another balance than the books have, and no fill explains it.
+    /// Account events report another balance than the books, and no fill explains it.
     StatedBalance(Surface),
     /// The account's position mode and asset mode were not read yet.
     Modes,
     /// Strategies hold more of the base asset of this spot instrument than the account has.
     MissingCoins(InstrumentId),
-    /// The engine's own books contradict each other: a mistake of this program.
+    /// The engine's own books contradict each other: a bug of this program.
     BrokenInvariant,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Doubt {
 }
 
 impl Doubt {
-    /// Of which instrument it is.
+    /// The instrument of the reason, if it has one.
     const fn instrument(self) -> Option<InstrumentId> {
         match self {
             Self::Countdown(id)
@@ -80,33 +80,33 @@ impl Doubt {
         }
     }
 
-    /// In words, with the name of its instrument.
+    /// Writes the reason as a sentence, with the name of its instrument.
     fn write(self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
         match self {
             Self::Stream(surface) => write!(
                 f,
                 "the {surface} user stream cannot be relied on: it is down, silent, or more than 3 s late"
             ),
-            Self::Clock(surface) => write!(f, "the {surface} clock was not read for long"),
+            Self::Clock(surface) => write!(f, "the venue's {surface} clock was not read recently"),
             Self::Journal => f.write_str("the journal does not write in time"),
             Self::Reconciliation(surface) => {
                 write!(f, "the {surface} account is not reconciled with the venue")
             }
             Self::MarginCall => {
-                f.write_str("the venue called for margin: mend that, then windvane resume")
+                f.write_str("the venue issued a margin call: add margin or reduce positions, then windvane resume")
             }
             Self::CanTrade(surface) => write!(f, "the {surface} account may not trade"),
-            Self::PositionMode => f.write_str("the account's position mode is not configured so"),
-            Self::AssetMode => f.write_str("the account's asset mode is not configured so"),
+            Self::PositionMode => f.write_str("the account's position mode differs from the configured one"),
+            Self::AssetMode => f.write_str("the account's asset mode differs from the configured one"),
             Self::Modes => f.write_str(
                 "the account's position mode and asset mode were not read yet: no position is opened until \
-                 they are. Where little of the minute's weight is left, that is in the next minute",
+                 they are. If little of this minute's request weight is left, they are read in the next minute",
             ),
             Self::Watchdog => f.write_str("no watchdog process covers spot orders"),
             Self::Ownership => f.write_str(
                 "this journal does not know every order of the account: it was lost, it is an older \
-                 copy, or another instance placed orders. So which strategy the positions belong to \
-                 is not known, and none opens one: close them or keep them as nobody's, then \
+                 copy, or another instance placed orders. It is not known which strategy owns the \
+                 positions, and no strategy opens one: close them or keep them as unowned, then \
                  windvane resume",
             ),
             Self::TradingBlocked(surface) => write!(
@@ -116,14 +116,14 @@ impl Doubt {
             Self::AnotherInstance => write_another_instance(f, ""),
             Self::LostEvents(surface) => write!(
                 f,
-                "the {surface} user stream was down while orders or positions were open, and readings may \
-                 still be from before: orders that add exposure wait for a reading that was asked for 12 s \
+                "the {surface} user stream was down while orders or positions were open, and account snapshots may \
+                 still be from before: orders that add exposure wait for a snapshot that was requested 12 s \
                  later"
             ),
             Self::StatedBalance(surface) => write!(
                 f,
-                "account events of the venue state another {surface} balance than is known here, and no \
-                 fill explains it: orders that add exposure wait until a fill or a reading of the account does"
+                "account events of the venue report another {surface} balance than the books, and no \
+                 fill explains it: orders that add exposure wait until a fill or an account snapshot does"
             ),
             Self::Countdown(_) => write!(
                 f,
@@ -131,17 +131,17 @@ impl Doubt {
             ),
             Self::StatedPosition(_) => write!(
                 f,
-                "account events of the venue state another position in {name} than is held here, and no fill \
-                 explains it: orders that add exposure wait until a fill or a reading of the account does"
+                "account events of the venue report another position in {name} than the books, and no fill \
+                 explains it: orders that add exposure wait until a fill or an account snapshot does"
             ),
             Self::Unlisted(_) => write!(
                 f,
-                "the venue's account shows less of the position in {name} than is held here: orders that \
-                 add exposure wait until it is shown again, or more readings confirm that it was closed"
+                "the venue's account shows a smaller position in {name} than the books: orders that \
+                 add exposure wait until it is shown again, or more snapshots confirm that it was closed"
             ),
             Self::Mark(_) => write!(
                 f,
-                "the mark price of {name}, which is held, was not told for a minute: the loss limits may not \
+                "the mark price of {name}, which is held, was not updated for a minute: the loss limits may not \
                  see a loss, and no position is opened until a mark price comes"
             ),
             Self::BrokenInvariant => f.write_str(
@@ -151,9 +151,9 @@ impl Doubt {
             ),
             Self::MissingCoins(_) => write!(
                 f,
-                "the spot account shows less of the base asset of {name} than strategies hold: somebody else \
+                "the spot account has less of the base asset of {name} than strategies hold: an outside party \
                  sold or withdrew coins, and no position is opened. Buy or transfer them back, or use windvane \
-                 resume, which takes what is missing from the strategies at the present price"
+                 resume, which takes the missing coins from the strategies at the present price"
             ),
         }
     }
@@ -168,13 +168,13 @@ fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
 }
 
 impl Engine {
-    /// Why the run is degraded, in a fixed order; empty when it is not live.
+    /// The degraded reasons, in a fixed order; empty if the run is not live.
     pub fn doubts(&self) -> Vec<Doubt> {
         let doubts = self.live.as_ref().map(Session::doubts);
         doubts.into_iter().flatten().collect()
     }
 
-    /// Why the run is degraded, in words.
+    /// The degraded reasons as sentences.
     pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
         doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
     }
@@ -188,7 +188,7 @@ impl Engine {
             }
             Doubt::TradingBlocked(surface) => {
                 let sentence = self.blocked_sentence(surface);
-                // It is empty for a doubt of the past.
+                // The sentence is empty if the block has ended since.
                 if !sentence.is_empty() {
                     return sentence;
                 }
@@ -208,7 +208,7 @@ impl Engine {
         text
     }
 
-    /// Whether a user stream is up and no round ended since then.
+    /// Whether a user stream is connected and no round ended since then.
     fn is_not_compared(&self, surface: Surface) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         line.is_some_and(|line| line.stream_up && line.clean.is_none())

@@ -1,5 +1,6 @@
-//! Ends of own orders that are not in what a strategy saved: told while it was in quarantine, or not
-//! handled before its process ended. The next instance is told of them again.
+//! Ends of own orders that a strategy's saved state lacks. They were reported while it was in
+//! quarantine, or were not handled before its process ended. The engine reports them again to the
+//! next instance.
 
 use std::collections::VecDeque;
 
@@ -7,18 +8,18 @@ use crate::ids::{OrderSeq, StrategyId};
 
 use super::Engine;
 
-/// As many ended orders as are remembered at all.
+/// As many as ended orders are remembered at all.
 const UNSAVED_MAX: usize = 4_096;
 
 impl Engine {
-    /// A strategy saved after it handled that event.
+    /// Notes that a strategy saved its state after it handled event `handled`.
     pub(super) fn note_saved(&mut self, strategy: StrategyId, handled: i64) {
         if let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) {
             state.unsaved.retain(|(_, told)| *told > handled);
         }
     }
 
-    /// The end of an order was told, or would have been.
+    /// Notes that the end of an order was reported to a strategy, or would have been.
     pub(super) fn note_end(&mut self, strategy: StrategyId, seq: OrderSeq, told: i64) {
         if self.live.is_none() {
             return;
@@ -31,7 +32,7 @@ impl Engine {
         unsaved.push_back((seq, told));
     }
 
-    /// Tells a new instance of the orders whose end what it was given does not know.
+    /// Reports to a new instance the ended orders that its saved state does not contain.
     pub(super) fn tell_ends(&mut self, strategy: StrategyId) {
         let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved;
         let ends: VecDeque<(OrderSeq, i64)> = std::mem::take(unsaved);

@@ -1,4 +1,5 @@
-//! Open orders of others on the account: shown to people, never touched. No rule reads them.
+//! Open orders of outside parties on the account: shown to people, never changed. No rule reads
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +10,22 @@ use crate::truth::OpenOrder;
 
 use super::Engine;
 
-/// So many are known at most: whoever places more does not fill our memory.
+/// At most this many are kept, so that an outside party cannot fill the memory.
 const ORDERS_MAX: usize = 1_000;
 
-/// By instrument and the venue's id.
+/// By instrument and the venue's order id.
 pub(super) type External = BTreeMap<(InstrumentId, VenueOrderId), OpenOrder>;
 
 impl Engine {
-    /// Open orders of others on the account, as the venue told of them last.
+    /// Open orders of outside parties, as the venue last reported them.
     pub fn external_orders(&self) -> impl Iterator<Item = &OpenOrder> {
         self.external_orders.values()
     }
 
-    /// Takes note of an order event that is not of ours.
+    /// Notes an event of an order that is not an own order.
     pub(super) fn note_external(&mut self, update: &OrderUpdate) {
         let key = (update.instrument, update.order_id);
-        // An account trade says nothing of its order; an event does.
+        // An account trade does not contain the terms of its order; an event does.
         if self.live.is_none() || update.orig_qty.0 == 0 {
             return;
         }
@@ -45,8 +46,8 @@ impl Engine {
         }
     }
 
-    /// Takes the venue's list of all that rest on a surface, unless an event since the question
-    /// makes it an old one.
+    /// Takes the venue's list of all open orders of a surface, unless an event since the request
+    /// makes it stale.
     pub(super) fn list_external(&mut self, surface: Surface, listed: Vec<OpenOrder>) {
         let line = self.line_mut(surface);
         if line.is_none_or(|line| line.events != line.round.events_when_asked) {

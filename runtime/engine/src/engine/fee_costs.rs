@@ -1,8 +1,8 @@
-//! Commissions in another asset than the one that equity is counted in. They lower a balance that equity
-//! does not have, so their value is subtracted: at the price of a configured instrument of both assets, else
-//! at the price that the venue is asked for every minute. Until it answers, and where it lists no such
-//! symbol, an estimate by the value of the fill counts. The log names an asset without a price once, and
-//! the status names it as long as it has none.
+//! Commissions in another asset than the equity asset. They lower a balance that is not part of
+//! equity, so the engine subtracts their value from equity. It uses the price of a configured
+//! instrument of both assets, or else the price that it requests from the venue every minute. Until
+//! the venue answers, and if it lists no such symbol, an estimate by the value of the fill counts.
+//! The log names an asset without a price once; the status names it as long as it has no price.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ use crate::truth::{Subject, Truth};
 use super::Engine;
 use super::snapshot::Names;
 
-/// The price of an asset is asked for this often.
+/// How often the price of an asset is requested.
 const PRICE_MS: i64 = 60_000;
-/// The same after the venue said that it has no such symbol.
+/// The same interval after the venue reported that it has no such symbol.
 const NO_PRICE_MS: i64 = 3_600_000;
 
-/// What the venue answered about the prices of assets that no configured instrument prices.
+/// The venue's responses about prices of assets that no configured instrument prices.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct AssetPrices {
     /// Price of one unit in the equity asset.
     known: BTreeMap<AssetId, Amount>,
-    /// When each is asked for again.
+    /// When the price of each asset is requested next.
     next: BTreeMap<AssetId, Time>,
 }
 
@@ -37,13 +37,13 @@ pub(super) struct AssetPrices {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct FeeCosts {
     pub(super) total: Amount,
-    /// Assets without a price of which people were told.
+    /// Assets without a price that were reported to people.
     unpriced: BTreeSet<AssetId>,
 }
 
 impl Engine {
-    /// The value of an amount of an asset that equity does not count, in the equity asset; `None` where its
-    /// price is not known.
+    /// The value of an amount of an asset outside equity, in the equity asset; `None` if its price
+    /// is not known.
     pub(super) fn value_in_equity(&self, asset: AssetId, amount: Amount) -> Option<Amount> {
         let configured = self.value_by_instrument(asset, amount);
         configured.or_else(|| {
@@ -53,7 +53,7 @@ impl Engine {
         })
     }
 
-    /// The same at the price of a configured instrument.
+    /// Like [`Engine::value_in_equity`], at the price of a configured instrument.
     fn value_by_instrument(&self, asset: AssetId, amount: Amount) -> Option<Amount> {
         let equity = self.equity_asset()?;
         let mut instruments = self.instruments.iter().enumerate();
@@ -72,7 +72,7 @@ impl Engine {
         })
     }
 
-    /// Whether equity has no part for an asset of this surface.
+    /// Whether equity does not contain an asset of this surface.
     pub(super) fn is_outside_equity(&self, surface: Surface, asset: AssetId) -> bool {
         let equity = self.equity_asset();
         let counts = |surface: Surface| {
@@ -84,7 +84,7 @@ impl Engine {
         self.live.is_some() && !in_equity
     }
 
-    /// The cost of the commission of a fill, where equity does not contain it.
+    /// The cost of the commission of a fill, if equity does not contain the commission asset.
     pub(super) fn cost_of_fee(&mut self, surface: Surface, fill: &Fill) -> Amount {
         let outside = self.is_outside_equity(surface, fill.fee_asset) && !planted!(OtherFeesFree);
         if fill.fee == Amount::ZERO || !outside {
@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// A balance that equity does not have fell without an event: commissions that events left out.
+    /// A balance outside equity fell without an event: events left out commissions.
     pub(super) fn lose_other_asset(&mut self, asset: AssetId, lost: Amount) {
         let value = self.value_in_equity(asset, lost);
         if value.is_none() {
@@ -112,7 +112,7 @@ impl Engine {
         self.fee_costs.total += value.unwrap_or_else(|| self.estimated_fees(lost));
     }
 
-    /// Assets that commissions were taken in and that have no price here: an estimate counts.
+    /// Commission assets without a known price; an estimate counts for them.
     pub fn unpriced_fees(&self) -> impl Iterator<Item = AssetId> {
         let assets = self.fee_costs.unpriced.iter().copied();
         assets.filter(|asset| self.value_in_equity(*asset, Amount::ZERO).is_none())
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Asks for the prices of assets that commissions were taken in and that no configured instrument prices.
+    /// Requests the prices of commission assets that no configured instrument prices.
     pub(super) fn ask_for_asset_prices(&mut self) {
         let Some(quote) = self.equity_asset() else {
             return;
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Takes over what an earlier process counted.
+    /// Takes over the costs that an earlier process counted.
     pub(super) fn inherit_fee_costs(&mut self, from: &Self, names: &Names) {
         self.fee_costs.total = from.fee_costs.total;
         let told = from.fee_costs.unpriced.iter();

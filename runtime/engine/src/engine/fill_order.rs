@@ -1,9 +1,10 @@
-//! Fills that were booked in another order than the venue made them. A fill that an answer states may be booked
-//! before the event of an older fill comes. The quantity and the money are the same, and the split is another:
-//! what the entry of the position is higher, the realized profit, and so the balance, is higher too.
+//! Fills that were booked in another order than the venue made them. A fill stated in a response
+//! may be booked before the event of an older fill arrives. Quantity and money are the same, but
+//! the split differs: a higher entry cost of the position means that the realized profit, and so
+//! the balance, is higher by the same amount.
 //!
-//! An account event that is not older than the booked fills states both. Where the two differ from the books by
-//! the same amount, they are taken.
+//! An account event that is not older than the booked fills reports both. If both differ from the
+//! books by the same amount, the engine takes them.
 
 use crate::decimal::Amount;
 use crate::effect::Cause;
@@ -14,14 +15,15 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 
-/// A stated entry is rounded by this part at least.
+/// A reported entry is rounded by at least one part in this many.
 const ENTRY_PARTS: i128 = 100_000_000;
 
-/// One balance, and the position whose entry differs by as much.
+/// A balance, and the position whose entry differs by the same amount.
 type Shift = (BalanceUpdate, (InstrumentId, PositionSide));
 
 impl Engine {
-    /// Takes a statement that differs from the books by the order of fills alone. Answers whether it does.
+    /// Takes an account event that differs from the books only by the order of fills. Returns
+    /// whether it does.
     pub(super) fn take_order_of_fills(
         &mut self,
         surface: Surface,
@@ -41,7 +43,7 @@ impl Engine {
         true
     }
 
-    /// What the order of fills shifted; `None` where anything else differs.
+    /// The amounts that the order of fills shifted; `None` if anything else differs.
     fn shifts_by_order(&self, surface: Surface, statement: &AccountTruth) -> Option<Vec<Shift>> {
         let is_possible = surface == Surface::Futures
             && self.positions_agree(&statement.positions)
@@ -59,7 +61,7 @@ impl Engine {
             .collect()
     }
 
-    /// The only position whose entry differs by as much as a balance.
+    /// The only position whose entry differs by the same amount as a balance.
     fn position_with_shift(
         &self,
         statement: &AccountTruth,
@@ -89,7 +91,8 @@ impl Engine {
         found
     }
 
-    /// By how much a stated position costs more than the books say, and what the venue may have rounded.
+    /// How much more a reported position costs than in the books, and the amount that the venue may
+    /// have rounded.
     fn shift_of_entry(&self, told: &PositionUpdate) -> Option<(Amount, Amount)> {
         let (id, side) = (told.instrument, told.position_side);
         let rules = self.instrument(id)?;

@@ -1,5 +1,5 @@
-//! The user data stream: fills, order updates, balances, funding. Late, doubled and missing
-//! updates are normal; the venue's word wins (promise 3).
+//! The user data stream: fills, order updates, balances, funding. Late, duplicate and missing
+//! updates are normal; the venue's values win (promise 3).
 
 use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
 use crate::effect::{Adjustment, Cause, Notice};
@@ -14,7 +14,7 @@ use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpd
 use super::doubt::Doubt;
 use super::{Engine, codec, narrow};
 
-/// A difference of at most this part of the last fill is what the venue rounds.
+/// A difference of at most one part in this many of the last fill is the venue's rounding.
 const ROUNDING_PARTS: i128 = 1_000_000;
 
 /// Profit that a fill realized, before fees: in the account's position and in its owner's.
@@ -89,7 +89,8 @@ impl Engine {
             return;
         }
         self.revive_told(seq, update);
-        // It was booked before its order was adopted, and is in what the order executed since then.
+        // Such a fill was booked before its order was adopted, and the adopted order's executed
+        // quantity includes it.
         let fill = update.fill.as_ref().filter(|fill| {
             !self.was_counted_outside(update.instrument, update.order_id, fill.trade_id)
         });
@@ -146,14 +147,14 @@ impl Engine {
         }
     }
 
-    /// The own order that an update speaks of: our strategy's name, our epoch, a number that we
-    /// gave out to it. Everything else on the account is external.
+    /// The own order of an update: its id has a strategy's name, our epoch, and a number that was
+    /// given to that strategy. Every other order on the account is external.
     fn own_order(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
         self.known(&id).or_else(|| self.adopt_update(update))
     }
 
-    /// Books a fill once, everywhere it counts, and tells its strategy.
+    /// Books a fill once in every ledger, and reports it to its strategy.
     pub(super) fn apply_own_fill(
         &mut self,
         seq: OrderSeq,
@@ -210,7 +211,7 @@ impl Engine {
         self.deliver(strategy, event);
     }
 
-    /// Tells a new instance what its strategy holds: nothing of it is in what it saved.
+    /// Reports its positions to a new instance: its saved state does not contain them.
     pub(super) fn tell_positions(&mut self, strategy: StrategyId) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
@@ -223,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// Books a fill in the account's ledger, the owner's and the balances.
+    /// Books a fill in the account's ledger, the owner's ledger and the balances.
     fn book_fill(
         &mut self,
         owner: Option<StrategyId>,
@@ -241,7 +242,7 @@ impl Engine {
         self.note_late_fee(owner, update, fill, kept.is_some());
         if let Some(line) = self.line_mut(self.surface_of(id)) {
             line.fill_value = fill.quote_qty;
-            // One that was made up from totals bears the time of its order's last change.
+            // A fill that was derived from order totals has the time of its order's last change.
             if fill.trade_id.0 > 0 {
                 line.past.note_fill(update.transaction_time, now);
             }
@@ -282,7 +283,8 @@ impl Engine {
             *self.other_fees.entry(fill.fee_asset).or_default() += fill.fee;
             position.fees += cost;
             self.ledgers.account.at_mut(id, side).position.fees += cost;
-            // The reading that contained the fill lowered the balance, and that counted.
+            // The snapshot that contained the fill had lowered the balance, and that was counted
+            // then.
             if kept.is_none() {
                 self.fee_costs.total += cost;
             }
@@ -321,8 +323,9 @@ impl Engine {
         self.balances.entry((surface, asset)).or_default().total += amount;
     }
 
-    /// An order or a fill of somebody else on this account: liquidation, ADL, the user's hand.
-    /// `by_event` says that an event told of it, and so of the kind of its order.
+    /// Handles an order or a fill of an outside party on this account: liquidation, ADL, or the
+    /// user's own trading. `by_event` means that an event reported it, so that the kind of its
+    /// order is known.
     pub(super) fn take_external(&mut self, update: &OrderUpdate, by_event: bool) {
         let mut realized_pnl = Amount::ZERO;
         self.note_external(update);
@@ -347,13 +350,13 @@ impl Engine {
                 realized_pnl,
             });
         }
-        // A fill that is known already may be the first word that its order is a forced close.
+        // A known fill may be the first report that its order is a forced close.
         if let Some(kind) = forced {
             self.take_forced_close(kind, update, fill.as_ref(), (moved, realized_pnl));
         }
     }
 
-    /// Whether an external fill was booked before; the last trade ids of each instrument are kept.
+    /// Whether an external fill was booked before. The last trade ids of each instrument are kept.
     pub(super) fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
         const KEPT: usize = 1024;
         let seen = &mut self.external_trades[usize::from(instrument.0)];
@@ -367,12 +370,12 @@ impl Engine {
         false
     }
 
-    /// The venue's balance wins; where it differs from ours, that is said. A change that explains
-    /// itself (funding, a transfer) is no difference.
+    /// Overwrites a balance with the venue's value, and reports a difference. A change that has its
+    /// own explanation (funding, a transfer) does not count as a difference.
     pub(super) fn take_balance(&mut self, surface: Surface, update: &BalanceUpdate, cause: Cause) {
         let balance = self.balances.entry((surface, update.asset)).or_default();
         let expected = balance.total + update.change;
-        // Futures events tell of the wallet alone.
+        // Futures events contain only the wallet balance.
         let locked = match (surface, cause) {
             (Surface::Futures, Cause::Event | Cause::Commission) => balance.locked,
             _ => update.locked,
@@ -413,7 +416,7 @@ impl Engine {
         }
     }
 
-    /// Whether a difference after a fill is what the venue rounds, as in its entry prices.
+    /// Whether a difference after a fill is the venue's rounding, as in its entry prices.
     pub(super) fn is_rounding(&self, surface: Surface, asset: AssetId, difference: Amount) -> bool {
         let mut rules = self.instruments.iter();
         let difference = if rules.any(|one| one.quote == asset) {
@@ -429,7 +432,7 @@ impl Engine {
         })
     }
 
-    /// Records and tells of a correction by the venue's evidence.
+    /// Records and reports a correction by the venue's evidence.
     pub(super) fn tell_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
         if self.live.is_some() {
             codec::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
@@ -466,19 +469,20 @@ impl Engine {
         self.tell_adjustment(adjustment, cause);
     }
 
-    /// Books a funding payment in the ledger of the instrument that it belongs to, and shares it
-    /// out to the sub-ledgers by their quantities.
+    /// Books a funding payment in the ledger of its instrument, and shares it among the sub-ledgers
+    /// by their quantities.
     ///
-    /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`): of the open positions, it
-    /// is the one whose expected payment, quantity times mark times rate, is nearest. When it was
-    /// closed in between, the payment is nobody's, in the first instrument of that asset.
+    /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`). The engine chooses the
+    /// open position whose expected payment, quantity times mark times rate, is nearest. If that
+    /// position was closed in between, the payment stays unowned, in the first instrument of that
+    /// asset.
     pub(super) fn book_funding(&mut self, balance: &BalanceUpdate) {
         let (asset, amount) = (balance.asset, balance.change);
         let funded = self.funded_position(asset, amount, |_| true);
         self.book_funding_at(funded, amount);
     }
 
-    /// The same for a payment whose instrument the income history names.
+    /// Books a funding payment whose instrument the income history names.
     pub(super) fn book_funding_of(
         &mut self,
         instrument: InstrumentId,
@@ -518,7 +522,7 @@ impl Engine {
             let event = self.event(EventKind::Funding, id, 0, fields, 0);
             self.deliver(StrategyId(index as u16), event);
         }
-        // What rounding leaves, and what belongs to positions that are not ours.
+        // The rounding remainder, and the share of unowned positions.
         self.ledgers.external.at_mut(id, side).position.funding += left;
     }
 
@@ -552,7 +556,7 @@ impl Engine {
     }
 }
 
-/// `amount * numerator / denominator` with any signs, half to even.
+/// `amount * numerator / denominator` with any signs, rounded half to even.
 fn part(amount: Amount, numerator: i64, denominator: i64) -> Amount {
     if denominator < 0 {
         (-amount).part(numerator, -denominator)

@@ -1,10 +1,10 @@
-//! Liquidation and auto-deleveraging: the venue closes a position of the account by an order of its
-//! own. What it closed is taken from the strategies on that side in proportion to what each holds,
-//! at the price of the close, and the configured reaction follows.
+//! Liquidation and auto-deleveraging: the venue closes a position of the account with an order of
+//! its own. The engine takes the closed quantity from the strategies on that side, in proportion to
+//! their positions and at the price of the close. Then the configured reaction follows.
 //!
-//! Mostly an order event tells of it. Where events were lost, readings and account trades show the
-//! close, and `outside` takes it from the strategies. The venue is then asked for its forced orders
-//! (`forced_questions`).
+//! Usually an order event reports the close. If events were lost, account snapshots and account
+//! trades show the close, and `outside` takes it from the strategies. The engine then requests the
+//! venue's forced orders (`forced_questions`).
 
 use std::collections::BTreeMap;
 
@@ -27,35 +27,37 @@ use super::lag::READ_LAG_MS;
 use super::snapshot::Names;
 use super::{Engine, Latch, narrow};
 
-/// So many orders of others are remembered at most.
+/// At most this many orders of outside parties are remembered.
 const ORDERS_MAX: usize = 1_024;
-/// A payment of the insurance fund belongs to a forced close that was told at most so long before.
+/// A payment of the insurance fund belongs to a forced close that was reported at most this long
+/// before.
 const CLEARED_MS: i64 = 60_000;
 
-/// The flag of an event that tells that the closing order sold.
+/// Event flag: the closing order was a sell.
 const SOLD_BIT: u32 = 2;
-/// The value that does not exist, in every event.
+/// The value for "none" in every event.
 const NONE: i64 = i64::MIN;
 
-/// Why the venue closed, and its order; 0 where none is known.
+/// Why the venue closed, and its order; 0 if no order is known.
 pub(super) type ForcedOrder = (ForcedClose, VenueOrderId);
 
-/// What is known of forced closes.
+/// The state of forced closes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForcedCloses {
     reaction: OnLiquidation,
-    /// Orders of others that traded, or that the venue placed itself; also own ones that traded before
-    /// they were known.
+    /// Orders of outside parties or of the venue that traded. Also own orders that traded before
+    /// they were known as own.
     orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
-    /// Questions for the forced orders of an instrument.
+    /// Pending requests for the forced orders of an instrument.
     pub(super) asked: BTreeMap<InstrumentId, Question>,
     /// The venue's time of the last round that left nothing unexplained.
     pub(super) agreed: BTreeMap<Surface, Time>,
-    /// Since the operator resumed last, the newest at the end.
+    /// Reports since the operator last resumed, the newest at the end.
     pub(super) reports: ForcedReports,
 }
 
-/// An order of others, with what of it was booked, or found with the account, and settled.
+/// An outside order: which part of it was booked (or was in the account's initial state), and which
+/// part is settled with the strategies.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outside {
     forced: Option<ForcedClose>,
@@ -64,15 +66,15 @@ struct Outside {
     booked: i64,
     quote: Amount,
     fee: Amount,
-    /// Of what was booked, the part without a trade id: a trade that is told later may be it.
+    /// The booked part without a trade id: a trade that is reported later may be this part.
     made_up: i64,
-    /// What the strategies gave up for it, and what that was worth.
+    /// The quantity that strategies gave up for it, and its value.
     settled: i64,
     settled_quote: Amount,
     settled_fee: Amount,
 }
 
-/// What is to be settled.
+/// A closed quantity that must be settled with the strategies.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Due {
     pub(super) side: Side,
@@ -80,12 +82,12 @@ pub(super) struct Due {
     pub(super) qty: i64,
     pub(super) quote: Amount,
     pub(super) fee: Amount,
-    /// When the venue closed it, by its clock.
+    /// When the venue closed it, by the venue's clock.
     pub(super) made: Time,
 }
 
 impl Due {
-    /// So much of it.
+    /// The part with this quantity.
     fn part(&self, qty: i64) -> Self {
         let whole = self.qty.max(1);
         Self {
@@ -96,7 +98,7 @@ impl Due {
         }
     }
 
-    /// So much of it, and what is left.
+    /// The part with this quantity, and the remainder.
     pub(super) fn split(&self, qty: i64) -> (Self, Self) {
         let part = self.part(qty);
         let left = Self {
@@ -110,7 +112,7 @@ impl Due {
 }
 
 impl ForcedCloses {
-    /// Whether an order is known to be one of the venue itself.
+    /// Whether an order is known to be the venue's own.
     pub(super) fn orders_by_venue(&self, key: (InstrumentId, VenueOrderId)) -> bool {
         let known = self.orders.get(&key);
         known.is_some_and(|order| order.forced.is_some())
@@ -133,14 +135,14 @@ impl Outside {
         }
     }
 
-    /// The account contains so much of it, without a trade id.
+    /// Notes that the account already contains this quantity, without a trade id.
     const fn find(&mut self, qty: i64) {
         self.made_up += qty;
         self.booked += qty;
         self.settled += qty;
     }
 
-    /// Takes what is booked and not settled yet.
+    /// Takes the part that is booked and not settled yet.
     fn take_due(&mut self) -> Due {
         let due = Due {
             side: self.side,
@@ -158,13 +160,13 @@ impl Outside {
 }
 
 impl Engine {
-    /// Forced closes since the operator resumed last, the oldest first: one for each order of the venue,
-    /// with all that it closed so far.
+    /// Forced closes since the operator last resumed, the oldest first. There is one entry per
+    /// order of the venue, with the sum of its closes so far.
     pub fn forced_closes(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
         self.forced.reports.iter()
     }
 
-    /// What follows a forced close.
+    /// The configured reaction to a forced close.
     pub const fn on_liquidation(&self) -> OnLiquidation {
         self.forced.reaction
     }
@@ -173,12 +175,13 @@ impl Engine {
         self.forced.reaction = reaction;
     }
 
-    /// The operator resumed, and so accepted the forced closes before that.
+    /// The operator resumed, which accepts all earlier forced closes.
     pub(super) fn accept_forced_closes(&mut self) {
         self.forced.reports.clear();
     }
 
-    /// Whether an order of others is a forced close, by its event or by an earlier one of it.
+    /// The kind of forced close of an outside order, by this event or an earlier one; `None` if it
+    /// is not forced.
     pub(super) fn forced_by(&self, update: &OrderUpdate) -> Option<ForcedClose> {
         if self.surface_of(update.instrument) != Surface::Futures || planted!(LiquidationIgnored) {
             return None;
@@ -190,8 +193,8 @@ impl Engine {
         ForcedClose::of(update).or_else(|| known?.forced)
     }
 
-    /// The part of an external fill that is not booked yet. A fill of a forced close may have no trade id:
-    /// the order's total then tells what is new.
+    /// The part of an external fill that is not booked yet. A fill of a forced close may have no
+    /// trade id: then the order's total shows the new part.
     pub(super) fn new_outside_fill(&mut self, update: &OrderUpdate, forced: bool) -> Option<Fill> {
         let fill = update.fill?;
         let key = (update.instrument, update.order_id);
@@ -211,7 +214,7 @@ impl Engine {
         part_of(&fill, fill.qty.0 - absorbed)
     }
 
-    /// Remembers a fill of others that was booked.
+    /// Remembers a booked fill of an outside party.
     pub(super) fn remember_outside_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
         let fee = self.fee_in_quote(update.instrument, fill);
         let order = self.outside_order(update);
@@ -223,7 +226,7 @@ impl Engine {
         }
     }
 
-    /// Remembers a fill that the account was found with: no strategy gives up anything for it.
+    /// Remembers a fill in the account's initial state: no strategy gives up anything for it.
     pub(super) fn remember_found_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
         self.remember_outside_fill(update, fill);
         let fee = self.fee_in_quote(update.instrument, fill);
@@ -233,8 +236,8 @@ impl Engine {
         order.settled_fee += fee;
     }
 
-    /// The commission of a fill of others came later than the fill. Answers what strategies bear of it: they bore
-    /// the close, where it was a forced one.
+    /// Adds the commission of an outside fill that arrived later than the fill. Returns the
+    /// strategies' shares, if the fill was a forced close.
     pub(super) fn add_forced_fee(
         &mut self,
         key: (InstrumentId, VenueOrderId),
@@ -245,7 +248,7 @@ impl Engine {
         };
         order.fee += fee;
         if order.settled < order.booked {
-            // The settlement shares it.
+            // The settlement will share the fee.
             return Vec::new();
         }
         order.settled_fee += fee;
@@ -261,15 +264,15 @@ impl Engine {
         }
     }
 
-    /// What of an order was counted as somebody else's, and what that was worth. It may turn out to be an
-    /// own order that was not known yet.
+    /// The quantity and value of an order that were counted as an outside party's. It may turn out
+    /// to be an own order that was not known yet.
     pub(super) fn counted_outside(&self, id: InstrumentId, order: VenueOrderId) -> (i64, Amount) {
         let known = self.forced.orders.get(&(id, order));
         known.map_or((0, Amount::ZERO), |order| (order.booked, order.quote))
     }
 
-    /// Whether this trade of an order was counted as somebody else's. The other side of the trade may be
-    /// an order of this account too: its id alone says nothing.
+    /// Whether this trade of an order was counted as an outside party's. The trade id alone is not
+    /// enough, because the other side of the trade may also be an order of this account.
     pub(super) fn was_counted_outside(
         &self,
         id: InstrumentId,
@@ -284,16 +287,16 @@ impl Engine {
         let key = (update.instrument, update.order_id);
         let orders = &mut self.forced.orders;
         if orders.len() >= ORDERS_MAX && !orders.contains_key(&key) {
-            // The oldest of an instrument has the lowest number.
+            // Of one instrument, the oldest order has the lowest number.
             orders.pop_first();
         }
         let new = Outside::new(update.side, update.position_side);
         orders.entry(key).or_insert(new)
     }
 
-    /// Settles a forced close at its event, reports it, and reacts. `moved` is the quantity by which the
-    /// fill of this event changed the account. Another part was settled with a reading, unless it is
-    /// still due.
+    /// Settles a forced close when its event arrives, reports it, and applies the reaction. `moved`
+    /// is the quantity by which the fill of this event changed the account. Any other part was
+    /// settled with an account snapshot, unless it is still due.
     pub(super) fn take_forced_close(
         &mut self,
         kind: ForcedClose,
@@ -332,8 +335,9 @@ impl Engine {
         self.report_forced_close(report);
     }
 
-    /// Takes a quantity that this order closed from the strategies on that side, and tells them. It is in the
-    /// ledger of nobody already. Answers a report without the order's identity, and what nobody held.
+    /// Takes a quantity that this order closed from the strategies on that side, and notifies them.
+    /// The external ledger already contains it. Returns a report without the order's identity, and
+    /// the part that no strategy held.
     pub(super) fn settle(
         &mut self,
         instrument: InstrumentId,
@@ -387,8 +391,9 @@ impl Engine {
         self.ledgers.account.at(instrument, side).position.qty
     }
 
-    /// Takes a part of a close from a strategy, and tells it so. It is in the ledger of nobody already. `by`
-    /// is the order of a forced close; without it, somebody else closed.
+    /// Takes a part of a close from one strategy, and notifies it. The external ledger already
+    /// contains the part. `by` is the order of a forced close; `None` if another outside party
+    /// closed.
     pub(super) fn give_share(
         &mut self,
         strategy: StrategyId,
@@ -420,7 +425,7 @@ impl Engine {
         share
     }
 
-    /// Tells a strategy what a forced close took from it.
+    /// Notifies a strategy of the quantity that a forced close took from it.
     fn tell_forced_close(
         &mut self,
         instrument: InstrumentId,
@@ -433,7 +438,8 @@ impl Engine {
             part.quote.0 * i128::from(pow10(rules.qty_scale)),
             i128::from(part.qty.max(1)),
         );
-        // A balance alone showed it: the change of the balance is the profit, and contains the commission.
+        // If only a balance showed the close, the balance's change is the profit, and contains the
+        // commission.
         let is_known = kind != ForcedClose::Unreported || order.0 != 0;
         let stated = |amount: Amount| if is_known { narrow(amount) } else { NONE };
         let fields = [
@@ -450,7 +456,7 @@ impl Engine {
         self.deliver(share.strategy, event);
     }
 
-    /// Tells people of a forced close and reacts as configured.
+    /// Notifies people of a forced close and applies the configured reaction.
     pub(super) fn report_forced_close(&mut self, report: ForcedCloseReport) {
         let latch = match self.forced.reaction {
             OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
@@ -478,7 +484,8 @@ impl Engine {
         codec::record_forced_close(&mut self.recorder, self.now, report);
     }
 
-    /// The insurance fund paid, which proves a liquidation even if its order event was lost.
+    /// Handles a payment of the insurance fund, which proves a liquidation even if its order event
+    /// was lost.
     pub(super) fn take_insurance_clear(&mut self, update: &AccountUpdate) {
         let now = self.now;
         let lately = |(at, _): &(Time, ForcedCloseReport)| now <= at.plus_ms(CLEARED_MS);
@@ -516,7 +523,7 @@ impl Engine {
         self.reconcile_soon(update.surface);
     }
 
-    /// What of an order of others is booked and not settled for it, with its sides.
+    /// The booked part of an outside order that is not settled, with its sides.
     pub(super) fn unsettled_part(
         &self,
         key: (InstrumentId, VenueOrderId),
@@ -526,9 +533,9 @@ impl Engine {
         Some((order.side, order.position_side, qty))
     }
 
-    /// Takes a listed order as far as a reading showed its close: the account contains that part, and
-    /// the strategies gave it up. The list may be newer than the reading. Answers false where it must be
-    /// asked for again, because no reading shows it yet.
+    /// Handles a listed forced order, as far as a snapshot showed its close: the account contains
+    /// that part, and the strategies give it up. The list may be newer than the snapshot. Returns
+    /// `false` if it must be requested again, because no snapshot shows the close yet.
     pub(super) fn take_forced_order(&mut self, listed: &OpenOrder) -> bool {
         let (report, terms) = (&listed.report, &listed.terms);
         let (id, side) = (report.instrument, terms.position_side);
@@ -538,7 +545,7 @@ impl Engine {
         let known = self.forced.orders.get(&key).copied().unwrap_or(new);
         let was_reported = known.forced.is_some();
         let reported = if was_reported { known.booked } else { 0 };
-        // Events of it may have been lost.
+        // Some of its events may have been lost.
         let qty = whole_qty - reported;
         if qty <= 0 {
             return true;
@@ -561,7 +568,7 @@ impl Engine {
         let kind = ForcedClose::of_listed(report);
         let order = self.forced.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
-        // A later event of a fill that the account contains books nothing.
+        // A later event of a fill that the account already contains must book nothing.
         if was_reported || known.booked == 0 {
             order.find(if is_contained { qty } else { shown });
         }
@@ -569,8 +576,8 @@ impl Engine {
             return true;
         }
         let whole = order.take_due();
-        // Its trades are booked, and the strategies gave nothing up yet: all of it is to be settled. Own fills of
-        // after it may have left less than it closed.
+        // Its trades are booked, and the strategies gave up nothing yet, so all of it must be
+        // settled. Later own fills may have left less than it closed.
         let shown = if closed > 0 {
             shown.max(whole.qty)
         } else {
@@ -634,7 +641,7 @@ impl Engine {
         self.report_forced_close(report);
     }
 
-    /// Takes over what an engine of another process knew.
+    /// Takes over the state of an earlier process.
     pub(super) fn inherit_forced_closes(&mut self, from: &Self, names: &Names) {
         let (known, old) = (&mut self.forced, &from.forced);
         known.reaction = old.reaction;
@@ -667,15 +674,15 @@ impl Engine {
     }
 }
 
-/// Takes at most `qty` that an order of this side closed out of what a position `moved`. Answers the
-/// quantity.
+/// Takes at most `qty`, which an order of this side closed, out of the quantity by which a position
+/// moved. Returns the taken quantity.
 pub(super) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
     let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
     *moved -= closing.sign() * taken;
     taken
 }
 
-/// So much of a fill; `None` where nothing is left.
+/// The part of a fill with this quantity; `None` if nothing is left.
 fn part_of(fill: &Fill, qty: i64) -> Option<Fill> {
     let whole = fill.qty.0;
     if qty <= 0 {

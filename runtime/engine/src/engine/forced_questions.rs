@@ -1,8 +1,9 @@
-//! Questions for the forced orders of the venue. Readings or account trades showed that somebody closed a
-//! position, and no event said that it was the venue. A person may have closed it by hand, and the reaction is
-//! for forced closes alone.
+//! Requests for the venue's forced orders. An account snapshot or account trades showed that an
+//! outside party closed a position, and no event reported whether it was the venue. A person may
+//! have closed it by hand, and the configured reaction is only for forced closes.
 //!
-//! A question without an answer is asked once more before the close counts as one by others.
+//! If a request is not answered, the engine sends one more before the close counts as one by an
+//! outside party.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,19 +18,20 @@ use super::Engine;
 use super::lag::READ_LAG_MS;
 use super::reconcile::OF_ANY_ROUTE;
 
-/// From a question that failed to the next, from the first one to the second, and how often it is asked.
+/// Time after a failed request, time from the first request to the second, and the largest number
+/// of requests.
 const ASK_AGAIN_MS: i64 = 10_000;
 const ASK_SECOND_MS: i64 = 4_000;
 const TRIES: u32 = 10;
-/// So many questions in a row without an answer are waited for: then the close counts as one by others.
+/// After this many requests without a response, the close counts as one by an outside party.
 const AWAITED: u32 = 2;
-/// The clocks may differ by so much from what was measured.
+/// How far the clocks may differ from the measured offset.
 const SLACK_MS: i64 = 2_000;
 
-/// A question for the forced orders of an instrument.
+/// A pending request for the forced orders of an instrument.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Question {
-    /// Orders from before this, the venue's time, explain nothing.
+    /// Orders before this time, by the venue's clock, explain nothing.
     since: Time,
     sent: Time,
     waits: bool,
@@ -37,7 +39,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// The same in another process, which gets no answer to what this one sent.
+    /// The same request in a new process, which gets no response to the request of the old process.
     pub(super) const fn without_answer(&self) -> Self {
         Self {
             waits: false,
@@ -57,8 +59,9 @@ impl Question {
 }
 
 impl Engine {
-    /// At the end of a round that left nothing unexplained: somebody closed positions, and no event
-    /// said that it was the venue. The venue is asked.
+    /// Called at the end of a round that left nothing unexplained. If an outside party closed
+    /// positions and no event reported that it was the venue, the engine requests the forced
+    /// orders.
     pub(super) fn examine_outside_closes(
         &mut self,
         surface: Surface,
@@ -82,10 +85,11 @@ impl Engine {
         }
     }
 
-    /// Asks for the forced orders of an instrument since a round that left nothing unexplained.
+    /// Requests the forced orders of an instrument since the last round that left nothing
+    /// unexplained.
     pub(super) fn question_forced_orders(&mut self, id: InstrumentId, since: Option<Time>) {
         let question = Question {
-            // That round may have been behind.
+            // The snapshot of that round may have been behind.
             since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
             sent: Time::default(),
             waits: false,
@@ -95,13 +99,13 @@ impl Engine {
         self.ask_for_forced_orders(id);
     }
 
-    /// The venue's time of the last round that left nothing unexplained, less what the clocks may
-    /// differ by; also of an earlier process.
+    /// The venue's time of the last round that left nothing unexplained, less the tolerance of the
+    /// clocks. Also of an earlier process.
     pub(super) fn agreed_at(&self, surface: Surface) -> Option<Time> {
         self.forced.agreed.get(&surface).copied()
     }
 
-    /// Asks again what was not answered.
+    /// Repeats requests that were not answered.
     pub(super) fn ask_again_for_forced_orders(&mut self) {
         let now = self.now;
         let overdue = |(_, question): &(&InstrumentId, &Question)| question.is_overdue(now);
@@ -140,15 +144,17 @@ impl Engine {
         });
     }
 
-    /// Whether an answer about forced orders of an instrument, or about an order that closed a position of it,
-    /// is still to come. A question that fails is asked once more before the close counts as one by others.
+    /// Whether a response is still expected about forced orders of an instrument, or about an order
+    /// that closed a position of it. A failed request is repeated once before the close counts as
+    /// one by an outside party.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
         let question = self.forced.asked.get(&id);
         question.is_some_and(|question| question.waits && question.tries <= AWAITED)
             || self.inquires_after(id)
     }
 
-    /// Takes the answer about forced orders; what they do not explain was closed by others.
+    /// Handles a response about forced orders. Outside parties closed what the forced orders do not
+    /// explain.
     pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
         self.report_listed_orders(id, outcome);
         self.ask_for_outside_orders(id);
@@ -167,13 +173,13 @@ impl Engine {
                 question.waits = false;
                 listed
             }
-            // The venue does not tell them at all.
+            // The venue does not list forced orders at all.
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
                 self.forced.asked.remove(&id);
                 self.report_unexplained_closes(id);
                 return;
             }
-            // Nothing is known: it waits on, and is asked again.
+            // Nothing is known yet: the engine keeps waiting and asks again.
             _ => return,
         };
         let mut ask_again = false;

@@ -1,4 +1,4 @@
-//! The reports of forced closes that are shown until the operator resumes.
+//! The reports of forced closes, shown until the operator resumes.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use crate::decimal::Amount;
 use crate::forced::{ForcedCloseReport, ForcedShare};
 use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 
-/// So many reports are kept at most.
+/// At most this many reports are kept.
 const REPORTS_MAX: usize = 32;
 
-/// Since the operator resumed last, the newest at the end: one for each order of the venue.
+/// Reports since the operator last resumed, the newest at the end: one for each order of the venue.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForcedReports(VecDeque<(Time, ForcedCloseReport)>);
 
@@ -24,7 +24,7 @@ impl ForcedReports {
         self.0.clear();
     }
 
-    /// Adds a fill of an order to what is reported of that order. An event may report the order before it
+    /// Adds a fill of an order to the report of that order. An event may report the order before it
     /// trades: the first fill replaces that report.
     pub(super) fn add(&mut self, now: Time, report: &ForcedCloseReport) {
         let order = (report.instrument, report.order_id);
@@ -48,8 +48,8 @@ impl ForcedReports {
         self.0.push_back((now, report));
     }
 
-    /// The commission of an order came later than its fill. Answers the share of each strategy, by what it bore
-    /// of the close.
+    /// Adds a commission that arrived later than its fill. Returns each strategy's share, in
+    /// proportion to its part of the close.
     pub(super) fn add_fee(
         &mut self,
         order: (InstrumentId, VenueOrderId),
@@ -69,7 +69,7 @@ impl ForcedReports {
             .collect()
     }
 
-    /// A strategy bears a part of a close that was reported as nobody's.
+    /// Moves a part of a close from unowned to a strategy.
     pub(super) fn add_share(&mut self, report: &ForcedCloseReport, share: ForcedShare) {
         let mut reports = self.0.iter_mut().rev();
         let known = reports.find(|(_, known)| {

@@ -1,12 +1,16 @@
-//! Forced closes and own fills that are told in another order than the venue made them.
+//! Forced closes and own fills that are reported in another order than the venue made them.
 //!
-//! A forced close is shared among the strategies by what they hold when it is told. Two things make that
-//! wrong. An own fill that the venue made after the close may be told before it: the strategy then seems
-//! to hold less than it held. One that the venue made before the close may be told after it. In both
-//! cases a part of the close is left that no strategy held. It belongs to the strategy of that fill.
+//! The engine shares a forced close among the strategies by their positions when it is reported.
+//! Two cases make that wrong:
+//! - An own fill that the venue made after the close is reported before it. The strategy then seems
+//!   to hold less than it held.
+//! - An own fill that the venue made before the close is reported after it.
 //!
-//! Where no event told of the close at all, a reading moves a position by it, and the venue's list of
-//! forced orders may explain that.
+//! In both cases a part of the close is left that no strategy held. It belongs to the strategy of
+//! that fill.
+//!
+//! If no event reported the close at all, a snapshot moves a position by it, and the venue's list
+//! of forced orders may explain that.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,19 +26,19 @@ use super::Engine;
 use super::forced::{Due, ForcedOrder, take_closed};
 use super::snapshot::Names;
 
-/// So many own fills, and parts of forced closes, are remembered at most, and for so long: readings may show
-/// a close half a minute later, and the list of forced orders after that.
+/// At most this many own fills and parts of forced closes are remembered, and for this long.
+/// Snapshots may show a close half a minute later, and the list of forced orders later still.
 const REMEMBERED_MAX: usize = 256;
 const KEPT_MS: i64 = 120_000;
 
-/// What may turn out to be told out of its order.
+/// Fills and closes that may turn out to be reported out of order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct OutOfOrder {
     /// The last own fills.
     fills: VecDeque<OwnFill>,
-    /// What no strategy held of the last forced closes.
+    /// The parts of the last forced closes that no strategy held.
     rests: VecDeque<Rest>,
-    /// By how much readings moved positions, where that was no close of what is held here, and when.
+    /// How much snapshots moved positions, where that closed no held position, and when.
     moved: BTreeMap<(InstrumentId, PositionSide), (i64, Time)>,
 }
 
@@ -50,10 +54,10 @@ struct OwnFill {
     qty: i64,
 }
 
-/// Positions that listed trades of others moved, the newest at the end.
+/// Positions that listed outside trades moved, the newest at the end.
 pub(super) type ListedShifts = VecDeque<ListedShift>;
 
-/// By how much a listed trade of others moved a position, beside what it closed.
+/// How much a listed outside trade moved a position, beyond what it closed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ListedShift {
     told: Time,
@@ -89,8 +93,8 @@ impl OutOfOrder {
 }
 
 impl Engine {
-    /// Remembers an own fill that was booked. Where the venue made it before a forced close that was told
-    /// already, what nobody held of that close is its strategy's.
+    /// Remembers a booked own fill. If the venue made it before a forced close that was already
+    /// reported, the unowned part of that close belongs to the fill's strategy.
     pub(super) fn note_own_fill(
         &mut self,
         strategy: StrategyId,
@@ -125,7 +129,8 @@ impl Engine {
         });
     }
 
-    /// A part of a forced close after an own fill, that closed what the fill opened.
+    /// A part of a forced close that came after this own fill and closed the position that the fill
+    /// opened.
     fn rest_before(&self, update: &OrderUpdate) -> Option<usize> {
         let concerns = |rest: &Rest| {
             let key = (rest.report.instrument, rest.due.position_side);
@@ -137,8 +142,8 @@ impl Engine {
         self.out_of_order.rests.iter().position(concerns)
     }
 
-    /// Gives what nobody held of a close to strategies whose own fills the venue made after it: they
-    /// held it then. Answers their shares, and what is left.
+    /// Gives the unowned part of a close to strategies whose own fills the venue made after it,
+    /// because they held it then. Returns their shares, and the remainder.
     pub(super) fn share_with_later_fills(
         &mut self,
         instrument: InstrumentId,
@@ -165,7 +170,7 @@ impl Engine {
         (shares, rest)
     }
 
-    /// By how much own fills that the venue made after a moment, and that are booked, moved a position.
+    /// How much booked own fills that the venue made after a moment moved a position.
     pub(super) fn own_fills_after(&self, id: InstrumentId, side: PositionSide, at: Time) -> i64 {
         if at == Time::default() {
             return 0;
@@ -176,7 +181,7 @@ impl Engine {
         later.map(|fill| fill.side.sign() * fill.qty).sum()
     }
 
-    /// Keeps what nobody held of a forced close: a fill from before it may still be told.
+    /// Keeps the unowned part of a forced close: an earlier fill may still be reported.
     pub(super) fn keep_rest(&mut self, due: Due, report: &ForcedCloseReport) {
         if due.qty <= 0 || due.made == Time::default() {
             return;
@@ -192,8 +197,8 @@ impl Engine {
             .push_back(Rest { told, due, report });
     }
 
-    /// Notes by how much a trade of others that account trades list moved a position without a close: a
-    /// forced order of another id does not explain it.
+    /// Notes how much a listed outside trade moved a position without closing it. A forced order
+    /// with another id does not explain it.
     pub(super) fn note_listed_shift(&mut self, update: &OrderUpdate, by: i64) {
         if by == 0 {
             return;
@@ -210,7 +215,8 @@ impl Engine {
         });
     }
 
-    /// No forced order of their id was listed for long: these trades were made by people.
+    /// Drops old listed trades. No forced order with their id was listed for long, so people made
+    /// these trades.
     fn forget_listed_shifts(&mut self) {
         let now = self.now;
         let is_old = |shift: &ListedShift| now > shift.told.plus_ms(KEPT_MS);
@@ -227,20 +233,20 @@ impl Engine {
         }
     }
 
-    /// A reading that is taken moves a position, and closes nothing that is held here.
+    /// Notes that an accepted snapshot moves a position and closes no held position.
     pub(super) fn note_moved_position(&mut self, told: &PositionUpdate) {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || self.surface_of(id) != Surface::Futures {
             return;
         }
-        // An account that was never known is no account that something moved.
+        // If the account was never known, the snapshot does not show a change.
         if self.agreed_at(Surface::Futures).is_none() {
             return;
         }
         self.note_shift(id, side, told.qty.0 - self.account_qty(id, side));
     }
 
-    /// A position moved by so much, and that closed nothing that is held here.
+    /// Notes that a position moved by this quantity, and that no held position was closed.
     fn note_shift(&mut self, id: InstrumentId, side: PositionSide, by: i64) {
         if by != 0 {
             let now = self.now;
@@ -255,15 +261,17 @@ impl Engine {
         moved.is_some_and(|(qty, _)| *qty != 0)
     }
 
-    /// Instruments whose position a reading moved just now, and no close by others explains it.
+    /// Instruments whose position a snapshot moved just now, with no outside close that explains
+    /// it.
     pub(super) fn instruments_moved_now(&self) -> BTreeSet<InstrumentId> {
         let moved = self.out_of_order.moved.iter();
         let now = moved.filter(|(_, (_, at))| *at == self.now);
         now.map(|((id, _), _)| *id).collect()
     }
 
-    /// Takes out of what readings and listed trades moved as much as a forced close explains: trades of
-    /// other orders than its own do not count, where its `order` is known. Answers the quantity.
+    /// Takes the part that a forced close explains out of the moves by snapshots and listed trades,
+    /// and returns that quantity. If the `order` of the forced close is known, trades of other
+    /// orders do not count.
     pub(super) fn take_moved_position(
         &mut self,
         id: InstrumentId,
@@ -289,7 +297,8 @@ impl Engine {
         taken
     }
 
-    /// Tells that a strategy bears a part of a close that was reported before. The reaction followed then.
+    /// Reports that a strategy bears a part of a close that was reported earlier. The reaction
+    /// followed then.
     fn tell_late_share(&mut self, report: &ForcedCloseReport, part: &Due, share: ForcedShare) {
         let report = ForcedCloseReport {
             qty: part.qty,
@@ -310,7 +319,7 @@ impl Engine {
         });
     }
 
-    /// Takes over what an engine of another process remembered.
+    /// Takes over what an earlier process remembered.
     pub(super) fn inherit_order_of_fills(&mut self, from: &Self, names: &Names) {
         for fill in &from.out_of_order.fills {
             let strategy = names.strategies.get(&fill.strategy).copied();

@@ -1,8 +1,9 @@
 //! Forced orders as evidence that a position was closed.
 //!
-//! A reading may lack a position that is held here, and its balances may not fit the close, because fills before
-//! it were not told either. Such a reading may be a short list, and is not believed for a minute. The venue is
-//! asked for its forced orders meanwhile: one that closed this position says that the reading is no short list.
+//! A snapshot may lack a held position while its balances do not fit the close, because earlier
+//! fills were not reported either. Such a snapshot may be incomplete, and is not believed for a
+//! minute. Meanwhile the engine requests the venue's forced orders. If one of them closed this
+//! position, the snapshot counts as complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +17,19 @@ use crate::truth::{AccountTruth, OpenOrder};
 use super::Engine;
 use super::outside::closing_side;
 
-/// From one question about an instrument to the next, while readings lack its position.
+/// Time from one request about an instrument to the next, while snapshots lack its position.
 const ASK_AGAIN_MS: i64 = 20_000;
 
 type Key = (InstrumentId, PositionSide);
 
-/// What the venue's forced orders say of held positions that readings lack.
+/// Evidence from the venue's forced orders about held positions that snapshots lack.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForcedTraces {
     /// Held positions that a forced order closed, at least in part.
     closed: BTreeSet<Key>,
-    /// When the forced orders of an instrument were asked for last.
+    /// When the forced orders of an instrument were last requested.
     asked: BTreeMap<InstrumentId, Time>,
-    /// What orders of others executed beyond the fills that events reported.
+    /// Quantities that outside orders executed beyond the fills that events reported.
     pub(super) executed: BTreeMap<(InstrumentId, VenueOrderId), Executed>,
 }
 
@@ -42,12 +43,13 @@ pub(super) struct Executed {
 }
 
 impl Engine {
-    /// A reading lacks held positions, and nothing shows that they were closed: a forced order may.
+    /// Requests forced orders if a snapshot lacks held positions and nothing shows that they were
+    /// closed.
     pub(super) fn ask_for_traces(&mut self, surface: Surface, read: &AccountTruth) {
         if surface != Surface::Futures || planted!(LiquidationIgnored) {
             return;
         }
-        // Without it, every forced order of the past would be evidence.
+        // Without this time, every forced order of the past would count as evidence.
         let Some(agreed) = self.agreed_at(surface) else {
             return;
         };
@@ -68,8 +70,8 @@ impl Engine {
         }
     }
 
-    /// No reading that was taken shows the close by a listed forced order. Where readings lack the position, it
-    /// is evidence for the next ones. Answers whether it is.
+    /// Handles a listed forced order whose close no accepted snapshot shows. If snapshots lack the
+    /// position, the order is evidence for the next ones. Returns whether it is.
     pub(super) fn note_forced_trace(&mut self, order: &OpenOrder) -> bool {
         let key @ (id, side) = (order.report.instrument, order.terms.position_side);
         let held = self.account_qty(id, side);
@@ -86,7 +88,7 @@ impl Engine {
         self.forced_traces.closed.contains(&key)
     }
 
-    /// Flat positions need no evidence.
+    /// Drops evidence about flat positions.
     pub(super) fn review_forced_traces(&mut self) {
         let account = &self.ledgers.account;
         let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
@@ -98,7 +100,7 @@ impl Engine {
         });
     }
 
-    /// A position that a reading lists again needs none either.
+    /// Drops the evidence about a position that a snapshot lists again.
     pub(super) fn forget_forced_trace(&mut self, key: Key) {
         self.forced_traces.closed.remove(&key);
         self.forced_traces.asked.remove(&key.0);

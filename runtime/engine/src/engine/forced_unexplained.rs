@@ -1,8 +1,9 @@
 //! Closes that no order explains, on a venue that does not list forced orders.
 //!
-//! A liquidation may come while the user stream is cut or the process is down. Then readings alone show it.
-//! Account trades may name the order, which is asked for. Where nothing names one, the close counts as a
-//! forced close of kind `unreported`: strategies must not open again what the venue may have liquidated.
+//! A liquidation may happen while the user stream is down or the process is not running. Then only
+//! account snapshots show it. Account trades may name the order, which the engine then queries. If
+//! no trade names one, the close counts as a forced close of kind `unreported`: strategies must not
+//! reopen a position that the venue may have liquidated.
 
 use crate::decimal::Amount;
 use crate::forced::{ForcedClose, ForcedCloseReport};
@@ -14,14 +15,15 @@ use super::Engine;
 use super::forced::Due;
 use super::forced_traces::Executed;
 
-/// Readings show what an order executed within this.
+/// Snapshots show the executions of an order within this time.
 const EXECUTED_MS: i64 = 60_000;
 
 type Key = (InstrumentId, PositionSide);
 
 impl Engine {
-    /// Reports closes that no order explains, where the venue does not list forced orders: account events or
-    /// readings alone showed them. A person may have closed, but nothing says so.
+    /// Reports closes that no order explains, on a venue that does not list forced orders. Only
+    /// account events or snapshots showed them. A person may have closed the position, but nothing
+    /// shows it.
     pub(super) fn report_unexplained_closes(&mut self, id: InstrumentId) {
         for position_side in PositionSide::ALL.iter().copied() {
             let key = (id, position_side);
@@ -42,7 +44,8 @@ impl Engine {
                 let value = self.close_values.get(&key).copied();
                 let closed = self.take_due_close(id, position_side, side, open, |_| None);
                 let gained = self.take_gain(key, side, closed);
-                // A position that turned around was closed by a forced order only where an event says so.
+                // If a position reversed, it counts as closed by a forced order only if an event
+                // says so.
                 let may_be_moved = stated.is_some() && named == 0;
                 let limit = if may_be_moved { i64::MAX } else { 0 };
                 let moved = self.take_moved_position(id, position_side, side, limit, None);
@@ -79,7 +82,8 @@ impl Engine {
         }
     }
 
-    /// How much orders closed that are asked for: their answers say who placed them.
+    /// The quantity that orders closed which are being queried: the responses will tell who placed
+    /// them.
     fn closed_by_inquired_orders(&self, (id, position_side): Key, closing: Side) -> i64 {
         let inquired = self.outside_orders.keys();
         let parts = inquired.filter_map(|key| Some((key.0, self.unsettled_part(*key)?)));
@@ -89,7 +93,7 @@ impl Engine {
         closes.map(|(_, (.., qty))| qty).sum()
     }
 
-    /// The answer about an order of others says that a person placed it: it explains what it closed.
+    /// Handles a response that a person placed an outside order: the order explains what it closed.
     pub(super) fn explain_close_by_hand(&mut self, order: (InstrumentId, VenueOrderId)) {
         let Some((side, position_side, qty)) = self.unsettled_part(order) else {
             return;
@@ -101,8 +105,8 @@ impl Engine {
         }
     }
 
-    /// An event of an order of others may report the last part of a fill alone: the accumulated quantity says
-    /// what else the order executed.
+    /// Notes the quantity that an outside order executed without a reported fill. An event may
+    /// report only the last part of a fill; the cumulative quantity shows the rest.
     pub(super) fn note_executed_without_fill(&mut self, update: &OrderUpdate) {
         let now = self.now;
         let key = (update.instrument, update.order_id);
@@ -123,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// How much of a position orders of others closed whose fills were not reported.
+    /// The quantity of a position that outside orders closed and whose fills were not reported.
     fn executed_without_fill(&self, (id, position_side): Key, closing: Side) -> i64 {
         let orders = self.forced_traces.executed.iter();
         let closes = orders.filter(|((of, _), executed)| {
@@ -133,7 +137,7 @@ impl Engine {
         closes.map(|(_, executed)| executed.qty).sum()
     }
 
-    /// A reading showed what these orders closed.
+    /// A snapshot showed what these orders closed.
     fn forget_executed(&mut self, (id, position_side): Key, closing: Side) {
         let orders = &mut self.forced_traces.executed;
         orders.retain(|(of, _), executed| {

@@ -1,14 +1,16 @@
-//! Money that came or went without an event: the venue's income history says what it was.
+//! Money that moved without an event: the venue's income history shows its cause.
 //!
-//! A reading may show another futures balance although positions agree and no own fill is missing: the
-//! process was down, or an event was lost. A transfer moves the base of the loss limits. Funding, fees
-//! and the trades of others are profit or loss. So the engine asks for the history since the account
-//! agreed last, before it takes the balance.
-//! - transfers in the history move the base; the rest of the change counts;
-//! - a history that does not explain the change may be late: it is asked for again for [`LATE_MS`];
-//! - where no history is told, the event of the change is waited for, for [`EVENT_LATE_MS`];
-//! - where nothing explains the change, a decrease counts as a loss and a notice says so. An increase moves the
-//!   base. Neither hides a loss.
+//! An account snapshot may show another futures balance although positions agree and no own fill is
+//! missing. Either the process was down, or an event was lost. A transfer moves the base of the
+//! loss limits. Funding, fees and trades of outside parties are profit or loss. So the engine
+//! requests the history since the account last agreed, before it takes the balance.
+//! - Transfers in the history move the base; the rest of the change counts as profit or loss.
+//! - A history that does not explain the change may be late: the engine requests it again for
+//!   [`LATE_MS`].
+//! - If the venue has no history, the engine waits for the event of the change, for
+//!   [`EVENT_LATE_MS`].
+//! - If nothing explains the change, a decrease counts as a loss, and a notice reports it. An
+//!   increase moves the base. Neither hides a loss.
 
 use std::collections::VecDeque;
 
@@ -28,28 +30,29 @@ use super::comparison::READ_AGAIN_MS;
 use super::reconcile::Step;
 use super::snapshot::Names;
 
-/// So many entries that are in the books are remembered.
+/// At most this many booked entries are remembered.
 const KNOWN_MAX: usize = 64;
-/// The history may be behind the account by so long.
+/// The history may be behind the account by this much.
 const LATE_MS: i64 = 12_000;
-/// Each question weighs much, and the next start may need the weight.
+/// Each request costs much weight, which the next start may need.
 const ASK_AGAIN_MS: i64 = 4_000;
-/// Where the venue does not tell its history, the event of a transfer alone can explain a change. A stream may be
-/// so late (docs/open-points.md, `stream-delay`).
+/// If the venue has no history, only the event of a transfer can explain a change. A stream may be
+/// this late (docs/open-points.md, `stream-delay`).
 const EVENT_LATE_MS: i64 = 10_000;
-/// The time of an event and that of its entry differ by less.
+/// The times of an event and of its history entry differ by less than this.
 const SAME_MS: i64 = 60_000;
-/// Funding that an event does not state is at most this part of what positions cost. The documents
-/// name a cap and a floor of the rate; venues of this shape have 3 percent or less.
+/// A funding payment that an event does not state is at most one part in this many of the
+/// positions' cost. The documents name a cap and a floor of the rate; comparable venues have 3
+/// percent or less.
 const FUNDING_PARTS: i128 = 33;
 
-/// The state of income questions.
+/// The state of income requests.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Incomes {
     /// Entries that are in the books, the newest at the end.
     known: VecDeque<Known>,
     question: Option<Question>,
-    /// The venue does not tell its history; asked again with the next stream.
+    /// The venue does not return its history; requested again when the next stream connects.
     refused: bool,
 }
 
@@ -57,11 +60,11 @@ pub(super) struct Incomes {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Known {
     income: Income,
-    /// It was read from the history, and its event may still come.
+    /// It was read from the history, and its event may still arrive.
     listed: bool,
 }
 
-/// A question for the history.
+/// A request for the history.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     about: Vec<Adjustment>,
@@ -73,7 +76,7 @@ struct Question {
 }
 
 impl Incomes {
-    /// One refusal may have been of that moment.
+    /// The venue may have refused only at that moment.
     pub(super) const fn stream_up(&mut self) {
         self.refused = false;
     }
@@ -102,15 +105,15 @@ impl Incomes {
     }
 }
 
-/// Whether an event and an entry, or two entries, are about the same payment.
+/// Whether an event and an entry, or two entries, are the same payment.
 fn is_same(one: &Income, other: &Income) -> bool {
     let apart = one.time.0.abs_diff(other.time.0) / 1_000_000;
     (one.kind, one.asset, one.amount) == (other.kind, other.asset, other.amount)
         && apart <= SAME_MS.unsigned_abs()
 }
 
-/// The sum of the transfers, if the entries explain a change: the rest of the change lies between the
-/// sum of all losses and the sum of all profits.
+/// The sum of the transfers, if the entries explain a change. They do if the rest of the change is
+/// between the sum of all losses and the sum of all profits.
 fn transfers_of(entries: &[Income], moved: Amount, tolerance: Amount) -> Option<Amount> {
     let sum = |wanted: &dyn Fn(&Income) -> bool| -> Amount {
         let wanted = entries.iter().filter(|income| wanted(income));
@@ -125,8 +128,8 @@ fn transfers_of(entries: &[Income], moved: Amount, tolerance: Amount) -> Option<
 }
 
 impl Engine {
-    /// Asks for the income history before a balance is taken that moved without a known cause.
-    /// Answers whether the round waits for it.
+    /// Requests the income history before the engine takes a balance that moved without a known
+    /// cause. Returns whether the round waits for the response.
     pub(super) fn ask_for_income(
         &mut self,
         surface: Surface,
@@ -134,7 +137,7 @@ impl Engine {
         differences: &[Adjustment],
     ) -> bool {
         if surface != Surface::Futures {
-            // The question that runs, if one does, is about futures.
+            // A running request is about futures.
             return false;
         }
         let now = self.now;
@@ -186,7 +189,7 @@ impl Engine {
         true
     }
 
-    /// The account agrees, or was taken: a later change is another one, and waits for its own explanation.
+    /// The account agrees or was accepted: a later change needs its own explanation.
     pub(super) fn end_income_question(&mut self) {
         self.incomes.question = None;
     }
@@ -196,7 +199,7 @@ impl Engine {
         question.is_some_and(|question| self.now <= question.first_asked.plus_ms(LATE_MS))
     }
 
-    /// From when on the history is of interest; `None` where it is not asked for.
+    /// The start time of the history request; `None` if the history is not needed.
     fn income_from(&self, surface: Surface, account: &AccountTruth) -> Option<Time> {
         let asks = surface == Surface::Futures
             && self.live.is_some()
@@ -219,7 +222,7 @@ impl Engine {
         })
     }
 
-    /// The next question.
+    /// The next history request.
     pub(super) fn income_subject(&self) -> Subject {
         let question = self.incomes.question.as_ref();
         Subject::Income {
@@ -229,7 +232,7 @@ impl Engine {
 
     pub(super) fn take_income(&mut self, surface: Surface, entries: &[Income], more: bool) {
         let Some(question) = &mut self.incomes.question else {
-            // Nobody waits for the answer but the round.
+            // Only the round waits for this response.
             self.compare_again(surface);
             self.ask_next(surface);
             return;
@@ -245,7 +248,8 @@ impl Engine {
         self.ask_next(surface);
     }
 
-    /// The history was not told. One that fails for long is given up: the account must be taken.
+    /// Handles a missing history. If requests fail for too long, the engine gives up, because the
+    /// account must be accepted.
     pub(super) fn miss_income(&mut self, surface: Surface, no_route: bool) {
         if no_route || !self.may_be_late() {
             self.incomes.refused = true;
@@ -259,7 +263,7 @@ impl Engine {
         }
     }
 
-    /// The part of an untold change that moves the base of the loss limits.
+    /// The part of a change without an event that moves the base of the loss limits.
     pub(super) fn transferred(
         &mut self,
         surface: Surface,
@@ -290,9 +294,9 @@ impl Engine {
         sum + self.unexplained(surface, asset, moved - sum)
     }
 
-    /// Neither an event nor the history explains a change. A decrease counts as a loss. An increase moves the
-    /// base, because it may be a deposit, apart from the profit that positions on other symbols realized.
-    /// Answers the part that moves the base.
+    /// Handles a change that neither an event nor the history explains. A decrease counts as a
+    /// loss. An increase may be a deposit and moves the base, except for profit that positions on
+    /// unconfigured symbols realized. Returns the part that moves the base.
     fn unexplained(&mut self, surface: Surface, asset: AssetId, moved: Amount) -> Amount {
         if planted!(FundingIsTransfer) {
             return moved;
@@ -314,7 +318,7 @@ impl Engine {
         moved.max(Amount::ZERO)
     }
 
-    /// An entry of the history that no event told is in the balance that is taken now.
+    /// Books a history entry without an event: the balance that is accepted now contains it.
     fn take_entry(&mut self, income: Income) {
         self.incomes.remember(income, true);
         if let (IncomeKind::Funding, Some(instrument)) = (income.kind, income.instrument) {
@@ -322,7 +326,7 @@ impl Engine {
         }
     }
 
-    /// Notes a payment that an event told. Answers whether the history told it before.
+    /// Notes a payment that an event reported. Returns whether the history reported it before.
     pub(super) fn note_income(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) -> bool {
         let Some(income) = self.income_of(update, balance) else {
             return false;
@@ -337,7 +341,7 @@ impl Engine {
         false
     }
 
-    /// The payment of an event as an entry of the history; `None` where the event is of a fill.
+    /// The payment of an event as a history entry; `None` if the event is about a fill.
     fn income_of(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Option<Income> {
         Some(Income {
             kind: self.income_kind(update)?,
@@ -348,7 +352,8 @@ impl Engine {
         })
     }
 
-    /// What an event of the futures account is about; `None` where it is of a fill.
+    /// The kind of payment that a futures account event reports; `None` if the event is about a
+    /// fill.
     pub(super) fn income_kind(&self, update: &AccountUpdate) -> Option<IncomeKind> {
         let kind = match update.reason {
             AccountReason::Other => IncomeKind::Transfer,
@@ -360,8 +365,8 @@ impl Engine {
     }
 
     /// The payment of a funding event that states none. `bc` is the change apart from profit and
-    /// commission (spec 2, `ACCOUNT_UPDATE`), and the documents do not say whether funding is profit: then
-    /// the payment is what the balance moved by. Only where nothing else is on its way.
+    /// commission (spec 2, `ACCOUNT_UPDATE`), and the documents do not say whether funding is
+    /// profit. Then the change of the balance is the payment, unless something else is in flight.
     pub(super) fn unstated_funding(
         &self,
         update: &AccountUpdate,
@@ -391,7 +396,7 @@ impl Engine {
         }
     }
 
-    /// Takes over what an earlier process knew.
+    /// Takes over the state of an earlier process.
     pub(super) fn inherit_incomes(&mut self, from: &Self, names: &Names) {
         for known in &from.incomes.known {
             let income = known.income;

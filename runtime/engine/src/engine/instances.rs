@@ -1,19 +1,21 @@
-//! Two instances on one account. A client order id of our form that no process of
-//! this data folder gave out comes from another instance, or from a data folder that was wiped.
+//! Two instances on one account. A client order id of our form that no process of this data folder
+//! issued belongs to another instance, or to a data folder that was wiped.
 //!
-//! At a start such ids begin a watch of two reconcile intervals. An id that is placed within it shows
-//! that another instance is alive: this one ends. Fills, expiries and cancels show nothing, for they
-//! happen to the orders of a dead instance too. Without a new id the orders are adopted. While this
-//! instance runs, such an id degrades it until a person resumes it.
+//! At startup such an id begins a watch of two reconcile intervals. An order that is placed during
+//! the watch shows that another instance is alive: this instance ends. Fills, expiries and cancels
+//! prove nothing, because they also happen to the orders of a dead instance. If no new order
+//! appears, the engine adopts the orders. While this instance runs, such an id degrades it until
+//! the operator resumes.
 //!
-//! Ids come from lists of open orders, from events, and from the orders of the newest account trades
-//! (`recent_orders`): an instance may have no order at rest. Where no account trades are served they come from
-//! the newest orders (`newest_orders`).
+//! Ids come from lists of open orders, from events, and from the orders of the newest account
+//! trades (`recent_orders`), because an instance may have no resting order. If the venue serves no
+//! account trades, ids come from the newest orders (`newest_orders`).
 //!
-//! The operator may have a start take over. Then an order that was placed before the start is one of before,
-//! although a list that is behind shows it later.
+//! The operator may let a startup take over. Then an order that was placed before the startup
+//! counts as an old order, even if a list that is behind shows it later.
 //!
-//! Numbers of an instance only rise. So of each epoch the highest number tells old ids from new ones.
+//! The order numbers of an instance only rise. So the highest number of each epoch separates old
+//! ids from new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,35 +30,35 @@ use crate::truth::{OpenOrder, TradedOrder};
 
 use super::{Doubt, Engine};
 
-/// So many epochs are remembered; earlier ones count as ours.
+/// At most this many epochs are remembered; ids of earlier epochs count as ours.
 const EPOCHS_MAX: usize = 4_096;
-/// No order of ours is older than ten years: an epoch is the second of a start.
+/// No own order is older than ten years. An epoch is the second in which a process started.
 pub(super) const OLDEST_S: u64 = 10 * 366 * 24 * 60 * 60;
-/// The clock of another instance is not further ahead of ours.
+/// The clock of another instance is at most this far ahead of ours.
 const AHEAD_S: u64 = 24 * 60 * 60;
-/// A list of open orders may be behind the stream by so much.
+/// A list of open orders may be behind the stream by this much.
 const LIST_LAG_MS: i64 = 10_000;
 
-/// Highest numbers of order ids.
+/// Highest order numbers, by surface and epoch.
 type Numbers = BTreeMap<(Surface, u64), OrderSeq>;
 
 /// The order ids of this data folder, and those of other instances on the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Instances {
-    /// The first number that an earlier process of this data folder did not give out, by epoch.
+    /// By epoch, the first number that an earlier process of this data folder did not issue.
     given_out: BTreeMap<u64, OrderSeq>,
-    /// Ids of epochs up to this one count as given out: it is not known which were.
+    /// Ids of epochs up to this one count as issued, because it is not known which were.
     assumed: Option<u64>,
-    /// Ids of others that were adopted, with all before them.
+    /// The highest adopted id of each epoch of other instances; all lower ids are adopted too.
     adopted: Numbers,
-    /// Ids that this folder did not give out and that were not adopted.
+    /// Ids that this folder did not issue and that were not adopted.
     seen: Numbers,
-    /// The operator has this instance take over at once.
+    /// The operator lets this instance take over at once.
     take_over: bool,
-    /// Surfaces whose open orders were read since the start.
+    /// Surfaces whose open orders were read since startup.
     listed: BTreeSet<Surface>,
     watch: Option<Watch>,
-    /// An order of another instance that is alive.
+    /// An order of another live instance.
     other: Option<ClientOrderId>,
 }
 
@@ -65,20 +67,20 @@ struct Watch {
     id: ClientOrderId,
     since: Time,
     until: Time,
-    /// The readings that end it were asked for.
+    /// The requests that end the watch were sent.
     ends: bool,
 }
 
-/// A watch for another instance on the account, during which nothing is traded.
+/// A watch for another instance on the account. The engine does not trade during it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstanceWatch {
-    /// The order that began it.
+    /// The order that began the watch.
     pub id: ClientOrderId,
-    /// When it ends unless another order is placed.
+    /// When the watch ends, unless another order is placed.
     pub until: Time,
 }
 
-/// How an id was seen.
+/// How an order id was seen.
 enum Sighting {
     /// In the first list of open orders of this process.
     First,
@@ -88,12 +90,13 @@ enum Sighting {
     Accepted(Time),
     /// Account trades list a fill of an order that was placed at this time.
     Traded { placed: Time },
-    /// Something else happened to the order.
+    /// Another change of the order.
     Changed,
 }
 
 impl Sighting {
-    /// The venue's time by which the order was placed: of one that changed since, a later time.
+    /// A time, by the venue's clock, by which the order was placed. If the order changed since, it
+    /// is a later time.
     fn placed_by(&self) -> Option<Time> {
         let time = match *self {
             Self::First | Self::Changed => return None,
@@ -104,7 +107,7 @@ impl Sighting {
         (time != Time::default()).then_some(time)
     }
 
-    /// Whether that is when it was placed.
+    /// Whether `placed_by` is the exact time of placement.
     const fn is_exact(&self) -> bool {
         match self {
             Self::First | Self::Changed => false,
@@ -115,7 +118,7 @@ impl Sighting {
 }
 
 impl Instances {
-    /// Of an engine that kept no list: every id of our form counts as given out.
+    /// For an engine that kept no list: every id of our form counts as issued.
     pub(super) fn unlisted() -> Self {
         Self {
             assumed: Some(u64::MAX),
@@ -123,7 +126,7 @@ impl Instances {
         }
     }
 
-    /// The list for the next process. This one gave out the ids below `next` of `epoch`.
+    /// The list for the next process. This process issued the ids below `next` of `epoch`.
     pub(super) fn succeed(&self, epoch: u64, next: OrderSeq) -> Self {
         let mut heir = Self {
             given_out: self.given_out.clone(),
@@ -146,7 +149,7 @@ impl Instances {
         }
     }
 
-    /// Epoch and number of an id of our form that this folder did not give out and that was not
+    /// Epoch and number of an id of our form that this folder did not issue and that was not
     /// adopted.
     fn unknown(
         &self,
@@ -168,12 +171,12 @@ impl Instances {
     }
 }
 
-/// The second that a start at this time has for its epoch.
+/// The epoch of a process that starts at this time: its second.
 fn second_of(now: Time) -> u64 {
     u64::try_from(now.millis() / 1_000).unwrap_or_default()
 }
 
-/// The order ids that a data folder gave out or adopted, for a look before a start.
+/// The order ids that a data folder issued or adopted, for a check before startup.
 #[derive(Clone, Debug)]
 pub struct FolderIds {
     instances: Instances,
@@ -181,7 +184,7 @@ pub struct FolderIds {
 }
 
 impl FolderIds {
-    /// Of a folder with this engine in its journal and this epoch reserved last.
+    /// The ids of a folder with this engine in its journal and this last reserved epoch.
     pub fn new(engine: Option<&Engine>, epoch: Option<u64>, now: Time) -> Self {
         let heir = |engine: &Engine| engine.instances.succeed(engine.epoch, engine.next_order);
         let mut instances = engine.map(heir).unwrap_or_default();
@@ -196,7 +199,7 @@ impl FolderIds {
         self.now
     }
 
-    /// Whether an order with this id makes a start watch for another instance.
+    /// Whether an order with this id makes a startup watch for another instance.
     pub fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
         let own = (second_of(self.now), self.now);
         self.instances.unknown(surface, id, own).is_some()
@@ -204,18 +207,19 @@ impl FolderIds {
 }
 
 impl Engine {
-    /// Orders of the process that had this epoch are ours, whatever is left of its journal: the data
-    /// folder reserved the epoch. Before any input.
+    /// Marks all orders of this epoch as ours, even if the journal is damaged: the data folder
+    /// reserved the epoch. Called before any input.
     pub fn continue_folder(&mut self, epoch: u64) {
         self.instances.give_out(epoch, OrderSeq(u64::MAX));
     }
 
-    /// Orders of another instance are adopted at once, by the operator's word. Before any input.
+    /// Adopts orders of another instance at once, by the operator's command. Called before any
+    /// input.
     pub fn take_over(&mut self) {
         self.instances.take_over = true;
     }
 
-    /// The watch for another instance that is under way.
+    /// The present watch for another instance.
     pub fn instance_watch(&self) -> Option<InstanceWatch> {
         let watch = self.instances.watch.as_ref()?;
         Some(InstanceWatch {
@@ -224,13 +228,13 @@ impl Engine {
         })
     }
 
-    /// An order of another instance that is alive: this one must end, and change nothing.
+    /// An order of another live instance: this instance must end and change nothing.
     pub fn other_instance(&self) -> Option<ClientOrderId> {
         let watched = self.instances.watch.is_some();
         self.instances.other.filter(|_| watched)
     }
 
-    /// The order for which the run is degraded.
+    /// The order of another instance for which the run is degraded.
     pub(super) fn order_of_another(&self) -> Option<ClientOrderId> {
         self.instances.other
     }
@@ -240,8 +244,8 @@ impl Engine {
         self.instances.watch.is_some()
     }
 
-    /// Epoch and number of an id of our form that no process of this folder gave out, and that was
-    /// not adopted.
+    /// Epoch and number of an id of our form that no process of this folder issued and that was not
+    /// adopted.
     fn number_of_another(&self, surface: Surface, id: &ClientOrderId) -> Option<(u64, OrderSeq)> {
         if self.live.is_none() || planted!(SecondInstanceAdopted) {
             return None;
@@ -253,7 +257,7 @@ impl Engine {
         self.instances.unknown(surface, id, (self.epoch, self.now))
     }
 
-    /// Whether another instance placed an order.
+    /// Whether another instance placed the order with this id.
     pub(super) fn is_of_another(&self, surface: Surface, id: &ClientOrderId) -> bool {
         self.number_of_another(surface, id).is_some()
     }
@@ -288,14 +292,14 @@ impl Engine {
         );
     }
 
-    /// Looks for another instance in an event of an order that we do not know.
+    /// Looks for another instance in an event of an unknown order.
     pub(super) fn hear_of_instance(&mut self, update: &OrderUpdate) {
         let sighting = match update.execution {
             ExecutionType::New => Sighting::Accepted(update.transaction_time),
             _ => Sighting::Changed,
         };
         let (surface, id) = (self.surface_of(update.instrument), update.client_order_id);
-        // It may have filled at once, and the event of its acceptance may be lost.
+        // The order may have filled at once, and the event of its acceptance may be lost.
         let may_be_new =
             update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account();
         if may_be_new || self.must_ask_when_placed(surface, &id, &sighting) {
@@ -328,7 +332,7 @@ impl Engine {
                     self.adopt_listed();
                 }
                 Some(false) => self.degrade_for_another(*id),
-                // The order is asked for.
+                // The order is being queried.
                 None => {}
             }
         } else if self.knows_account() {
@@ -351,11 +355,11 @@ impl Engine {
         self.update_state();
     }
 
-    /// Whether an order was placed before this run began: after a take-over it is one of before, that a list
-    /// which was behind shows late. `None` where nothing says when it was placed.
+    /// Whether an order was placed before this run began. After a take-over such an order is an old
+    /// one, which a list that is behind shows late. `None` if the time of placement is not known.
     fn is_older_than_this_run(&self, surface: Surface, sighting: &Sighting) -> Option<bool> {
         let offset = self.clock_offset_ns(surface).unwrap_or_default();
-        // By the venue's clock, which has milliseconds.
+        // Compared by the venue's clock, which has milliseconds.
         let began = self.began?.plus_ns(offset).millis();
         if matches!(sighting, Sighting::Traded { placed } if *placed == Time::default()) {
             return Some(false);
@@ -364,8 +368,9 @@ impl Engine {
         (is_older || sighting.is_exact()).then_some(is_older)
     }
 
-    /// Whether an order counts as one of another instance unless it was placed before a take-over, and only
-    /// the order itself says when it was placed.
+    /// Whether the engine must query when an order was placed. After a take-over, an order counts
+    /// as another instance's unless it was placed before, and only the order itself states its
+    /// time.
     fn must_ask_when_placed(
         &self,
         surface: Surface,
@@ -389,7 +394,7 @@ impl Engine {
         let known = self.instances.adopted.entry((surface, epoch)).or_default();
         *known = (*known).max(number);
         if epoch == self.epoch {
-            // Its ids are not given out a second time.
+            // This process must not issue these ids a second time.
             self.next_order = self.next_order.max(OrderSeq(number.0 + 1));
         }
     }
@@ -424,14 +429,14 @@ impl Engine {
         });
     }
 
-    /// Whether an order was placed since the watch began. Where nothing says when, it must not have been seen
-    /// before.
+    /// Whether an order was placed since the watch began. If the time is not known, the order must
+    /// not have been seen before.
     fn shows_life(&self, surface: Surface, sighting: &Sighting, is_new: bool) -> bool {
         let Some(watch) = &self.instances.watch else {
             return false;
         };
         let offset = self.clock_offset_ns(surface).unwrap_or_default();
-        // By the venue's clock, which has milliseconds.
+        // Compared by the venue's clock, which has milliseconds.
         let since = watch.since.plus_ns(offset).millis();
         match *sighting {
             Sighting::First | Sighting::Changed => false,
@@ -450,8 +455,8 @@ impl Engine {
         }
     }
 
-    /// At the end of a watch open orders and account trades are read again: the watch is over unless they
-    /// show a new order.
+    /// At the end of a watch, reads open orders and account trades again. The watch ends unless
+    /// they show a new order.
     pub(super) fn end_instance_watch(&mut self) {
         let now = self.now;
         let Some(watch) = &mut self.instances.watch else {
@@ -477,8 +482,8 @@ impl Engine {
         }
     }
 
-    /// Ends a watch after which every surface was read again without a new order of another instance. Its
-    /// orders at rest are adopted.
+    /// Ends a watch once every surface was read again without a new order of another instance.
+    /// Adopts the resting orders of the other instance.
     pub(super) fn finish_instance_watch(&mut self) {
         let Some(live) = &self.live else { return };
         let read = &self.recent_orders.read_after_watch;
@@ -501,7 +506,7 @@ impl Engine {
         let adopted = adopted.count();
         self.tell_instance_watch(watch.id, None, adopted);
         if self.holds_positions_of_nobody() {
-            // The folder was wiped: a strategy may hold them, and would open them once more.
+            // The folder was wiped: a strategy may own these positions and would open them again.
             self.set_doubt(Doubt::Ownership, true);
         }
         self.update_state();
@@ -512,7 +517,7 @@ impl Engine {
         external.any(|(.., holding)| holding.position.qty != 0)
     }
 
-    /// The operator resumes: orders of another instance that were seen are adopted.
+    /// Adopts the orders of another instance that were seen, because the operator resumed.
     pub(super) fn accept_instance(&mut self) {
         if self.instances.watch.is_some() || self.instances.other.is_none() {
             return;

@@ -1,9 +1,9 @@
-//! Rules that the engine's own books keep, checked in every build. A broken one is a mistake of this
-//! program: no amount that it knows can be relied on. So the run halts, and says what it found.
+//! Rules of the engine's own books, checked in every build. A broken rule is a bug of this program,
+//! and its amounts can no longer be trusted. So the run halts and reports the broken rule.
 //!
-//! A fill checks the holding that it changed. A live run checks everything once a second, and where a
-//! person resumes. The checks are a part of the engine, so that a replay finds the same at the same
-//! record.
+//! After a fill, the engine checks the holding that changed. A live run checks everything once a
+//! second, and when the operator resumes. The checks are part of the engine, so that a replay finds
+//! the same at the same record.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ use crate::order::PositionSide;
 use super::Engine;
 use super::doubt::Doubt;
 
-/// A rule of the books that is broken.
+/// A broken rule of the books.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrokenInvariant {
-    /// The strategies' ledgers do not sum to the account's: in quantity, money, fees, funding or open
-    /// orders.
+    /// The strategies' ledgers do not sum to the account's ledger: in quantity, money, fees,
+    /// funding or open orders.
     Ledgers(InstrumentId, PositionSide),
-    /// Nothing is held, and yet it has a cost.
+    /// A flat position has a cost.
     FlatCost(InstrumentId, PositionSide),
-    /// The open quantity of an instrument is not that of the account's live orders.
+    /// The open quantity of an instrument differs from the account's live orders.
     OpenQuantity(InstrumentId, PositionSide),
-    /// The number of open orders of a strategy is not that of its live orders.
+    /// The number of open orders of a strategy differs from its live orders.
     OpenOrders(StrategyId),
 }
 
@@ -41,19 +41,19 @@ impl fmt::Display for BrokenInvariant {
             ),
             Self::FlatCost(id, side) => write!(
                 f,
-                "nothing is held and yet it has a cost (instrument {}, position side {})",
+                "a flat position has a cost (instrument {}, position side {})",
                 id.0,
                 side.as_str()
             ),
             Self::OpenQuantity(id, side) => write!(
                 f,
-                "the open quantity is not that of the live orders (instrument {}, position side {})",
+                "the open quantity differs from the live orders (instrument {}, position side {})",
                 id.0,
                 side.as_str()
             ),
             Self::OpenOrders(strategy) => write!(
                 f,
-                "the number of open orders is not that of the live orders (strategy {})",
+                "the number of open orders differs from the live orders (strategy {})",
                 strategy.0
             ),
         }
@@ -73,7 +73,7 @@ impl Engine {
         self.take_broken(broken);
     }
 
-    /// The first rule of the books that is broken now.
+    /// The first broken rule of the books.
     pub fn first_broken(&self) -> Option<BrokenInvariant> {
         let holdings = self.ledgers.account.iter();
         let of_ledgers = holdings
@@ -110,8 +110,8 @@ impl Engine {
         })
     }
 
-    /// Halts the run for a broken rule, once: until a person resumes, what follows from it is not
-    /// told again.
+    /// Halts the run for a broken rule, once. Until the operator resumes, further broken rules are
+    /// not reported.
     fn take_broken(&mut self, broken: Option<BrokenInvariant>) {
         let Some(broken) = broken else { return };
         let is_known = match &self.live {
@@ -157,7 +157,7 @@ mod tests {
 
     const BTC: InstrumentId = InstrumentId(0);
 
-    /// A run with positions of two strategies and orders that rest.
+    /// A run with positions of two strategies and resting orders.
     fn lived() -> Engine {
         let snapshot = include_bytes!("../../tests/snapshots/version-17.bin");
         Engine::restore(snapshot).unwrap()
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_rule_halts_cancels_and_is_told_once() {
+    fn a_broken_rule_halts_cancels_and_is_reported_once() {
         let mut engine = lived();
         let own = engine.ledgers.strategies[0].at_mut(BTC, PositionSide::Both);
         own.position.fees += Amount(1);
@@ -230,8 +230,8 @@ mod tests {
         let expected = [BrokenInvariant::Ledgers(BTC, PositionSide::Both)];
         assert_eq!(broken(&mut engine), expected);
         engine.check_books();
-        assert_eq!(broken(&mut engine), [], "it is told once");
-        // Whoever resumes has the books checked again.
+        assert_eq!(broken(&mut engine), [], "it is reported once");
+        // `resume` checks the books again.
         let now = engine.now().plus_ms(1);
         engine.handle(now, Input::Command(Command::Resume));
         assert_eq!(engine.latch(), Latch::Halted);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_a_snapshot_that_changes_nothing() {
+    fn a_report_is_a_snapshot_and_changes_nothing() {
         let mut engine = lived();
         let report = engine.report();
         assert_eq!(

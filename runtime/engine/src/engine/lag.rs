@@ -1,6 +1,7 @@
-//! What may be older than what is known: readings of the account, whose source may be behind the
-//! order book, and account events that arrive out of order. What they say may be what the account
-//! was a moment ago, which is evidence of nothing newer and of nothing wrong.
+//! Reports that may be older than the books: account snapshots, whose source may be behind the
+//! order book, and account events that arrive out of order. They may show what the account was a
+//! moment ago. Such a report proves nothing about a newer state, and it does not show an error in
+//! the books.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,48 +15,48 @@ use crate::truth::AccountTruth;
 
 use super::Engine;
 
-/// A source that is further behind than this is not believed to be late, but right.
+/// A source that seems further behind than this is not late: its values are right.
 pub(super) const LAG_MS: i64 = 30_000;
-/// Lists and queries may be behind the stream by so much. The documents name no bound: ten seconds are
-/// allowed for.
+/// Lists and queries may be behind the stream by this much. The documents name no bound; the engine
+/// allows for twelve seconds.
 pub(super) const READ_LAG_MS: i64 = 12_000;
-/// Readings that were of the past for so long, with none that agreed, are believed all the same:
-/// a difference may look like the past, and `updateTime` may stand still.
+/// Snapshots that looked old for this long, without one that agreed, are believed after all. A real
+/// difference may look like an earlier state, and `updateTime` may not advance.
 const PATIENCE_MS: i64 = 300_000;
-/// Readings that lack positions for so long, and show no trace of their close, are believed: a venue
-/// that returns a short list for a moment has recovered by then.
+/// Snapshots that lack positions for this long, without other evidence of a close, are believed. A
+/// venue that returns an incomplete list for a moment has recovered by then.
 pub(super) const SHORT_MS: i64 = 60_000;
-/// So many moments are remembered at most; those of a busier account are nearer to each other.
+/// At most this many moments are kept; those of a busier account are closer together.
 const MOMENTS: usize = 512;
 
-/// What a reading that differs from the books is worth.
+/// How a snapshot that differs from the books is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
-    /// It may be right.
+    /// It may show the present account.
     Present,
-    /// It may be what the account was before.
+    /// It may show an earlier state of the account.
     Past,
     /// It lacks positions, and nothing shows that they were closed.
     Short,
 }
 
-/// What an account was before each of its last changes.
+/// The states of an account before each of its last changes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Past {
     moments: VecDeque<Moment>,
     /// The venue's time of the newest fill, and when it was booked here.
     filled: Option<(Time, Time)>,
-    /// Since when every reading was of the past.
+    /// Since when every snapshot showed an earlier state.
     since: Option<Time>,
 }
 
 impl Past {
-    /// A reading says what we know.
+    /// A snapshot agrees with the books.
     pub(super) const fn agreed(&mut self) {
         self.since = None;
     }
 
-    /// A fill was booked that the venue made then.
+    /// Notes a booked fill; `made` is the venue's time of it.
     pub(super) fn note_fill(&mut self, made: Time, now: Time) {
         if self.filled.is_none_or(|(newest, _)| made > newest) {
             self.filled = Some((made, now));
@@ -64,7 +65,7 @@ impl Past {
 }
 
 impl Past {
-    /// A balance was another since a moment than was known: a commission was learned later.
+    /// Corrects remembered balances after `since`: a commission was learned later.
     pub(super) fn move_since(&mut self, since: Time, asset: AssetId, amount: Amount) {
         let moments = self.moments.iter_mut();
         for moment in moments.filter(|moment| moment.until > since) {
@@ -75,18 +76,19 @@ impl Past {
         }
     }
 
-    /// Whether a fill was booked that the venue made after this moment, where the moment is known.
+    /// Whether a fill was booked that the venue made after this moment. `false` if the moment is
+    /// not known.
     pub(super) fn has_fill_after(&self, at: Time) -> bool {
         at != Time::default() && self.filled.is_some_and(|(made, _)| made > at)
     }
 
-    /// Whether a reading that was asked for then may be from before the last own fill.
+    /// Whether a snapshot requested at this time may be older than the last own fill.
     pub(super) fn may_precede(&self, asked: Time) -> bool {
         let filled = self.filled.map(|(_, booked)| booked);
         filled.is_some_and(|booked| asked <= booked.plus_ms(READ_LAG_MS))
     }
 
-    /// Whether a position was so within the last moments.
+    /// Whether a position had this quantity within the last moments.
     pub(super) fn held(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
@@ -97,7 +99,8 @@ impl Past {
         })
     }
 
-    /// A position as it was then, by our clock; `held` is the present one. `None` where that is too long ago.
+    /// The quantity of a position at time `at` by our clock; `held` is the present quantity. `None`
+    /// if the time is too long ago.
     pub(super) fn qty_at(
         &self,
         now: Time,
@@ -122,12 +125,12 @@ impl Past {
         self.moments.len() >= MOMENTS && first.is_some_and(|first| first.until > at)
     }
 
-    /// Whether a balance was so within the last moments.
+    /// Whether a balance had this value within the last moments.
     pub(super) fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
         self.had_one(now, asset, |known| known == total)
     }
 
-    /// Whether a balance was one of these within the last moments.
+    /// Whether a balance had one of these values within the last moments.
     pub(super) fn had_one(
         &self,
         now: Time,
@@ -142,7 +145,7 @@ impl Past {
         })
     }
 
-    /// Whether the account was as stated at a moment since then; `same` compares balances.
+    /// Whether the account matched the statement at a moment since then; `same` compares balances.
     pub(super) fn was_since(
         &self,
         since: Time,
@@ -153,7 +156,7 @@ impl Past {
         moments.any(|moment| moment.is(statement, &same))
     }
 
-    /// Whether the account was as stated within the last moments; `same` compares balances.
+    /// Whether the account matched the statement within the last moments; `same` compares balances.
     pub(super) fn was(
         &self,
         now: Time,
@@ -170,12 +173,12 @@ impl Past {
 struct Moment {
     until: Time,
     balances: Vec<(AssetId, Amount)>,
-    /// Those that are not flat.
+    /// Positions that are not flat.
     positions: Vec<(InstrumentId, PositionSide, i64)>,
 }
 
-/// `E` of the newest account event of each balance and position: events may arrive out of order
-/// (spec 2, Events), and an older one says nothing of what a newer one told.
+/// `E` of the newest account event of each balance and position. Events may arrive out of order
+/// (spec 2, Events), and an older one must not override a newer one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Newest {
     balances: BTreeMap<AssetId, Time>,
@@ -183,24 +186,24 @@ pub(super) struct Newest {
 }
 
 impl Newest {
-    /// Whether an event of this time or of a later one stated a balance.
+    /// Whether an event of this time or later reported a balance.
     pub(super) fn has_newer(&self, asset: AssetId, at: Time) -> bool {
         self.balances
             .get(&asset)
             .is_some_and(|newest| *newest >= at)
     }
 
-    /// When the newest event that states a balance was made.
+    /// The time of the newest event that reports a balance.
     pub(super) fn balance(&self, asset: AssetId) -> Option<Time> {
         self.balances.get(&asset).copied()
     }
 
-    /// When the newest event that states a position was made.
+    /// The time of the newest event that reports a position.
     pub(super) fn position(&self, id: InstrumentId, side: PositionSide) -> Option<Time> {
         self.positions.get(&(id, side)).copied()
     }
 
-    /// Leaves of an event what no newer one told, and remembers when that was.
+    /// Removes from an event the values that a newer event reported, and remembers its time.
     pub(super) fn filter(&mut self, update: &mut AccountUpdate) {
         let at = update.event_time;
         (update.balances).retain(|told| is_newest(&mut self.balances, told.asset, at));
@@ -218,7 +221,8 @@ fn is_newest<K: Ord>(known: &mut BTreeMap<K, Time>, key: K, at: Time) -> bool {
 }
 
 impl Moment {
-    /// Whether a reading says this: of what it does not list, it says nothing.
+    /// Whether a snapshot shows this state. Values that the snapshot does not list are not
+    /// compared.
     fn is(&self, account: &AccountTruth, same: impl Fn(AssetId, Amount, Amount) -> bool) -> bool {
         let balances = account.balances.iter().all(|told| {
             let mut known = self.balances.iter();
@@ -229,7 +233,7 @@ impl Moment {
         balances && self.holds(account)
     }
 
-    /// Whether a reading lists these positions.
+    /// Whether a snapshot's positions are those of this moment.
     fn holds(&self, account: &AccountTruth) -> bool {
         account.positions.iter().all(|told| {
             let mut known = self.positions.iter();
@@ -241,7 +245,7 @@ impl Moment {
 }
 
 impl Engine {
-    /// Keeps what the account is before an event, or a fill, changes it.
+    /// Remembers the account before an event or a fill changes it.
     pub(super) fn remember_account(&mut self, surface: Surface) {
         if self.live.is_none() {
             return;
@@ -282,9 +286,10 @@ impl Engine {
         }
     }
 
-    /// Whether the first readings after a start, or after the stream came up, may be from before the last
-    /// fill: the last one was asked for less than the longest lag after it. What is filled after the stream
-    /// came up is told there, and is known to be newer than a reading.
+    /// Whether the first snapshots after a start, or after the stream connected, may be older than
+    /// the last fill: the last one was requested less than the longest lag after it. A fill after
+    /// the stream connected is reported there, and the engine knows that it is newer than a
+    /// snapshot.
     pub(super) fn may_precede_fill(&self, surface: Surface) -> bool {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
@@ -296,8 +301,8 @@ impl Engine {
             let ours = Time(made.0.saturating_sub(offset_ns));
             ours.min(booked)
         };
-        // Where the account is not known at all, neither is what it was before a fill: a reading that
-        // moved as the fill did may show an earlier one of the same size.
+        // If the account is not known at all, its state before a fill is not known either. A
+        // snapshot that changed by the size of this fill may show an earlier fill of the same size.
         let is_lost = (self.live.as_ref()).is_some_and(|live| live.finds_lost_account(surface));
         let up = self.stream_up.get(&surface).filter(|_| !is_lost).copied();
         let filled = line.past.filled.map(made);
@@ -305,8 +310,8 @@ impl Engine {
         filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
     }
 
-    /// Whether the positions of a reading are those of a moment that the reading may be of. Its balances may
-    /// differ for another reason.
+    /// Whether the positions of a snapshot are those of a moment that the snapshot may show. Its
+    /// balances may differ for another reason.
     pub(super) fn lists_past_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some(line) = line.filter(|_| !self.positions_agree(&account.positions)) else {
@@ -318,8 +323,8 @@ impl Engine {
         moments.any(|moment| moment.holds(account))
     }
 
-    /// Whether nothing changed the account, and the stream was up, for longer than the last reading may be
-    /// behind: what it says is what the account is now.
+    /// Whether nothing changed the account, and the stream was up, for longer than the last
+    /// snapshot may lag: then the snapshot shows the present account.
     pub(super) fn is_unchanged_for_long(&self, surface: Surface) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
@@ -340,8 +345,8 @@ impl Engine {
         }
     }
 
-    /// Whether the account was as read within the last moments. Commissions that account trades will state
-    /// are in a reading of that time, and not in the books of that time yet.
+    /// Whether the account matched the snapshot within the last moments. A snapshot of that time
+    /// contains commissions that account trades will report later, and the remembered books do not.
     fn was_lately(&self, surface: Surface, account: &AccountTruth) -> bool {
         let live = self.live.as_ref();
         let Some(line) = live.and_then(|live| live.lines.get(&surface)) else {
@@ -353,8 +358,9 @@ impl Engine {
         })
     }
 
-    /// The age of a reading that differs: it may be what the account was within the last moments, or
-    /// by its own words from before the last fill. `is_short` says that it lacks positions.
+    /// Judges the age of a snapshot that differs from the books. It is old if it matches a recent
+    /// state of the account, or if its own `updateTime` is before the last fill. `is_short` means
+    /// that it lacks positions.
     pub(super) fn age_of(
         &mut self,
         surface: Surface,

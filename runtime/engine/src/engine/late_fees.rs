@@ -1,18 +1,19 @@
-//! Commissions that the event of a fill leaves out. Spec 2 (`ORDER_TRADE_UPDATE`) omits both fields without a
-//! commission. So the commission may be zero, or the venue states it in the balance and in the account trade
-//! alone.
+//! Commissions that the event of a fill leaves out. Spec 2 (`ORDER_TRADE_UPDATE`) omits both
+//! commission fields without a commission. So either the commission is zero, or the venue states it
+//! only in the balance and in the account trade.
 //!
-//! - A fill without a commission is remembered.
-//! - Where a balance then differs by no more than commissions may be, the account trades of the fills are
-//!   read, at most every [`AGAIN_MS`], and their commissions are booked, each once. Until then the loss
-//!   limits of the account use the stated balance, and the run stays ready.
-//! - A fill whose trade is not listed after the longest lag, or after which the account agrees, had no
-//!   commission that account trades state.
+//! - The engine remembers a fill without a commission.
+//! - If a balance then differs by at most the possible commissions, the engine reads the account
+//!   trades of the fills, at most every [`AGAIN_MS`]. It books each commission once. Until then the
+//!   account's loss limits use the balance of the event, and the run stays ready.
+//! - If the trade of a fill is not listed after the longest lag, or the account agrees with the
+//!   books after the fill, the fill had no commission.
 //!
-//! Where the venue serves no account trades, nothing but the balance will ever state the commissions. So
-//! the account event of the fills, whose balance is lower by no more than commissions may be, is taken at
-//! once. Readings may be behind for as long as fills go on: they correct the balance where no account
-//! event came. Each fill gets its share of the change by its value.
+//! If the venue serves no account trades, only the balance shows the commissions. So the engine
+//! takes the account event of the fills at once, if its balance is lower by at most the possible
+//! commissions. Account snapshots may be behind for as long as fills go on; they correct the
+//! balance if no account event came. Each fill gets its share of the change in proportion to its
+//! value.
 
 mod estimates;
 mod stated;
@@ -38,41 +39,43 @@ use super::snapshot::Names;
 
 pub(super) use estimates::{ESTIMATED_MS, EstimatedFee};
 
-/// Events of this surface may leave commissions out.
+/// Events of this surface may leave out commissions.
 const SURFACE: Surface = Surface::Futures;
-/// From one reading of trades to the next: it has the commissions of all fills in between.
+/// Time between two reads of account trades: one read returns the commissions of all fills in
+/// between.
 const AGAIN_MS: i64 = 3_000;
-/// A commission is at most so much of its fill while none is known: 1 percent. The documents name no
-/// bound.
+/// The largest commission of a fill while no rate is known, in ppm: 1 percent. The documents name
+/// no bound.
 const FEE_MAX_PPM: i64 = 10_000;
-/// The least bound once a rate is known: 0.1 percent. The rate of a maker says nothing of a taker.
+/// The smallest bound once a rate is known, in ppm: 0.1 percent. A maker's rate says nothing about
+/// a taker's.
 const FEE_USUAL_PPM: i64 = 1_000;
-/// So many fills are remembered.
+/// At most this many fills are remembered.
 const WAITING_MAX: usize = 1_000;
 
 /// Fills whose commission is not known.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct LateFees {
     waiting: VecDeque<LateFee>,
-    /// A balance differs.
+    /// A balance differs, so account trades must be read.
     wanted: bool,
-    /// When account trades were read for commissions last.
+    /// When account trades were last read for commissions.
     asked: Option<Time>,
-    /// The highest commission that account trades stated of such fills, in parts of a million of the fill.
+    /// The highest commission that account trades stated for such fills, in ppm of the fill.
     highest_ppm: Option<i64>,
 }
 
-/// The fills that a reading of the account contains.
+/// The fills that an account snapshot contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Contained {
-    /// Every fill that is booked.
+    /// Every booked fill.
     All,
-    /// Those that the venue made up to this time.
+    /// The fills that the venue made up to this time.
     UpTo(Time),
 }
 
 impl Contained {
-    /// Whether a fill of this time is in it. A fill of unknown time may be newer.
+    /// Whether the snapshot contains a fill of this time. A fill of unknown time may be newer.
     pub(super) fn has(self, made: Time) -> bool {
         match self {
             Self::All => true,
@@ -90,25 +93,26 @@ pub(super) struct LateFee {
     order_id: VenueOrderId,
     trade_id: TradeId,
     value: Amount,
-    /// The venue's time of it.
+    /// The venue's time of the fill.
     made: Time,
     booked: Time,
-    /// A reading of the account from after the fill was taken: it has the commission.
+    /// An account snapshot that contains the fill was accepted: its balance includes the
+    /// commission.
     in_reading: bool,
 }
 
 impl LateFee {
-    /// Whether a list that was asked for then has its trade.
+    /// Whether a list requested at this time contains the trade.
     pub(super) fn is_listed_by(&self, asked: Time) -> bool {
         asked >= self.booked.plus_ms(READ_LAG_MS)
     }
 
-    /// What identifies its fill.
+    /// The identity of the fill.
     pub(super) const fn key(&self) -> (InstrumentId, VenueOrderId, TradeId) {
         (self.instrument, self.order_id, self.trade_id)
     }
 
-    /// The same fill under the names of another configuration; `None` where that has no such instrument.
+    /// The same fill under the ids of another configuration; `None` if that has no such instrument.
     pub(super) fn renamed(&self, names: &Names) -> Option<Self> {
         let instrument = *names.instruments.get(&self.instrument)?;
         let owner = self.owner;
@@ -120,12 +124,13 @@ impl LateFee {
         })
     }
 
-    /// A reading of the account was taken that contains these fills.
+    /// Notes that an account snapshot which contains these fills was accepted.
     pub(super) fn note_reading(&mut self, contained: Contained) {
         self.in_reading |= contained.has(self.made);
     }
 
-    /// The order tells apart two own orders that met: they share a trade.
+    /// The order id is compared too, because two own orders that traded with each other share a
+    /// trade id.
     fn is_same_fill(&self, other: &Self) -> bool {
         let id = |late: &Self| (late.instrument, late.trade_id, late.order_id);
         id(self) == id(other)
@@ -170,7 +175,8 @@ impl Engine {
         waiting.push_back(late);
     }
 
-    /// Whether the account is as stated, apart from commissions that account trades will state.
+    /// Whether the account matches the statement, apart from commissions that account trades will
+    /// state.
     pub(super) fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         self.tells_trades() && self.differs_by_fees(surface, statement)
     }
@@ -181,22 +187,22 @@ impl Engine {
         line.is_some_and(|line| !line.no_trades)
     }
 
-    /// Whether commissions that account trades will state, of fills without a booked one, may lower a balance
-    /// by so much.
+    /// Whether commissions of fills without a booked one, which account trades will state, may
+    /// lower a balance by this amount.
     pub(super) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
         let waiting = || self.waiting_outside_reading();
         is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
-    /// The same, or account trades will replace an estimate.
+    /// Like [`Engine::may_lack_fees`], or account trades will replace an estimate.
     pub(super) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_possible = surface == SURFACE && self.tells_trades();
         self.may_lack_fees(surface, asset, moved)
             || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
     }
 
-    /// Whether the account is as stated, apart from commissions that are not known.
+    /// Whether the account matches the statement, apart from unknown commissions.
     fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let differs = |told: &BalanceUpdate| {
             let moved = told.total - self.balance(surface, told.asset).total;
@@ -220,16 +226,16 @@ impl Engine {
         waiting.filter(|late| !late.in_reading).copied().collect()
     }
 
-    /// The highest commission that a fill of this value may have.
+    /// The highest possible commission of a fill with this value.
     fn most_fee(&self, value: Amount) -> i128 {
-        // Prices of another asset move between the fill and the comparison.
+        // The price of another asset changes between the fill and the comparison.
         let known = self.late_fees.highest_ppm;
         let usual = |ppm: i64| (ppm.saturating_mul(3) / 2).max(FEE_USUAL_PPM);
         let most_ppm = known.map_or(FEE_MAX_PPM, usual);
         value.abs().part(most_ppm, 1_000_000).0
     }
 
-    /// Whether the commissions of these fills may move a balance by so much.
+    /// Whether the commissions of these fills may change a balance by this amount.
     fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
         let most = |late: &LateFee| self.most_fee(late.value);
         let in_asset = fills.iter().filter(|late| self.quote_of(late) == asset);
@@ -242,12 +248,13 @@ impl Engine {
         all > 0 && value.is_none_or(|value| value.abs().0 <= all)
     }
 
-    /// The asset that the instrument of a fill is counted in.
+    /// The quote asset of a fill's instrument.
     fn quote_of(&self, late: &LateFee) -> AssetId {
         self.instruments[usize::from(late.instrument.0)].quote
     }
 
-    /// The change that a pending statement shows for commissions that are not booked yet, in the equity asset.
+    /// The change of equity that a pending account event shows for commissions that are not booked
+    /// yet.
     pub(super) fn fees_to_come(&self) -> Amount {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&SURFACE));
         let statement = line.and_then(|line| line.told.as_ref());
@@ -255,7 +262,7 @@ impl Engine {
         else {
             return Amount::ZERO;
         };
-        // A commission lowers equity. What raises a balance may be a deposit.
+        // A commission lowers equity. An increase of a balance may be a deposit.
         self.gain_of_fees(statement).min(Amount::ZERO)
     }
 
@@ -273,7 +280,8 @@ impl Engine {
         balances.sum()
     }
 
-    /// The value of commissions of an asset without a price that were paid, by the value of their fills.
+    /// The estimated value of paid commissions in an asset without a price, from the value of their
+    /// fills.
     pub(super) fn estimated_fees(&self, paid: Amount) -> Amount {
         let waiting = self.late_fees.waiting.iter();
         let waiting = waiting.filter(|late| !late.in_reading);
@@ -290,12 +298,12 @@ impl Engine {
         fills.map(|late| late.value.part(fee_ppm, 1_000_000)).sum()
     }
 
-    /// A balance differs by no more than commissions may be: asks for account trades.
+    /// Requests account trades, because a balance differs by at most the possible commissions.
     pub(super) fn want_fees(&mut self) {
         self.late_fees.wanted = true;
     }
 
-    /// Reads account trades for commissions, where a balance differs and nothing else is read.
+    /// Reads account trades for commissions, if a balance differs and no other read is running.
     pub(super) fn ask_for_fees(&mut self, surface: Surface) {
         let is_due = |asked: Time| self.now >= asked.plus_ms(AGAIN_MS);
         let is_due = self.late_fees.asked.is_none_or(is_due) && self.fee_trades().next().is_some();
@@ -319,7 +327,7 @@ impl Engine {
         Step::Fees(instruments.into_iter().collect())
     }
 
-    /// From which trade on an instrument's trades are read for commissions.
+    /// The first trade of an instrument to read for commissions.
     pub(super) fn first_late_fee(&self, instrument: InstrumentId) -> Option<TradeId> {
         let of_instrument = self.fee_trades().filter(|(id, _)| *id == instrument);
         of_instrument.map(|(_, trade_id)| trade_id).min()
@@ -331,7 +339,8 @@ impl Engine {
         fills.map(|late| (late.instrument, late.trade_id))
     }
 
-    /// The fills whose event left the commission out: without a booked one, or with an estimate.
+    /// The fills whose event left out the commission: without a booked commission, or with an
+    /// estimate.
     fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
         let waiting = self.late_fees.waiting.iter();
         waiting.chain(self.stated_fills.unstated())
@@ -341,7 +350,7 @@ impl Engine {
         self.late_fee_fills().count()
     }
 
-    /// The trades that were asked for commissions.
+    /// Takes the trades that were requested for commissions.
     pub(super) fn take_fee_trades(
         &mut self,
         instrument: InstrumentId,
@@ -371,12 +380,12 @@ impl Engine {
         self.watch_losses_after_fill();
         self.ask_next(SURFACE);
         if left < had {
-            // Account trades do not state what differs now.
+            // Account trades do not explain the present difference.
             self.reconcile_soon(SURFACE);
         }
     }
 
-    /// Books the commissions that account trades state of fills without one.
+    /// Books the commissions that account trades state for fills without one.
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
             let key = (instrument, trade.order_id, trade.fill.trade_id);
@@ -405,17 +414,17 @@ impl Engine {
         }
     }
 
-    /// A trade stated a commission of this value.
+    /// Notes the rate of a commission that a trade stated: its cost and the value of its fill.
     fn note_rate(&mut self, cost: Amount, value: Amount) {
         let parts = cost.abs().0.saturating_mul(1_000_000);
         let ppm = parts.checked_div(value.abs().0).unwrap_or_default();
         let ppm = i64::try_from(ppm).unwrap_or(FEE_MAX_PPM).min(FEE_MAX_PPM);
-        // The least part counts as one.
+        // Rounded up, so that any commission counts as at least one ppm.
         let ppm = ppm + i64::from(cost != Amount::ZERO);
         self.late_fees.highest_ppm = self.late_fees.highest_ppm.max(Some(ppm));
     }
 
-    /// Books the commission of a fill that was booked with this estimate of it.
+    /// Books the commission of a fill that was booked with this estimate.
     fn book_late_fee(&mut self, late: &LateFee, fill: &Fill, estimate: Amount) {
         let (fee, asset) = (fill.fee, fill.fee_asset);
         let in_reading = late.in_reading;
@@ -454,12 +463,12 @@ impl Engine {
         self.tell_late_fee(late, fee, asset, estimate);
     }
 
-    /// A commission in the base asset of spot lowers what its owner holds.
+    /// Books a spot commission in the base asset, which lowers the owner's position.
     fn pay_in_base(&mut self, late: &LateFee, fill: &Fill) {
         let (id, side) = (late.instrument, late.side);
         let grains = Grains::of(&self.instruments[usize::from(id.0)]);
         let paid = NetFill {
-            // A commission is paid whatever the side of its fill.
+            // A commission is paid on either side of the fill.
             side: Side::Sell,
             qty: fill.qty.0,
             quote: fill.quote_qty,
@@ -503,7 +512,7 @@ impl Engine {
         account.position.fees += cost;
     }
 
-    /// Changes a balance as if it had been so since then.
+    /// Changes a balance, now and in the remembered moments since then.
     fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
         if let Some(line) = self.line_mut(surface) {
@@ -511,8 +520,8 @@ impl Engine {
         }
     }
 
-    /// The event or the account trade of a fill came that was booked from its order's totals: its commission
-    /// replaces the estimate. `qty` is what of it was booked so.
+    /// Replaces an estimated commission by the true one, when the event or the account trade of the
+    /// fill arrives. `qty` is the part of the fill that was booked from order totals.
     pub(super) fn replace_estimate(
         &mut self,
         seq: OrderSeq,
@@ -545,7 +554,7 @@ impl Engine {
             quote_qty: value,
             ..*fill
         };
-        // Events of spot always state the commission: nothing is free there.
+        // Events of spot always state the commission: no fill is free there.
         if fill.fee != Amount::ZERO || self.surface_of(late.instrument) != SURFACE {
             if fill.fee != estimate.fee || fill.fee_asset != self.quote_of(&late) {
                 self.book_late_fee(&late, &fill, estimate.fee);
@@ -555,7 +564,8 @@ impl Engine {
         self.keep_estimate(late, estimate.fee);
     }
 
-    /// A reading that was asked for then agrees with the books: older fills had no commission.
+    /// Forgets older fills after a snapshot requested at this time agreed with the books: they had
+    /// no commission.
     pub(super) fn forget_free_fills(&mut self, surface: Surface, asked: Time) {
         if surface != SURFACE {
             return;
@@ -565,21 +575,21 @@ impl Engine {
         self.late_fees.wanted &= !waiting.is_empty();
     }
 
-    /// The sum of the commissions by a reading that is about to be taken, where account trades do not
-    /// state them.
+    /// The sum of the commissions shown by a snapshot that is about to be accepted, if account
+    /// trades do not state them.
     pub(super) fn fees_by_agreement(
         &self,
         surface: Surface,
         account: &AccountTruth,
     ) -> Option<Amount> {
-        // What of it belongs to fills with an estimate is not known.
+        // The part that belongs to fills with an estimate is not known.
         let is_fees = !self.tells_trades()
             && !self.has_young_estimate()
             && self.differs_by_fees(surface, account);
         is_fees.then(|| -self.gain_of_fees(account))
     }
 
-    /// The commissions of fills came to so much: each has a part of it by its value.
+    /// Shares a sum of commissions among the fills, in proportion to their value.
     pub(super) fn share_fees(&mut self, cost: Amount) {
         let fills = Vec::from(std::mem::take(&mut self.late_fees.waiting));
         self.charge_by_value(&fills, cost);
@@ -592,8 +602,8 @@ impl Engine {
         }
     }
 
-    /// A reading of the account was taken: it has the commissions, and strategies do not. It contains every
-    /// booked fill, or the fills up to its own time, if that is known.
+    /// Notes an accepted account snapshot: it includes commissions that the strategies' ledgers
+    /// lack. It contains every booked fill, or the fills up to its own time if that is known.
     pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let taken = line.and_then(|line| line.taken).map(Contained::UpTo);
@@ -614,7 +624,7 @@ impl Engine {
         }
     }
 
-    /// Takes over what an earlier process waited for.
+    /// Takes over the fills that an earlier process waited for.
     pub(super) fn inherit_late_fees(&mut self, from: &Self, names: &Names) {
         for late in &from.late_fees.waiting {
             self.late_fees.waiting.extend(late.renamed(names));
@@ -624,7 +634,7 @@ impl Engine {
     }
 }
 
-/// The part of each fill in an amount, by the value of the fills. The parts sum to the amount.
+/// Shares an amount among fills in proportion to their value. The shares sum to the amount.
 fn shares_by_value(values: &[Amount], amount: Amount) -> Vec<Amount> {
     let mut value: Amount = values.iter().map(|value| value.abs()).sum();
     let mut left = amount;

@@ -1,9 +1,9 @@
-//! A user stream that is late: promise 4. Three things show it.
+//! Detection of a late user stream (promise 4). Three things show that a stream is late:
 //!
 //! - REST confirmed an order, and no event shows it within three seconds.
-//! - The same for an order that an answer ended meanwhile: it filled at once, or was cancelled soon.
-//! - An event brings news of an own order, and its own time is more than three seconds ago. Events from before
-//!   the stream came up may come again, and are no evidence.
+//! - The same for an order that ended soon after: it filled at once, or was cancelled.
+//! - An event of an own order brings news, and its own time is more than three seconds ago. Events
+//!   from before the stream connected may be repeated and prove nothing.
 
 use crate::effect::Effect;
 use crate::ids::Time;
@@ -14,13 +14,13 @@ use crate::protocol::OrderUpdate;
 
 use super::Engine;
 
-/// A change that REST confirmed is seen on the stream within this (promise 4).
+/// A change that REST confirmed appears on the stream within this time (promise 4).
 const SHOWN_MS: i64 = 3_000;
-/// Orders that ended earlier than this are not looked at any more.
+/// Orders that ended earlier than this are no longer checked.
 const ENDED_MS: i64 = 30_000;
 
 impl Engine {
-    /// A change of an own order that REST confirmed and the stream has not shown in time.
+    /// Whether REST confirmed a change of an own order that the stream did not show in time.
     pub(super) fn has_unseen_change(&self, surface: Surface) -> bool {
         let now = self.now;
         let is_unseen = |order: &Order| {
@@ -34,12 +34,13 @@ impl Engine {
             order.ended.is_some_and(recent)
         };
         let ended = ended.rev().take_while(is_recent);
-        // No event is promised of an order that never was.
+        // No event is promised for an order that was rejected.
         let mut ended = ended.filter(|order| order.state != OrderState::Rejected);
         live.into_iter().any(is_unseen) || ended.any(is_unseen)
     }
 
-    /// An event brought news of an own order: whether it is late by its own time.
+    /// Notes an event that brought news of an own order, and checks whether it is late by its own
+    /// time.
     pub(super) fn note_news(&mut self, surface: Surface, update: &OrderUpdate) {
         let made = update.event_time;
         let live = self.live.as_ref();
@@ -55,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// What the stream shows is not what is: it is connected anew, and the account is read.
+    /// Reconnects a stream that does not show the present state. The account is then read again.
     pub(super) fn distrust_stream(&mut self, surface: Surface) {
         if self.line_mut(surface).is_some_and(|line| line.stream_up) {
             self.stream_down(surface);

@@ -1,5 +1,5 @@
-//! Checks of an intent before it is accepted: the venue's rules with the engine's knowledge, and
-//! our own risk limits at their worst case.
+//! Checks of an intent before it is accepted: the venue's rules with the engine's state, and the
+//! risk limits in the worst case.
 
 use crate::callback::Callback;
 use crate::decimal::{Amount, Decimal, MARK_SCALE, decimal};
@@ -43,8 +43,8 @@ impl Engine {
             })
     }
 
-    /// The documents' rules; the `pending` orders of the running callback in the instrument count
-    /// as open.
+    /// Checks the documents' rules. The `pending` orders of the running callback in the instrument
+    /// count as open.
     pub(crate) fn check_venue_rules(
         &self,
         terms: &OrderTerms,
@@ -66,8 +66,9 @@ impl Engine {
         rules::check(&self.rules[index], terms, &context)
     }
 
-    /// Whether what is held on spot is certain: an order that sells a part of it opens nothing, whatever else is in
-    /// doubt. On futures the venue itself keeps an exit from opening.
+    /// Whether the spot position is certain, so that an order which sells a part of it opens
+    /// nothing, whatever other degraded reasons hold. On futures, the venue itself keeps an exit
+    /// from opening a position.
     fn may_exit_spot(&self, instrument: InstrumentId) -> bool {
         let doubts = [
             Doubt::LostEvents(Surface::Spot),
@@ -81,7 +82,7 @@ impl Engine {
             })
     }
 
-    /// The account's limits, then the strategy's own.
+    /// Checks the account's limits, then the strategy's own.
     pub(crate) fn check_limits(
         &self,
         strategy: StrategyId,
@@ -98,10 +99,10 @@ impl Engine {
         match self.state.under(state.latch) {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
-            // The venue itself keeps such an order from opening anything.
+            // The venue itself keeps such an order from opening a position.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
             RunState::Degraded if closes_side(terms) => {}
-            // What is held is certain: the trading status decides.
+            // The position is certain: the trading status decides.
             RunState::Degraded if self.only_trading_is_blocked() && (reduces || !paused) => {}
             RunState::Degraded if reduces && self.may_exit_spot(terms.instrument) => {}
             RunState::Degraded if planted!(ExposureWhileDegraded) => {}
@@ -139,15 +140,15 @@ impl Engine {
         self.check_party(&own, &order, callback)
     }
 
-    /// Whether the venue did not answer an order of a strategy in an instrument: what it holds is not certain, so
-    /// that the same intent could be sent again and again.
+    /// Whether an order of a strategy in an instrument has an unknown outcome. The position is then
+    /// not certain, and the strategy might send the same intent again and again.
     fn has_unknown_order(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
         let mut orders = self.orders.of(strategy, Some(instrument));
         self.live.is_some() && orders.any(|order| order.state == OrderState::Unknown)
     }
 
-    /// Whether an order that waited for its countdown may still leave: an exit may, and anything else
-    /// where it could be submitted now.
+    /// Whether an order that waited for its countdown may still be sent. An exit always may. Any
+    /// other order may if it could be submitted now.
     pub(super) fn may_still_leave(&self, order: &Order) -> bool {
         let terms = &order.terms;
         let ledger = &self.ledgers.strategies[usize::from(order.strategy.0)];
@@ -217,7 +218,8 @@ impl Engine {
             return Ok(());
         };
         let (before, after) = exposures(party.ledger, order, callback);
-        // What the other side may come to does not cover this order: it may end without a fill.
+        // A larger possible exposure on the other side does not cover this order, because those
+        // orders may end without a fill.
         let own_side = after.side_qty(terms.side);
         let covered = planted!(OtherSideCovers) || own_side <= 0;
         let no_worse = after.worst_qty() <= before.worst_qty();
@@ -239,8 +241,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Worst-case notional of every holding but the one that the order is for; `None` while the price
-    /// of one of them is not known, as after a restart: it would count as nothing.
+    /// Worst-case notional of every holding except the order's own; `None` while the price of one
+    /// of them is not known, as after a restart. Without a price the holding would count as
+    /// nothing.
     fn worst_notional(
         &self,
         ledger: &Ledger,
@@ -267,7 +270,8 @@ impl Engine {
         Some(total)
     }
 
-    /// The price at which an order counts, scale 8: the worst of its own prices and the market's.
+    /// The price at which an order counts, at scale 8: the highest of its own prices and the
+    /// market's.
     fn risk_price(&self, terms: &OrderTerms) -> Option<i64> {
         let index = usize::from(terms.instrument.0);
         let (market, instrument) = (&self.markets[index], &self.instruments[index]);
@@ -282,7 +286,7 @@ impl Engine {
         scaled.max(market.mark(instrument.price_scale))
     }
 
-    /// Limit and stop prices stay within the collar around mid.
+    /// Checks that limit and stop prices are within the collar around mid.
     fn check_collar(&self, terms: &OrderTerms, collar_ppm: u32) -> Result<(), Rejection> {
         let index = usize::from(terms.instrument.0);
         for price in [terms.price, terms.stop_price].into_iter().flatten() {
@@ -300,7 +304,8 @@ impl Engine {
         Ok(())
     }
 
-    /// closePosition closes the whole position of the account: only who owns all of it may.
+    /// `closePosition` closes the whole position of the account: only a strategy that owns all of
+    /// it may use it.
     pub(crate) fn check_sole_owner(
         &self,
         strategy: StrategyId,
@@ -331,13 +336,13 @@ impl Engine {
     }
 }
 
-/// An order with what it may come to.
+/// An order with its worst-case quantity.
 struct Sized<'a> {
     terms: &'a OrderTerms,
     worst_qty: i64,
 }
 
-/// Whose limits are checked: the account's or a strategy's.
+/// The owner of the limits that are checked: the account or a strategy.
 struct Party<'a> {
     limits: &'a RiskLimits,
     ledger: &'a Ledger,
@@ -345,7 +350,7 @@ struct Party<'a> {
     open_orders: u32,
 }
 
-/// The exposure of the order's holding without and with it.
+/// The exposure of the order's holding without and with the order.
 fn exposures(ledger: &Ledger, order: &Sized<'_>, callback: &Callback) -> (Exposure, Exposure) {
     let terms = order.terms;
     let holding = ledger.at(terms.instrument, terms.position_side);

@@ -1,9 +1,10 @@
-//! The venue's rules of instruments, read again while the run goes on: every hour, after an order was
-//! refused for a filter, by the venue or here, when the market data of a symbol stop, and often while a
+//! The venue's rules of instruments, read again during the run: every hour, after the venue or the
+//! engine refused an order for a filter, when the market data of a symbol stops, and often while a
 //! symbol does not trade.
 //!
-//! Scales stay as they are for the whole run, because positions and orders are counted in them. New
-//! rules that need more decimals are not taken: nothing opens on that instrument until a restart.
+//! Price and quantity scales stay fixed for the whole run, because positions and orders are counted
+//! in them. New rules that need more decimals are not used: no position opens on that instrument
+//! until a restart.
 
 use std::collections::BTreeMap;
 
@@ -24,45 +25,46 @@ use crate::truth::{ListedRules, Subject, Truth};
 use super::snapshot::Names;
 use super::{Engine, narrow};
 
-/// Rules are read this often.
+/// How often rules are read.
 const HOURLY_MS: i64 = 3_600_000;
-/// The same while a symbol does not trade, or after a reading that failed.
+/// The same while a symbol does not trade, or after a failed read.
 const SOON_MS: i64 = 15_000;
-/// A question without an answer for so long may be asked again.
+/// A request without a response for this long may be sent again.
 const ANSWER_MS: i64 = 30_000;
-/// After a refusal for a filter, the next one of the instrument leads to a reading no sooner than
-/// this; four times as long each time that nothing had changed, up to the second bound.
+/// Shortest pause between two reads after refusals for a filter, per instrument. It grows fourfold
+/// each time that nothing had changed, up to the second bound.
 const REFUSED_MS: (i64, i64) = (10_000, 300_000);
 
-/// Refusals that say that an order breaks a rule of its symbol (spec 1, Errors): precision, filters,
+/// Refusal codes of an order that breaks a rule of its symbol (spec 1, Errors): precision, filters,
 /// the symbol and its status.
 const OF_RULES: [i32; 26] = [
     -1013, -1111, -1121, -4001, -4002, -4003, -4004, -4005, -4006, -4007, -4008, -4009, -4010,
     -4011, -4013, -4014, -4016, -4022, -4023, -4024, -4029, -4030, -4140, -4141, -4164, -4131,
 ];
 
-/// Flags of an event that tells rules.
+/// Flags of an event that reports rules.
 const TRADING: u32 = 1;
 const UNUSABLE: u32 = 2;
 
-/// When rules were read and why.
+/// When and why rules were read.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Listing {
-    /// Questions on their way, since when.
+    /// Requests in flight, and when they were sent.
     asked: BTreeMap<Surface, Time>,
-    /// Instruments with refusals for a filter: when rules were read for it, and the pause after that.
+    /// Instruments with refusals for a filter: when rules were read for them, and the pause after
+    /// that.
     refused: BTreeMap<InstrumentId, (Time, i64)>,
     /// Instruments whose new rules this run cannot use, and why.
     unusable: BTreeMap<InstrumentId, String>,
 }
 
 impl Engine {
-    /// Why the venue's present rules of an instrument cannot be used; `None` where they can.
+    /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
     pub fn unusable_rules(&self, instrument: InstrumentId) -> Option<&str> {
         self.listing.unusable.get(&instrument).map(String::as_str)
     }
 
-    /// The first reading is due an hour after the start, which has read them itself.
+    /// Sets the first read to an hour after startup, because startup has read the rules itself.
     pub(super) fn begin_listing(&mut self) {
         if planted!(RulesNeverReread) {
             return;
@@ -74,13 +76,13 @@ impl Engine {
         }
     }
 
-    /// Reads the rules of a surface, unless a question is on its way.
+    /// Reads the rules of a surface, unless a request is in flight.
     pub(super) fn read_rules(&mut self, surface: Surface) {
         let now = self.now;
         if self.live.is_none() || planted!(RulesNeverReread) {
             return;
         }
-        // Whatever becomes of the question, the next one has its time.
+        // The next read is scheduled now, in case this request fails.
         let at = now.plus_ms(SOON_MS);
         self.timers.set(at, Timer::Rules { surface });
         let asked = self.listing.asked.get(&surface);
@@ -94,7 +96,8 @@ impl Engine {
         });
     }
 
-    /// An order was refused, by the venue or here: its rules may have changed, if the code is one of a rule.
+    /// Handles an order that the venue or the engine refused: if the code is about a rule, the
+    /// rules may have changed.
     pub(super) fn note_refusal(&mut self, instrument: InstrumentId, code: i32) {
         if !OF_RULES.contains(&code) || self.live.is_none() {
             return;
@@ -176,7 +179,7 @@ impl Engine {
         });
     }
 
-    /// Tells the strategies that have an instrument its present rules.
+    /// Reports the present rules of an instrument to the strategies that have it.
     pub(super) fn tell_rules(&mut self, id: InstrumentId) {
         for place in 0..self.strategies.len() {
             let strategy = StrategyId(place as u16);
@@ -186,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// Tells a new instance the present rules of its instruments: it was started with those of the process's
-    /// start.
+    /// Reports to a new instance the present rules of its instruments. It was started with the
+    /// rules from the start of the process.
     pub(super) fn tell_all_rules(&mut self, strategy: StrategyId) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
@@ -239,7 +242,7 @@ impl Engine {
         Ok((rules.clone(), compiled))
     }
 
-    /// Divides spot holdings into whole steps and dust again. Futures have no dust.
+    /// Splits spot holdings into whole steps and dust again. Futures have no dust.
     fn settle_dust(&mut self, id: InstrumentId) {
         if self.surface_of(id) != Surface::Spot {
             return;
@@ -254,7 +257,7 @@ impl Engine {
     }
 
     pub(super) fn inherit_listing(&mut self, from: &Self, names: &Names) {
-        // This process has read the rules at its start, so `unusable` begins empty.
+        // This process has read the rules at startup, so `unusable` begins empty.
         for (id, refused) in &from.listing.refused {
             if let Some(id) = names.instruments.get(id) {
                 self.listing.refused.insert(*id, *refused);

@@ -1,5 +1,5 @@
-//! Leverage and margin type of symbols, which the runtime never changes: a person may, and then margin
-//! and liquidation price are others than before.
+//! Leverage and margin type of symbols. The runtime never changes them, but a person may; margin
+//! and liquidation price change with them.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,14 @@ use super::snapshot::Names;
 pub(super) type Margins = BTreeMap<InstrumentId, (MarginTerms, Option<Time>)>;
 
 impl Engine {
-    /// Leverage and margin type of each instrument that told them, and when they changed last.
+    /// Leverage and margin type of each instrument whose terms are known, and when they last
+    /// changed.
     pub fn margin_terms(&self) -> impl Iterator<Item = (&MarginTerms, Option<Time>)> {
         self.margins.values().map(|(terms, at)| (terms, *at))
     }
 
-    /// Takes what an event or a reading tells. A reading that is the first of an instrument says what
-    /// it was at the start; everything else that differs is a change.
+    /// Takes the terms from an event or an account snapshot. The first snapshot of an instrument
+    /// shows the initial terms; any other difference is a change.
     pub(super) fn note_margin(&mut self, told: &MarginTerms, by_event: bool) {
         if usize::from(told.instrument.0) >= self.instruments.len() {
             return;

@@ -1,4 +1,4 @@
-//! Public market data: the books, bars and marks, and who is told of them.
+//! Public market data: books, bars and mark prices, and which strategies receive them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::timer::Timer;
 use super::view::Mark;
 use super::{Engine, codec};
 
-/// What is known of one instrument's market.
+/// The state of one instrument's market.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MarketState {
     pub(super) book: Book,
@@ -30,7 +30,7 @@ struct Subscriber {
     streams: Streams,
 }
 
-/// A running bar and who is told when it closes.
+/// A running bar, and the strategies that receive it at its close.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Bar {
     interval_ms: i64,
@@ -69,7 +69,7 @@ impl MarketState {
         }
     }
 
-    /// The mark price at scale 8: the recorded one, else mid.
+    /// The mark price at scale 8: the recorded one, or mid without one.
     #[inline]
     pub(super) fn mark(&self, price_scale: u8) -> Option<i64> {
         match self.recorded_mark {
@@ -78,7 +78,7 @@ impl MarketState {
         }
     }
 
-    /// The mid at scale 8, halves rounded down where the scale cannot hold them.
+    /// Mid at scale 8; a half is rounded down if the scale cannot represent it.
     #[inline]
     pub(super) fn mid(&self, price_scale: u8) -> Option<i64> {
         let twice = self.book.mid_twice()?;
@@ -185,9 +185,9 @@ impl Engine {
         self.deliver_standing(event, |streams| streams.book);
     }
 
-    /// Tells of what stands, a book or a mark, once the account is known: a strategy that heard a
-    /// book before its orders of the process before would replace them. What flows, trades and
-    /// bars, is told at any time, for it could not be told later.
+    /// Delivers a book or a mark price only once the account is known. A strategy that sees a book
+    /// before its orders of the previous process would place them again. Trades and bars are
+    /// delivered at any time, because they cannot be delivered later.
     #[inline]
     fn deliver_standing(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
         if self.knows_account() {
@@ -195,10 +195,11 @@ impl Engine {
         }
     }
 
-    /// Tells every subscriber of the instrument whose streams match.
+    /// Delivers an event to every subscriber of the instrument whose streams match.
     #[inline]
     fn deliver_market(&mut self, event: Event, wants: impl Fn(&Streams) -> bool) {
-        // Field by field, so that the subscribers can be read while effects are pushed.
+        // Destructured field by field, so that the subscribers can be read while effects are
+        // pushed.
         let Self {
             markets,
             strategies,
@@ -217,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// Books and marks as they stand, which were withheld until the account was known.
+    /// Delivers the present books and mark prices, which were withheld until the account was known.
     pub(super) fn tell_markets(&mut self) {
         for id in (0..self.instruments.len()).map(|index| InstrumentId(index as u16)) {
             let market = &self.markets[usize::from(id.0)];

@@ -1,9 +1,9 @@
-//! Snapshots that earlier versions of this program wrote, brought to the present format.
+//! Converts snapshots of earlier program versions to the present format.
 //!
-//! A snapshot is the engine in postcard's format: its fields in order, without names. So a new field
-//! goes to the end of [`Engine`](super::Engine), and a migration appends the value that it had before
-//! it existed. A new enum variant goes to the end of its enum and needs no migration. Any other change
-//! needs a copy of the old types here.
+//! A snapshot is the engine in postcard's format: its fields in order, without names. So a new
+//! field goes to the end of [`Engine`](super::Engine), and a migration appends the value that an
+//! older engine would have had. A new enum variant goes to the end of its enum and needs no
+//! migration. Any other change needs a copy of the old types here.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ use super::venue_wait::VenueWait;
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;
 
-/// What each version after the oldest appended.
+/// The fields that each version after the oldest appended.
 const ADDED: [fn() -> Vec<u8>; (SNAPSHOT_VERSION - OLDEST) as usize] = [
     added_in_9,
     added_in_10,
@@ -151,7 +151,7 @@ fn added_in_16() -> Vec<u8> {
 
 /// The fields that version 17 appended, as an engine of version 16 would have had them.
 fn added_in_17() -> Vec<u8> {
-    // Its run went on without a wait for the modes.
+    // An older run did not wait for the modes.
     let fields = (CloseValues::default(), KnownModes::ALL);
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

@@ -1,12 +1,14 @@
-//! Coins of strategies that somebody else sold or withdrew on spot.
+//! Coins of strategies that an outside party sold or withdrew on spot.
 //!
-//! Spot has no list of positions. Strategies hold their coins as long as the balance of the coin covers them. Where
-//! the balance is smaller, the run is degraded. Nobody can say at which price the coins were sold, or whether they
-//! come back, so a person decides: more coins end it, and `resume` takes what is missing from the strategies at the
-//! present price. A strategy that is being flattened gives it up at the end.
+//! Spot has no list of positions. Strategies hold their coins as long as the balance of the coin
+//! covers them. If the balance is smaller, the run is degraded. The engine cannot know at which
+//! price the coins were sold, or whether they will come back, so the operator decides. More coins
+//! end the state, and `resume` takes the missing coins from the strategies at the present price. A
+//! strategy that is being flattened gives them up at the end.
 //!
-//! A coin that is the quote asset of another instrument is not compared: its balance moves with orders there, and no
-//! position shows it. Commissions that were paid in a coin of no own instrument count as paid out of it.
+//! A coin that is the quote asset of another instrument is not compared: its balance changes with
+//! orders there, and no position shows it. Commissions that were paid in a coin of no configured
+//! instrument count as paid out of it.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +23,7 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::doubt::Doubt;
 
-/// Rounded commissions in the base asset leave less than this part missing.
+/// Rounded commissions in the base asset leave less than one part in this many missing.
 const ROUNDING_PARTS: i128 = 500;
 const SIDE: PositionSide = PositionSide::Both;
 
@@ -33,8 +35,8 @@ struct Holder {
 }
 
 impl Engine {
-    /// Compares what strategies hold with the balances, after a round that left nothing unexplained, and after a
-    /// fill of somebody else.
+    /// Compares the strategies' coins with the balances, after a round that left nothing
+    /// unexplained and after an outside fill.
     pub(super) fn review_coins(&mut self) {
         if self.live.is_none() || self.misses_fill(Surface::Spot) {
             return;
@@ -46,7 +48,7 @@ impl Engine {
         self.update_state();
     }
 
-    /// An order event may have ended what was missing.
+    /// Reviews missing coins after an order event, which may have explained them.
     pub(super) fn review_missing_coins(&mut self) {
         let is_missing = |doubt: &Doubt| matches!(doubt, Doubt::MissingCoins(_));
         let live = self.live.as_ref();
@@ -55,8 +57,8 @@ impl Engine {
         }
     }
 
-    /// A reading lists other balances, and not a coin that strategies hold: the next readings show whether the list
-    /// was short for a moment.
+    /// Handles a snapshot that lists other balances but not a coin that strategies hold. The next
+    /// snapshots show whether the list was only incomplete for a moment.
     pub(super) fn doubt_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
         if surface != Surface::Spot {
             return;
@@ -68,7 +70,7 @@ impl Engine {
                 let terms = &order.terms;
                 terms.side == Side::Sell && self.of_coin(coin).any(|id| id == terms.instrument)
             };
-            // An own sale may be the cause, and its event is on the way.
+            // An own sale may be the cause, with its event still in flight.
             if self.orders.iter().any(sells) {
                 continue;
             }
@@ -79,7 +81,8 @@ impl Engine {
         self.update_state();
     }
 
-    /// Whether coins of a strategy that is being flattened are missing, and the books are not sure.
+    /// Whether coins of a strategy that is being flattened are missing while the books are not
+    /// certain.
     pub(super) fn waits_for_coins(&self, strategy: StrategyId) -> bool {
         let is_missing = |coin: &InstrumentId| {
             let mut holders = self.holders(*coin).into_iter();
@@ -89,7 +92,7 @@ impl Engine {
         self.live.is_some() && !self.knows_coins() && self.coins().iter().any(is_missing)
     }
 
-    /// Whether the books of spot are as sure as they can be.
+    /// Whether the spot books are as certain as they can be.
     fn knows_coins(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.healthy(Surface::Spot, self.now))
@@ -97,7 +100,7 @@ impl Engine {
             && self.pending_statement(Surface::Spot).is_none()
     }
 
-    /// One instrument for each base asset of spot that is compared. It represents the coin.
+    /// One instrument for each compared base asset of spot. It represents the coin.
     fn coins(&self) -> Vec<InstrumentId> {
         let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
         let quotes = coins
@@ -127,7 +130,7 @@ impl Engine {
         all.filter(move |id| self.base_of(*id) == base)
     }
 
-    /// The coins of each strategy, negative where it sold coins that others hold.
+    /// The coins of each strategy; negative if it sold coins that other strategies hold.
     fn holders(&self, coin: InstrumentId) -> Vec<Holder> {
         let of_instrument = |instrument: InstrumentId| {
             let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
@@ -141,8 +144,8 @@ impl Engine {
         self.of_coin(coin).flat_map(of_instrument).collect()
     }
 
-    /// How much of what strategies hold of a coin together the balance does not cover. Less than a step of each
-    /// of them cannot be sold anyway.
+    /// The part of all strategies' coins that the balance does not cover. Amounts below the sum of
+    /// one step per strategy are ignored, because they cannot be sold anyway.
     fn missing_coins(&self, coin: InstrumentId) -> Amount {
         let mut holders = self.holders(coin);
         holders.retain(|holder| holder.held != Amount::ZERO);
@@ -166,7 +169,7 @@ impl Engine {
         grains.amount(grains.of_qty(step))
     }
 
-    /// A person resumes: every strategy gives up its part of what is missing.
+    /// Takes the missing coins from the strategies that hold them, because the operator resumed.
     pub(super) fn give_up_missing_coins(&mut self) {
         if !self.knows_coins() {
             return;
@@ -190,7 +193,7 @@ impl Engine {
         self.review_coins();
     }
 
-    /// A strategy is flat except for coins that are not there: it gives them up.
+    /// Takes the missing coins from a strategy that is flat except for them.
     pub(super) fn give_up_coins_of(&mut self, strategy: StrategyId) {
         if !self.knows_coins() {
             return;
@@ -242,8 +245,8 @@ impl Engine {
         Some(value(&self.instruments[usize::from(id.0)], qty, mark))
     }
 
-    /// The account's position in a coin is never more than its balance: the rest was sold by others, and no order of
-    /// theirs told it.
+    /// Limits the account's position in a coin to its balance. Outside parties sold the rest, and
+    /// no event of their orders reported it.
     fn book_untold_sale(&mut self, coin: InstrumentId) {
         let held = |engine: &Self, id: InstrumentId| {
             let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
@@ -282,8 +285,7 @@ impl Engine {
     }
 }
 
-/// The part of what is missing that falls to one of several holders. Amounts of some coins are too large for an
-/// exact ratio.
+/// One holder's part of the missing coins. Amounts of some coins are too large for an exact ratio.
 fn part(missing: Amount, held: Amount, whole: Amount) -> Amount {
     if held == whole {
         return missing;

@@ -1,9 +1,9 @@
 //! The engine: inputs in, effects out.
 //!
-//! - *Handle*: [`Engine::handle`] takes one input at one time; [`Input::Timeout`] fires timers.
-//! - *Poll*: after every handle, drain [`Engine::poll_effect`] and [`Engine::poll_notice`], then
-//!   ask [`Engine::poll_timeout`] when to come back, and why.
-//! - *Query*: everything else is a read-only view, for strategies, reports and people.
+//! - *Handle*: [`Engine::handle`] takes one input with its time; [`Input::Timeout`] fires timers.
+//! - *Poll*: after every `handle`, the driver drains [`Engine::poll_effect`] and
+//!   [`Engine::poll_notice`]. Then [`Engine::poll_timeout`] returns the next timer and its time.
+//! - *Query*: everything else is a read-only view for strategies, reports and people.
 
 mod adopt;
 mod ages;
@@ -136,22 +136,22 @@ pub use view::{AccountTotals, Mark};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum RunState {
-    /// Trading.
+    /// New orders may be sent.
     Ready = 0,
-    /// Something is in doubt: nothing that adds exposure.
+    /// At least one degraded reason holds: no order may add exposure.
     Degraded = 1,
-    /// Halted: own orders are cancelled, no new ones, until resumed.
+    /// Halted: own orders are cancelled, and no new order is sent until `resume`.
     Halted = 2,
-    /// Paused: nothing that adds exposure.
+    /// Paused: no order may add exposure.
     Paused = 3,
-    /// The state is compared with the venue: no order.
+    /// The engine compares its state with the venue: no order is sent.
     Syncing = 4,
-    /// The journal is restored: no order.
+    /// The driver restores the journal: no order is sent.
     Booting = 5,
 }
 
 impl RunState {
-    /// One word for people.
+    /// The state as one word for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -163,7 +163,8 @@ impl RunState {
         }
     }
 
-    /// As strategies are told: what they may do is the same until a run is ready.
+    /// The state that strategies see. Until a run is ready, `Syncing` and `Booting` appear as
+    /// `Degraded`.
     const fn told(self) -> i64 {
         match self {
             Self::Syncing | Self::Booting => Self::Degraded as i64,
@@ -171,7 +172,7 @@ impl RunState {
         }
     }
 
-    /// What it is for a strategy with a latch of its own: the stricter of both.
+    /// The state for a strategy with a latch of its own: the stricter of the two.
     pub(crate) const fn under(self, latch: Latch) -> Self {
         match (latch, self) {
             (Latch::Halted, _) => Self::Halted,
@@ -181,10 +182,10 @@ impl RunState {
     }
 }
 
-/// What the operator, or a loss limit, has latched.
+/// The latch that the operator or a loss limit has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Latch {
-    /// Nothing.
+    /// No latch.
     None,
     /// Pause.
     Paused,
@@ -202,7 +203,7 @@ impl Latch {
     }
 }
 
-/// The deterministic core. See the module's page.
+/// The deterministic core. The module documentation describes how to drive it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Engine {
     now: Time,
@@ -213,8 +214,8 @@ pub struct Engine {
     hedge_mode: bool,
     epoch: u64,
     next_order: OrderSeq,
-    /// Epoch and number of the first order that the process before, as its journal remembers it, did
-    /// not give out.
+    /// Epoch and number of the first order id that the previous process had not used, according to
+    /// its journal.
     unheard_of: Option<(u64, OrderSeq)>,
     instruments: Vec<Instrument>,
     #[serde(skip)]
@@ -234,9 +235,10 @@ pub struct Engine {
     start_equity: Option<Amount>,
     external_trades: Vec<VecDeque<TradeId>>,
     external_orders: External,
-    /// Up to where each instrument's trades are known to be booked; `None` before the first look.
+    /// The trade id up to which all trades of an instrument are booked; `None` before the first
+    /// check.
     verified_trades: Vec<Option<TradeId>>,
-    /// The newest trade of each instrument that was booked.
+    /// The newest booked trade of each instrument.
     newest_trades: Vec<Option<TradeId>>,
     recovered_fills: i64,
     timers: Timers,
@@ -257,21 +259,22 @@ pub struct Engine {
     moved: BTreeMap<Surface, Moved>,
     out_of_order: OutOfOrder,
     late_fees: LateFees,
-    /// When the user stream of each surface came up last.
+    /// When the user stream of each surface last connected.
     stream_up: BTreeMap<Surface, Time>,
-    /// The venue's time minus that of an earlier process, nanoseconds, until this one reads its own.
+    /// The venue's clock minus the clock of an earlier process, in nanoseconds. An entry is dropped
+    /// when this process reads the venue's clock.
     offsets_before: BTreeMap<Surface, i64>,
     confirmed_entries: ConfirmedEntries,
-    /// Of the closes by others that are due, the part that events of ordinary orders explain.
+    /// The part of the due outside closes that events of ordinary orders explain.
     explained_closes: ExplainedCloses,
-    /// Positions that account events alone showed smaller, on the present user stream.
+    /// Positions that account events alone showed smaller on the present user stream.
     stated_closes: StatedCloses,
-    /// Prices of assets that commissions are taken in, as the venue answered.
+    /// Prices, as the venue returned them, of assets in which commissions are charged.
     asset_prices: AssetPrices,
     stated_positions: StatedPositions,
     listed_closes: ListedCloses,
-    /// By how much the unrealized profit of positions on other symbols fell as they became smaller, since the
-    /// balances agreed last.
+    /// How much the unrealized profit of positions on unconfigured symbols fell while those
+    /// positions became smaller, since the balances last agreed.
     realized_elsewhere: Amount,
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
@@ -283,70 +286,73 @@ pub struct Engine {
     forced_traces: ForcedTraces,
     stated_payments: StatedPayments,
     newest_orders: NewestOrders,
-    /// When a live run began.
+    /// When the live run began.
     began: Option<Time>,
-    /// What closes by others that are due were worth.
+    /// Values of the due outside closes.
     close_values: CloseValues,
     known_modes: KnownModes,
-    /// Orders that left are taken from a journal without market records: the engine places none itself,
-    /// for it might decide otherwise than it did.
+    /// Sent orders are read from a journal that has no market records. The engine places no order
+    /// itself, because without market data it might decide differently from the recorded run.
     #[serde(skip)]
     takes_sent: bool,
     #[serde(skip)]
     effects: VecDeque<Effect>,
     #[serde(skip)]
     notices: VecDeque<Notice>,
-    /// When the closing of each strategy was asked for. For people alone: no rule reads it.
+    /// When the close of each strategy was requested. For display only: no rule reads it.
     #[serde(skip)]
     closing_since: BTreeMap<StrategyId, Time>,
 }
 
-/// Numbers of orders in one instrument.
+/// Numbers of open orders in one instrument.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpenOrders {
     pub(crate) all: u32,
     pub(crate) conditional: u32,
 }
 
-/// What the engine knows of one strategy beside its ledger.
+/// The engine's state of one strategy, apart from its ledger.
 #[derive(Debug, Serialize, Deserialize)]
 struct StrategyState {
     config: StrategyConfig,
     fault: Option<FaultKind>,
     latch: Latch,
     flattening: Option<u32>,
-    /// Not before then, after a closing order of a live run that came to nothing.
+    /// The earliest time of the next closing order, after a closing order of a live run closed
+    /// nothing.
     flatten_again: Time,
     open_orders: u32,
     rate: RateWindow,
     losses: LossWatch,
-    /// Orders whose end is not in what it saved, with the sequence of the event that told of it.
+    /// Orders whose end the strategy's saved state may lack, with the sequence of the event that
+    /// reported the end.
     unsaved: VecDeque<(OrderSeq, i64)>,
 }
 
 impl Engine {
-    /// An engine with flat positions and the configured balances.
+    /// Creates an engine with flat positions and the configured balances.
     ///
     /// # Errors
-    /// An instrument whose rules the engine's integers cannot carry.
+    /// The rules of an instrument do not fit the engine's integers.
     pub fn new(config: EngineConfig) -> Result<Self, InstrumentError> {
         let recorder = Recorder::new(config.keep_journal);
         Self::with_recorder(config, recorder)
     }
 
-    /// The same, with a recorder of another format, say: what an earlier program would have recorded.
+    /// Like [`Engine::new`], with a given recorder: for example one that writes the format of an
+    /// earlier program version.
     ///
     /// # Errors
-    /// An instrument whose rules the engine's integers cannot carry.
+    /// The rules of an instrument do not fit the engine's integers.
     pub fn recording_to(config: EngineConfig, recorder: Recorder) -> Result<Self, InstrumentError> {
         Self::with_recorder(config, recorder)
     }
 
-    /// The same, with a journal that goes on where another one stands, of which nothing but that
-    /// can be believed.
+    /// Like [`Engine::new`], with a journal that continues the given chain. The engine takes
+    /// nothing but the position of the chain from the earlier journal.
     ///
     /// # Errors
-    /// An instrument whose rules the engine's integers cannot carry.
+    /// The rules of an instrument do not fit the engine's integers.
     pub fn continuing(config: EngineConfig, chain: Chain) -> Result<Self, InstrumentError> {
         let recorder = Recorder::from_chain(chain, config.keep_journal);
         Self::with_recorder(config, recorder)
@@ -362,7 +368,8 @@ impl Engine {
             .iter()
             .map(CompiledRules::new)
             .collect::<Result<_, _>>()?;
-        // The head of a live run's segment holds it, in the snapshot that stands before any record.
+        // A live run needs no record of it: the snapshot at the start of each journal segment
+        // contains the configuration.
         if config.live.is_none() {
             codec::record_config(&mut recorder, &config);
         }
@@ -475,7 +482,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Takes one input. Time never runs backwards: an earlier `now` counts as the last one.
+    /// Takes one input. Time never runs backwards: an earlier `now` is replaced by the last one.
     #[inline]
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
@@ -516,7 +523,7 @@ impl Engine {
                 if let Some(known) = self.instruments.get_mut(index) {
                     let is_news = known.status != *status;
                     known.status = status.clone();
-                    // The rules compiled before, and a status does not change whether they do.
+                    // The rules compiled before, and a status cannot change whether they compile.
                     if let Ok(rules) = CompiledRules::new(known) {
                         self.rules[index] = rules;
                     }
@@ -529,46 +536,47 @@ impl Engine {
         }
     }
 
-    /// The next thing to do, in order; `None` once all is done.
+    /// Returns the next effect, in order; `None` once all are drained.
     #[inline]
     pub fn poll_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
 
-    /// The next thing to tell people.
+    /// Returns the next notice for people.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// When [`Input::Timeout`] is due next, and what for.
+    /// Returns the next timer, with the time at which [`Input::Timeout`] is due.
     #[inline]
     pub fn poll_timeout(&self) -> Option<(Time, Timer)> {
         self.timers.next()
     }
 
-    /// The next sealed block of records, if the journal is kept.
+    /// Returns the next sealed block of records, if the journal is kept.
     pub fn poll_block(&mut self) -> Option<Block> {
         self.recorder.poll_block()
     }
 
-    /// Where the chain of sealed blocks stands.
+    /// The position of the chain of sealed blocks.
     pub const fn chain(&self) -> Chain {
         self.recorder.chain()
     }
 
-    /// Ends the running block of records.
+    /// Seals the running block of records.
     pub fn seal(&mut self) {
         self.recorder.seal();
     }
 
-    /// Records in another format from here on, so that the replay of an old journal makes the old
-    /// blocks. A snapshot does not keep it: its engine records in the present format.
+    /// Sets the format of all later records, so that the replay of an old journal produces the old
+    /// blocks. A snapshot does not keep this setting: an engine restored from it records in the
+    /// present format.
     pub fn record_as(&mut self, format: Format) {
         self.recorder.set_format(format);
     }
 
-    /// Hash over every input and effect so far; seals the running block.
+    /// The hash over every input and effect so far; seals the running block.
     pub fn fingerprint(&mut self) -> Hash {
         self.recorder.fingerprint()
     }
@@ -578,7 +586,7 @@ impl Engine {
         self.effects.push_back(effect);
     }
 
-    /// Hands an event to a strategy that is not quarantined.
+    /// Delivers an event to a strategy that is not quarantined.
     #[inline]
     fn deliver(&mut self, strategy: StrategyId, event: Event) {
         if self.strategies[usize::from(strategy.0)].fault.is_none() {
@@ -608,8 +616,8 @@ impl Engine {
     }
 
     fn fire_timers(&mut self) {
-        // After a stop everything is due at once. The age of all evidence is looked at first, so
-        // that nothing is renewed on evidence from before.
+        // After the process was suspended, all timers are due at once. The watch runs first, so
+        // that no countdown is renewed on stale evidence.
         if self.timers.take_if_due(Timer::Watch, self.now) {
             self.watch();
         }
@@ -655,7 +663,7 @@ impl StrategyState {
     }
 }
 
-/// An amount as the contract with strategies carries it: 64 bits, clamped.
+/// An amount in the range of the strategy contract: clamped to 64 bits.
 fn narrow(amount: Amount) -> i64 {
     i64::try_from(amount.0).unwrap_or(if amount.0 > 0 { i64::MAX } else { i64::MIN + 1 })
 }

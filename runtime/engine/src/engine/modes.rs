@@ -1,9 +1,10 @@
-//! What the account may do and how it counts: its trading right, its position mode and its asset mode.
+//! The account's modes: its trading right, its position mode and its asset mode.
 //!
-//! Two routes tell the modes, and they weigh much. Where little weight is left, the first readings of a run
-//! come without them. An order for the wrong mode is refused, or opens a position with other margin than
-//! configured. So a run opens nothing before it has read both modes. An earlier process of the same data
-//! folder may have read them. A venue that refuses to tell them is not waited for.
+//! Two routes return the modes, and they cost much request weight. If little weight is left, the
+//! first account snapshots of a run come without them. An order for the wrong mode is refused, or
+//! opens a position with another margin than configured. So a run opens nothing before it has read
+//! both modes. An earlier process of the same data folder may have read them. If the venue refuses
+//! to return them, the run does not wait.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +14,12 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::doubt::Doubt;
 
-/// Which modes are known, by this process or one before it.
+/// Which modes are known, from this process or an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KnownModes {
     position: bool,
     assets: bool,
-    /// The next reading lacks them, and a later one has them.
+    /// The next account snapshot lacks them, and a later one contains them.
     are_pending: bool,
 }
 
@@ -36,7 +37,7 @@ impl KnownModes {
 }
 
 impl Engine {
-    /// Whether nothing opens before the account's modes are read.
+    /// Whether opening orders wait until the account's modes are read.
     pub fn awaits_modes(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.doubts_any(&[Doubt::Modes]))
@@ -88,12 +89,13 @@ impl Engine {
         }
     }
 
-    /// The account that is read next comes without its modes.
+    /// Notes that the next account snapshot comes without its modes.
     pub(super) const fn note_pending_modes(&mut self) {
         self.known_modes.are_pending = true;
     }
 
-    /// Takes over what an engine of another process knew. A mode that was not as configured may be by now.
+    /// Takes over the modes that an earlier process read. A mode that differed from the
+    /// configuration is read again, because it may match by now.
     pub(super) fn inherit_modes(&mut self, from: &Self) {
         let doubted = [Doubt::PositionMode, Doubt::AssetMode];
         let differed = from.doubts().iter().any(|doubt| doubted.contains(doubt));

@@ -1,12 +1,12 @@
-//! Opposite positions of strategies that are all being closed: they are settled against each other at
-//! the mark price, without an order. The account's position does not change, so nothing is paid for it
-//! and nothing can go wrong at the venue. Only the account's net position is closed at the market.
+//! Opposite positions of strategies that are all being closed. The engine settles them against each
+//! other at the mark price, without an order. The account's position does not change, so nothing is
+//! paid and nothing can fail at the venue. Only the account's net position is closed at the market.
 //!
-//! A strategy whose orders are still being cancelled is not ready to be settled. Until it is, the part
-//! of a position that stands against it is not closed: the account has no exposure from it.
+//! A strategy whose orders are still being cancelled is not ready for settlement. Until it is
+//! ready, the opposing part of a position is not closed: the account has no exposure from it.
 //!
-//! Own positions come first. What others hold on the account counts after that, against the own net position:
-//! or a close would take a part of theirs.
+//! Own positions are settled first. Positions of outside parties count after that, against the own
+//! net position: otherwise a close would take a part of theirs.
 
 use crate::effect::{Adjustment, Cause};
 use crate::ids::{InstrumentId, StrategyId};
@@ -32,14 +32,15 @@ impl Engine {
         all.filter(move |other| *other != strategy && self.is_flattening(*other))
     }
 
-    /// What of a strategy's position orders of this side would close, whatever others hold.
+    /// The quantity of a strategy's position that orders of this side would close, whatever outside
+    /// parties hold.
     fn held_against(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         (-closing.sign() * ledger.at(id, position_side).position.qty).max(0)
     }
 
-    /// Settles the positions of a strategy that is being closed against opposite ones of others that
-    /// are, too.
+    /// Settles the positions of a strategy that is being closed against opposite positions of other
+    /// strategies that are being closed.
     pub(super) fn settle_opposite(&mut self, strategy: StrategyId) {
         let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
         let held = own.filter(|(_, _, holding)| holding.position.qty != 0);
@@ -55,14 +56,14 @@ impl Engine {
                 let theirs = self.held_against(other, key, opposite(closing));
                 let qty = self.held_against(strategy, key, closing).min(theirs);
                 if qty > 0 && self.settle_between(strategy, other, key, closing, qty) {
-                    // It may have waited for this.
+                    // The other strategy may have waited for this settlement.
                     self.continue_flattening(other);
                 }
             }
         }
     }
 
-    /// Books a trade between two strategies at the mark price. Answers whether there is a price.
+    /// Books a trade between two strategies at the mark price. Returns whether there is a price.
     fn settle_between(
         &mut self,
         strategy: StrategyId,
@@ -100,9 +101,9 @@ impl Engine {
         true
     }
 
-    /// How much of a closing order of this quantity is left out, because it stands against the
-    /// position of another strategy that is being closed and is not ready to be settled. The part
-    /// that the account's net position covers is closed in any case.
+    /// The part of a closing order of this quantity that is left out. It is opposed by the position
+    /// of another strategy that is being closed and is not ready for settlement. The part that the
+    /// account's net position covers is always closed.
     pub(super) fn left_to_opposite(
         &self,
         strategy: StrategyId,
@@ -123,7 +124,7 @@ impl Engine {
         opposed.min(qty - covered.min(qty)).max(0)
     }
 
-    /// Whether a position of a strategy waits for an opposite one to be settled.
+    /// Whether a position of a strategy waits for settlement against an opposite one.
     pub(super) fn waits_for_opposite(&self, strategy: StrategyId) -> bool {
         let own = self.ledgers.strategies[usize::from(strategy.0)].iter();
         let mut held = own.filter(|(_, _, holding)| holding.position.qty != 0);
@@ -134,7 +135,7 @@ impl Engine {
         })
     }
 
-    /// The quantity that closing orders under way may still close.
+    /// The quantity that open closing orders may still close.
     pub(super) fn closes_under_way(&self, (id, position_side): Key, closing: Side) -> i64 {
         let orders = self.orders.iter().filter(|order| {
             let terms = &order.terms;

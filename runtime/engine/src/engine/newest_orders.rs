@@ -1,10 +1,11 @@
-//! The newest orders of each instrument (spec 1, Query all orders; spec 2, All orders), where the venue serves
-//! no account trades. They show an instance whose orders fill at once, as account trades do
-//! (`recent_orders`).
+//! The newest orders of each instrument (spec 1, Query all orders; spec 2, All orders), read if the
+//! venue serves no account trades. Like account trades (`recent_orders`), they reveal an instance
+//! whose orders fill at once.
 //!
-//! The account is read first. A start waits for the answers. The instruments are asked for one after the
-//! other, once for each user stream and once at the end of a watch, because each question weighs 5. Where the
-//! venue refuses one, no other is sent, and people are told that another instance may be unseen.
+//! The account is read first. Startup waits for the responses. The engine requests one instrument
+//! after the other, once for each user stream and once at the end of a watch, because each request
+//! weighs 5. If the venue refuses one, the engine sends no more, and notifies people that another
+//! instance may be unseen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +21,24 @@ use super::Engine;
 use super::recent_orders::{Question, RECENT_MS};
 use super::reconcile::OF_ANY_ROUTE;
 
-/// Questions for the newest orders.
+/// The state of requests for the newest orders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct NewestOrders {
     questions: BTreeMap<InstrumentId, Question>,
-    /// Surfaces where the venue does not list orders, on the present user stream.
+    /// Surfaces where the venue refuses to list orders, on the present user stream.
     refused: BTreeSet<Surface>,
-    /// Surfaces of which people know that another instance may be unseen.
+    /// Surfaces for which people were notified that another instance may be unseen.
     told: BTreeSet<Surface>,
 }
 
 impl Engine {
-    /// One refusal may have been of that moment.
+    /// Allows the requests again: the venue may have refused only at that moment.
     pub(super) fn list_orders_again(&mut self, surface: Surface) {
         self.newest_orders.refused.remove(&surface);
     }
 
-    /// The venue serves no account trades: the newest orders are asked for once the account is read.
+    /// Plans requests for the newest orders, because the venue serves no account trades. They are
+    /// sent once the account is read.
     pub(super) fn list_orders_for_trades(&mut self, surface: Surface) {
         if self.newest_orders.refused.contains(&surface) {
             return;
@@ -52,7 +54,7 @@ impl Engine {
         !self.newest_orders.questions.is_empty()
     }
 
-    /// Asks for the orders of the next instrument of each surface.
+    /// Requests the orders of the next instrument of each surface.
     pub(super) fn ask_for_newest_orders(&mut self) {
         let now = self.now;
         for surface in Surface::ALL.iter().copied() {
@@ -79,7 +81,7 @@ impl Engine {
         asked.find(|id| self.surface_of(*id) == surface)
     }
 
-    /// Gives up lists that no answer comes for: a start must end although the route fails.
+    /// Gives up lists that get no response: startup must end even if the route fails.
     pub(super) fn give_up_newest_orders(&mut self) {
         for surface in Surface::ALL.iter().copied() {
             let next = self.next_newest_orders(surface);
@@ -91,7 +93,7 @@ impl Engine {
         }
     }
 
-    /// Takes the answer about the newest orders of an instrument.
+    /// Takes the response about the newest orders of an instrument.
     pub(super) fn take_newest_orders(
         &mut self,
         instrument: InstrumentId,
@@ -127,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// The venue does not list the orders of a surface.
+    /// Handles a venue that does not list the orders of a surface.
     fn end_newest_orders(&mut self, surface: Surface) {
         let instruments = &self.instruments;
         let of_other = |id: &InstrumentId| instruments[usize::from(id.0)].surface != surface;

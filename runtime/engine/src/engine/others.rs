@@ -1,9 +1,9 @@
-//! Positions of the account on symbols that are not configured: a person or another program holds them.
-//! No strategy does, and no order of this run touches them. Their unrealized profit is the account's,
-//! so the account's loss limits count it as the venue states it.
+//! Positions of the account on symbols that are not configured: a person or another program holds
+//! them. No strategy owns them, and no order of this run changes them. Their unrealized profit is
+//! part of the account, so the account's loss limits count it as the venue reports it.
 //!
-//! A reading states every position. It is taken with the balances of the same reading: a closed
-//! position and the money that it brought belong together.
+//! An account snapshot reports every position. These positions are accepted together with the
+//! balances of the same snapshot: a closed position and the money that it returned belong together.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use crate::truth::StatedPosition;
 
 use super::Engine;
 
-/// What is known of them.
+/// The state of these positions.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Others {
-    /// `None` before the first reading.
+    /// `None` before the first snapshot.
     known: Option<BTreeMap<(String, PositionSide), StatedPosition>>,
-    /// All positions of a reading that is not compared yet.
+    /// All positions of a snapshot that is not compared yet.
     read: Option<Vec<StatedPosition>>,
 }
 
@@ -36,7 +36,7 @@ fn key(position: &StatedPosition) -> (String, PositionSide) {
     (position.symbol.clone(), position.position_side)
 }
 
-/// The profit that a position realized by becoming smaller: what its unrealized profit fell by.
+/// The profit that a position realized by becoming smaller: the decrease of its unrealized profit.
 fn realized_between(before: &StatedPosition, after: Option<&StatedPosition>) -> Amount {
     let (qty, unrealized) = after.map_or((Amount::ZERO, Amount::ZERO), |after| {
         (after.qty, after.unrealized)
@@ -50,12 +50,13 @@ fn realized_between(before: &StatedPosition, after: Option<&StatedPosition>) -> 
 }
 
 impl Engine {
-    /// Positions of the account on symbols that are not configured, as the venue stated them last.
+    /// Positions of the account on symbols that are not configured, as the venue last reported
+    /// them.
     pub fn other_positions(&self) -> impl Iterator<Item = &StatedPosition> {
         self.others.known.iter().flat_map(BTreeMap::values)
     }
 
-    /// Their unrealized profit.
+    /// The unrealized profit of these positions.
     pub(super) fn unrealized_of_others(&self) -> Amount {
         if planted!(OtherSymbolsIgnored) {
             return Amount::ZERO;
@@ -63,22 +64,22 @@ impl Engine {
         self.others.unrealized()
     }
 
-    /// What those of them lose that lose, unrealized: not negative.
+    /// The sum of the unrealized losses of the losing positions; not negative.
     pub(super) fn losses_of_others(&self) -> Amount {
         let known = self.other_positions();
         let losses = known.map(|position| (-position.unrealized).max(Amount::ZERO));
         losses.sum()
     }
 
-    /// Notes all positions of a reading, before the reading is compared.
+    /// Notes all positions of a snapshot, before the snapshot is compared.
     pub(super) fn note_stated(&mut self, positions: &[StatedPosition]) {
         if self.live.is_some() {
             self.others.read = Some(positions.to_vec());
         }
     }
 
-    /// Takes the positions of the reading that was compared. What the account held at the first one is
-    /// no loss of this run.
+    /// Takes the positions of the compared snapshot. Positions in the first snapshot do not count
+    /// as a loss of this run.
     pub(super) fn take_stated(&mut self) {
         let Some(read) = self.others.read.take() else {
             return;
@@ -105,20 +106,21 @@ impl Engine {
         self.realized_elsewhere += realized.sum::<Amount>();
     }
 
-    /// The balances agree with a reading: no profit of other symbols is on its way.
+    /// Resets the profit of other symbols: the balances agree with a snapshot, so none is in
+    /// flight.
     pub(super) const fn forget_realized_elsewhere(&mut self) {
         self.realized_elsewhere = Amount::ZERO;
     }
 
-    /// The part of an increase that positions on other symbols realized, as the venue stated them before and
-    /// after. Their unrealized profit was counted.
+    /// The part of an increase that positions on other symbols realized, by the venue's reports
+    /// before and after. Their unrealized profit was counted already.
     pub(super) fn take_realized_elsewhere(&mut self, increase: Amount) -> Amount {
         let realized = self.realized_elsewhere.min(increase).max(Amount::ZERO);
         self.realized_elsewhere -= realized;
         realized
     }
 
-    /// Takes the positions of an event: those that it does not list have not changed.
+    /// Takes the positions of an event: positions that it does not list have not changed.
     pub(super) fn take_told(&mut self, positions: &[StatedPosition]) {
         let Some(known) = &mut self.others.known else {
             return;
@@ -139,7 +141,7 @@ impl Engine {
         self.watch_all_losses();
     }
 
-    /// Takes over what an earlier process knew.
+    /// Takes over the positions that an earlier process knew.
     pub(super) fn inherit_others(&mut self, from: &Self) {
         self.others.known.clone_from(&from.others.known);
     }

@@ -1,15 +1,16 @@
-//! Positions that somebody else closed: a person, another program, the venue.
+//! Positions that an outside party closed: a person, another program, or the venue.
 //!
-//! A reading of the account may not list a position that is held here. From then on the run is
-//! degraded, and the account is read again. One reading settles nothing: a venue may return a short
-//! list for a moment. The position is closed here when
-//! - the trades of the account explain it;
-//! - two readings agree, and a balance changed by about what the close must have brought;
-//! - two readings agree, and the venue refused to close the position because there is none;
-//! - the readings agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS), without such a change.
+//! An account snapshot may lack a position that the books hold. From then on the run is degraded,
+//! and the engine reads the account again. One snapshot alone decides nothing: a venue may return
+//! an incomplete list for a moment. The engine books the position as closed in one of these cases:
+//! - Account trades explain it.
+//! - Two snapshots agree, and a balance changed by about the amount that the close must have
+//!   realized.
+//! - Two snapshots agree, and the venue refused to close the position because it has none.
+//! - The snapshots agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS) without such a change.
 //!
-//! The closed quantity is then taken from the strategies that held it, at the same price, and their
-//! orders that would now open a position are cancelled.
+//! The engine then takes the closed quantity from the strategies that held it, at the same price.
+//! It cancels those of their orders that would now open a position.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,46 +31,49 @@ use super::doubt::Doubt;
 use super::forced::take_closed;
 use super::snapshot::Names;
 
-/// Reduce-only order rejected, and position not sufficient (spec 1, Errors): in hedge mode no order has the flag.
+/// Reduce-only order rejected, and position not sufficient (spec 1, Errors). In hedge mode no order
+/// has the reduce-only flag.
 pub(super) const REDUCES_NOTHING: [i32; 2] = [-2022, -2024];
-/// The venue made a close at most so long before the first event that states it otherwise than the books.
+/// The venue made a close at most this long before the first event that reports the position
+/// otherwise than the books.
 const CLOSED_BEFORE_MS: i64 = 1_000;
 
 type Key = (InstrumentId, PositionSide);
 /// Closed quantities by position, signed like the closing side.
 pub(super) type ExplainedCloses = BTreeMap<Key, i64>;
-/// Positions, with a moment from which on own fills may be newer than the close, by the venue's clock.
+/// Positions with a time, by the venue's clock, after which own fills may be newer than the close.
 pub(super) type StatedCloses = BTreeMap<Key, Time>;
-/// The venue's time of the last close by others that account trades listed, of positions that are due.
+/// The venue's time of the last outside close that account trades listed, for positions with a due
+/// close.
 pub(super) type ListedCloses = BTreeMap<Key, Time>;
 
-/// The state of closes by others.
+/// The state of outside closes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct OutsideCloses {
-    /// Held positions that the last reading did not list.
+    /// Held positions that the last snapshot did not list.
     unlisted: BTreeSet<Key>,
-    /// Positions that the venue refused to reduce, because it knows of none.
+    /// Positions that the venue refused to reduce because it has none.
     refused: BTreeSet<Key>,
     /// Closed quantities that no strategy gave up yet, signed like the closing orders.
     pub(super) due: BTreeMap<Key, i64>,
-    /// Closed quantities in readings that were taken: their events may still come.
+    /// Closed quantities in accepted snapshots: their events may still arrive.
     pub(super) read: BTreeMap<Key, Taken>,
-    /// Quantities that strategies gave up: a late own fill may have been the close.
+    /// Quantities that strategies gave up: a late own fill may turn out to be the close.
     pub(super) settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
 }
 
 /// A closed quantity.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Taken {
-    /// Signed as the closing orders are.
+    /// Signed like the closing orders.
     pub(super) qty: i64,
     pub(super) quote: Amount,
-    /// The venue's time up to which fills are in it.
+    /// The venue's time up to which fills are included.
     pub(super) until: Time,
 }
 
 impl Taken {
-    /// Takes as much of it as a fill explains; 0 where the fill is newer or of the other side.
+    /// Takes the part that a fill explains; 0 if the fill is newer or of the other side.
     fn take(&mut self, update: &OrderUpdate, qty: i64) -> (i64, Amount) {
         let made = update.transaction_time;
         let fits = self.qty.signum() == update.side.sign();
@@ -85,7 +89,7 @@ impl Taken {
     }
 }
 
-/// Whether a reading lists neither a balance nor a position.
+/// Whether a snapshot lists neither a balance nor a position.
 fn is_empty(account: &AccountTruth) -> bool {
     account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
 }
@@ -109,8 +113,8 @@ impl Engine {
             .collect()
     }
 
-    /// Positions that are held here and that a reading does not list. One that lists nothing at all says
-    /// nothing, unless an account event agrees.
+    /// Positions that the books hold and a snapshot does not list. A snapshot that lists nothing at
+    /// all proves nothing, unless an account event agrees.
     fn unlisted_in(&self, surface: Surface, account: &AccountTruth) -> Vec<(Key, i64)> {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return Vec::new();
@@ -127,7 +131,7 @@ impl Engine {
         held
     }
 
-    /// Balances that are held here and that a reading does not list: venues may leave out empty ones.
+    /// Balances that the books hold and a snapshot does not list: venues may leave out empty ones.
     pub(super) fn unlisted_balances(
         &self,
         surface: Surface,
@@ -145,7 +149,7 @@ impl Engine {
         held.map(|(_, asset, _)| asset).collect()
     }
 
-    /// The account event that no fill explains yet, if there is one.
+    /// The account event that no fill explains yet, if any.
     pub(super) fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
         let line = self.live.as_ref()?.lines.get(&surface)?;
         line.told.as_ref().map(|(statement, _)| statement)
@@ -163,8 +167,8 @@ impl Engine {
         balances.any(|told| told.asset == asset && told.total == Amount::ZERO)
     }
 
-    /// A reading with the positions and balances that it does not list as flat and empty ones, so that
-    /// they are compared.
+    /// Completes a snapshot for comparison: positions that it does not list become flat, and
+    /// balances empty.
     pub(super) fn complete_reading(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
         let mut account = read.clone();
         for ((instrument, position_side), _) in self.unlisted_in(surface, read) {
@@ -186,8 +190,8 @@ impl Engine {
         account
     }
 
-    /// Whether a reading lacks positions or balances and shows no trace of their close: it may be short.
-    /// An account event that states them as flat and empty is such a trace.
+    /// Whether a snapshot lacks positions or balances without other evidence of a close: its list
+    /// may be incomplete. An account event that reports them as flat or empty is such evidence.
     pub(super) fn is_short(&self, surface: Surface, read: &AccountTruth) -> bool {
         let flat = read.positions.iter().all(|told| told.qty.0 == 0);
         let mut empty = self.unlisted_balances(surface, read);
@@ -216,7 +220,7 @@ impl Engine {
             .any(|asset| !self.fits_closes(surface, read, asset, &unlisted))
     }
 
-    /// Whether the venue refused to reduce a position, because it knows of none.
+    /// Whether the venue refused to reduce a position because it has none.
     pub(super) fn was_close_refused(&self, id: InstrumentId, side: PositionSide) -> bool {
         self.outside.refused.contains(&(id, side))
     }
@@ -231,7 +235,8 @@ impl Engine {
         keys.all(|(key, _)| self.has_close_evidence(*key))
     }
 
-    /// Notes which positions a quiet reading lists; an older reading than the account is ignored.
+    /// Notes which positions a snapshot lists, if no event arrived in between. Positions that an
+    /// old snapshot lacks are not noted.
     pub(super) fn note_listing(&mut self, surface: Surface, read: &AccountTruth, is_old: bool) {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return;
@@ -242,7 +247,7 @@ impl Engine {
             .collect();
         for (key, qty) in self.held_positions(surface) {
             if listed.contains(&key) && self.may_be_behind_close(surface, key) {
-                // A newer event showed less of it: the reading refutes nothing.
+                // A newer event showed a smaller position: this snapshot does not refute it.
                 continue;
             }
             if listed.contains(&key) {
@@ -256,7 +261,8 @@ impl Engine {
         self.review_unlisted();
     }
 
-    /// Whether a pending statement shows less of a position, and the running reading may be older.
+    /// Whether a pending account event shows a smaller position, and the running snapshot may be
+    /// older.
     fn may_be_behind_close(&self, surface: Surface, key: Key) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some((line, (statement, _))) = line.and_then(|line| Some((line, line.told.as_ref()?)))
@@ -268,8 +274,9 @@ impl Engine {
             && self.may_be_behind_statement(surface, line.round.asked_at)
     }
 
-    /// A pending statement shows less of a position than is held, and no own order can have closed it:
-    /// a degraded reason, until a fill or a reading explains it. Answers whether there is such a position.
+    /// Sets a degraded reason if a pending account event shows a smaller position than the books,
+    /// and no own order can have closed it. A fill or a snapshot will explain it. Returns whether
+    /// there is such a position.
     pub(super) fn doubt_stated_closes(&mut self, surface: Surface) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some((statement, since)) = line.and_then(|line| line.told.as_ref()) else {
@@ -285,7 +292,7 @@ impl Engine {
         let mut closed = stated.clone();
         closed.retain(|(key, qty)| !self.may_have_closed(*key, *qty, since));
         stated.extend(self.closes_left_out(surface, statement));
-        // The order event of an earlier stream may have been lost with it.
+        // The order event of an earlier stream may have been lost with that stream.
         if self.stream_up.get(&surface).is_some_and(|up| *up <= since) {
             let keys: Vec<Key> = stated.into_iter().map(|(key, _)| key).collect();
             self.state_closes(&keys);
@@ -299,8 +306,9 @@ impl Engine {
         is_any
     }
 
-    /// Held positions that a statement leaves out, as it may do with flat ones, while the balance that it
-    /// states fits their close. That alone is no degraded reason: another symbol may have moved the balance.
+    /// Held positions that an account event leaves out, as it may do with flat ones, while its
+    /// balance fits their close. That alone does not degrade the run: another symbol may have moved
+    /// the balance.
     fn closes_left_out(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| !statement.positions.iter().any(|told| key_of(told) == *key));
@@ -315,8 +323,9 @@ impl Engine {
         held
     }
 
-    /// Account events state that these positions were closed, at least in part. Where the venue does not list
-    /// forced orders, that is the evidence of one: own fills that are on their way close nothing for others.
+    /// Notes that account events report these positions as closed, at least in part. On a venue
+    /// that does not list forced orders, this is the evidence of a forced close: own fills in
+    /// flight do not count as outside closes.
     pub(super) fn state_closes(&mut self, keys: &[Key]) {
         for key in keys {
             let quote = self.instruments[usize::from(key.0.0)].quote;
@@ -329,14 +338,14 @@ impl Engine {
         }
     }
 
-    /// The books agree with a statement without a close: it stated none.
+    /// The books agree with an account event without an outside close, so no such close happened.
     pub(super) fn forget_stated_closes(&mut self) {
         let mut stated = std::mem::take(&mut self.stated_closes);
         stated.retain(|key, _| self.outside.due.contains_key(key) || self.is_shifted(key.0, key.1));
         self.stated_closes = stated;
     }
 
-    /// Whether an own order is open that may have closed so much of a position at that time.
+    /// Whether an own order was open at that time that may have closed this quantity of a position.
     pub(super) fn may_have_closed(&self, key: Key, qty: i64, at: Time) -> bool {
         self.orders.iter().any(|order| {
             let terms = &order.terms;
@@ -345,7 +354,7 @@ impl Engine {
         })
     }
 
-    /// Whether own orders executed what closes a position, and their fills are on the way.
+    /// Whether own orders executed the close of a position, and their fills are still in flight.
     fn is_closed_by_own(&self, (id, side): Key, qty: i64) -> bool {
         let closing = self.orders.iter().filter(|order| {
             let terms = &order.terms;
@@ -355,7 +364,7 @@ impl Engine {
         missing.sum::<i64>() >= qty.saturating_abs()
     }
 
-    /// After an event: what it closed needs no degraded reason.
+    /// Reviews the degraded reasons after an event: a position that the event closed needs none.
     pub(super) fn review_listing(&mut self) {
         if self.outside.unlisted.is_empty() {
             self.update_state();
@@ -364,7 +373,7 @@ impl Engine {
         }
     }
 
-    /// Sets and clears the degraded reasons: a position that is flat by now needs none.
+    /// Sets and clears the degraded reasons. A position that is flat by now needs none.
     pub(super) fn review_unlisted(&mut self) {
         let account = &self.ledgers.account;
         let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
@@ -386,8 +395,9 @@ impl Engine {
         self.update_state();
     }
 
-    /// The venue refused a closing order because there is nothing to reduce. That is evidence where
-    /// no other own order could have closed the position; the account is read.
+    /// Handles a closing order that the venue refused because there is nothing to reduce. That is
+    /// evidence of a close if no other own order could have closed the position. The engine reads
+    /// the account.
     pub(super) fn note_refused_close(&mut self, seq: OrderSeq) {
         let Some(terms) = self.orders.known_mut(seq).map(|order| order.terms) else {
             return;
@@ -408,7 +418,7 @@ impl Engine {
         self.reconcile_soon(self.surface_of(terms.instrument));
     }
 
-    /// How much of a position a reading shows as closed, signed like the position.
+    /// The quantity of a position that a snapshot shows as closed, signed like the position.
     pub(super) fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
@@ -420,7 +430,8 @@ impl Engine {
         (smaller && (to == 0 || to.signum() == from.signum())).then_some(from - to)
     }
 
-    /// The same of a reading that is taken. Others who turned a position around closed all of it first.
+    /// Like [`Engine::closed_by`], for an accepted snapshot. An outside party that reversed a
+    /// position closed all of it first.
     pub(super) fn closed_in_taken(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
@@ -435,7 +446,7 @@ impl Engine {
         }
     }
 
-    /// Books the close that a reading shows, with its profit. Answers whether it is one.
+    /// Books the close that a snapshot shows, with its profit. Returns whether there is one.
     pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: CloseGain) -> bool {
         let Some(closed) = self.closed_in_taken(told) else {
             return false;
@@ -446,7 +457,8 @@ impl Engine {
         let position = &mut self.ledgers.account.at_mut(id, side).position;
         let from = position.qty;
         let cost = position.cost.part(qty, from.saturating_abs());
-        // A long position sells its cost and the profit, a short one buys at its cost less it.
+        // A long position sells at its cost plus the profit; a short one buys at its cost minus the
+        // profit.
         let quote = match closing {
             Side::Sell => cost + gain.amount,
             Side::Buy => -cost - gain.amount,
@@ -477,8 +489,9 @@ impl Engine {
         true
     }
 
-    /// Notes a booked fill of others: strategies give up the quantity that it closed. One that account trades
-    /// list may be older than own fills that are booked already: it closed what was held before them.
+    /// Notes a booked fill of an outside party: strategies give up the quantity that it closed. A
+    /// fill that account trades list may be older than own fills that are booked already. It then
+    /// closed the position that was held before them.
     pub(super) fn note_outside_fill(
         &mut self,
         update: &OrderUpdate,
@@ -512,7 +525,7 @@ impl Engine {
             self.note_executed_without_fill(update);
         } else {
             self.note_untold_trade(id);
-            // The venue may have closed a position that strategies turned around meanwhile.
+            // The venue may have closed a position that strategies reversed meanwhile.
             self.note_listed_shift(update, after - before - closed);
         }
         if closed == 0 {
@@ -543,7 +556,8 @@ impl Engine {
         self.outside.due.keys().map(|(id, _)| *id).collect()
     }
 
-    /// How much orders of this side closed that is still due, and that no event of another order explains.
+    /// The quantity that orders of this side closed, that is still due, and that no event of
+    /// another order explains.
     pub(super) fn due_close(&self, key: Key, closing: Side) -> i64 {
         let due = self.outside.due.get(&key).copied().unwrap_or_default();
         let explained = self.explained_closes.get(&key).copied();
@@ -551,9 +565,9 @@ impl Engine {
         take_closed(&mut open, closing, i64::MAX)
     }
 
-    /// Takes out of the closed quantities that are still due, and that no event of another order explains,
-    /// as much as a forced close explains, which is settled at its own price, where that is known: `value` of a
-    /// quantity. Answers the quantity.
+    /// Takes the part that a forced close explains out of the due closes that no event of another
+    /// order explains, and returns that quantity. The forced close settles it at its own price:
+    /// `value` returns the value of a quantity, if known.
     pub(super) fn take_due_close(
         &mut self,
         id: InstrumentId,
@@ -574,7 +588,7 @@ impl Engine {
         taken
     }
 
-    /// Whether a reading that was taken contains a fill that is reported now.
+    /// Whether an accepted snapshot contains a fill that is reported now.
     pub(super) fn was_in_reading(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
         let key = (update.instrument, update.position_side);
         let Some(read) = self.outside.read.get_mut(&key) else {
@@ -584,8 +598,8 @@ impl Engine {
         covers && read.take(update, fill.qty.0).0 > 0
     }
 
-    /// A late own fill may be the close that strategies gave up: they get the quantity back, first the
-    /// owner of the fill, and the fill is booked in its place.
+    /// Handles a late own fill that may be the close that strategies gave up. They get the quantity
+    /// back, the fill's owner first, and the fill is booked instead.
     pub(super) fn undo_settlement(&mut self, owner: StrategyId, update: &OrderUpdate, fill: &Fill) {
         let key @ (id, side) = (update.instrument, update.position_side);
         let others = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
@@ -614,7 +628,7 @@ impl Engine {
         }
     }
 
-    /// When the last question left, by the venue's clock.
+    /// When the last request was sent, by the venue's clock.
     fn asked_at_venue(&mut self, surface: Surface) -> Time {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let now = self.now;
@@ -624,7 +638,7 @@ impl Engine {
         Time(asked.0.saturating_add(offset_ns))
     }
 
-    /// Takes over the knowledge of an earlier process. The account is read again anyway.
+    /// Takes over the state of an earlier process. The account is read again anyway.
     pub(super) fn inherit_outside_closes(&mut self, from: &Self, names: &Names) {
         let new = |id: &InstrumentId| names.instruments.get(id).copied();
         for ((id, side), due) in &from.outside.due {

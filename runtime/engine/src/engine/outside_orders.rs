@@ -1,6 +1,7 @@
-//! Orders of others whose trades closed a position, and that no event reported. The list of forced orders may
-//! be refused or be behind. The order itself says whether the venue placed it (spec 2, Query order): by its
-//! client order id, its type or its status. One that the venue does not know counts as a forced close.
+//! Outside orders whose trades closed a position and that no event reported. The venue may refuse
+//! the list of forced orders, or the list may be behind. The order itself shows whether the venue
+//! placed it (spec 2, Query order): by its client order id, its type or its status. An order that
+//! the venue does not know counts as a forced close.
 
 use std::collections::BTreeMap;
 
@@ -19,17 +20,18 @@ use super::lag::READ_LAG_MS;
 use super::reconcile::OF_ANY_ROUTE;
 use super::snapshot::Names;
 
-/// Orders that are asked for at a time; closes of more than these count as closes by hand.
+/// At most this many orders are queried at a time; closes by further orders count as closes by
+/// hand.
 const ORDERS_MAX: usize = 64;
-/// From a question that failed to the next.
+/// Time from a failed query to the next.
 const ASK_AGAIN_MS: i64 = 4_000;
-/// An order for which no answer comes for so long counts as a forced close.
+/// An order whose query gets no response for this long counts as a forced close.
 const ANSWERED_MS: i64 = 60_000;
 
-/// Questions for orders of others.
+/// Pending queries for outside orders.
 pub(super) type OutsideOrders = BTreeMap<(InstrumentId, VenueOrderId), Inquiry>;
 
-/// A question for one order.
+/// A pending query for one order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Inquiry {
     position_side: PositionSide,
@@ -37,13 +39,13 @@ pub(super) struct Inquiry {
     listed: Time,
     /// The venue's time of that trade.
     made: Time,
-    /// When the last question left, if any did.
+    /// When the last query was sent, if any.
     sent: Option<Time>,
     waits: bool,
 }
 
 impl Engine {
-    /// A listed trade of others closed a position: its order is asked for.
+    /// Plans a query for the order of a listed outside trade that closed a position.
     pub(super) fn inquire_after_order(&mut self, update: &OrderUpdate) {
         let key = (update.instrument, update.order_id);
         let known = self.forced.orders_by_venue(key);
@@ -60,18 +62,19 @@ impl Engine {
         self.outside_orders.entry(key).or_insert(inquiry);
     }
 
-    /// An event reports an order of others: it says itself what it is.
+    /// Drops the query for an order: an event reports the order and shows its kind.
     pub(super) fn forget_inquiry(&mut self, update: &OrderUpdate) {
         let key = (update.instrument, update.order_id);
         self.outside_orders.remove(&key);
     }
 
-    /// Whether it is open who closed a position of an instrument.
+    /// Whether it is still unknown which party closed a position of an instrument.
     pub(super) fn inquires_after(&self, id: InstrumentId) -> bool {
         self.outside_orders.keys().any(|(of, _)| *of == id)
     }
 
-    /// Asks for the orders of others whose trades are listed, apart from those that are known to be forced.
+    /// Queries the outside orders whose trades are listed, except those that are known to be
+    /// forced.
     pub(super) fn ask_for_outside_orders(&mut self, id: InstrumentId) {
         let now = self.now;
         let forced = &self.forced;
@@ -99,7 +102,7 @@ impl Engine {
         }
     }
 
-    /// Asks again for orders of others that were not answered.
+    /// Repeats queries for outside orders that were not answered.
     pub(super) fn ask_again_for_outside_orders(&mut self) {
         let now = self.now;
         let mut asked: Vec<InstrumentId> = Vec::new();
@@ -115,8 +118,8 @@ impl Engine {
         }
     }
 
-    /// Takes the answer about an order of others: a forced close is settled with the figures of its order. Any
-    /// other was a close by hand.
+    /// Takes the response about an outside order. A forced close is settled with the figures of its
+    /// order. Any other order is a close by hand.
     pub(super) fn take_outside_order(
         &mut self,
         instrument: InstrumentId,
@@ -159,7 +162,7 @@ impl Engine {
         self.review_stated_positions();
     }
 
-    /// Takes over what an engine of another process did not know yet.
+    /// Takes over the open queries of an earlier process.
     pub(super) fn inherit_inquiries(&mut self, from: &Self, names: &Names) {
         for ((id, order_id), inquiry) in &from.outside_orders {
             if let Some(id) = names.instruments.get(id) {

@@ -1,7 +1,8 @@
-//! Strategies give up positions that somebody else closed (`outside`).
+//! Strategies give up positions that an outside party closed (`outside`).
 //!
-//! The closed quantity is taken from the strategies that held it, in proportion, at the price of the close. The
-//! average of the position of nobody may be another price: the others may have opened on the other side since.
+//! The engine takes the closed quantity from the strategies that held it, in proportion, at the
+//! price of the close. The average price of the unowned position may differ, because outside
+//! parties may have opened the other side since.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +20,19 @@ use super::outside::Taken;
 use super::snapshot::Names;
 
 type Key = (InstrumentId, PositionSide);
-/// By position.
+/// Values of due closes, by position.
 pub(super) type CloseValues = BTreeMap<Key, CloseValue>;
 
 /// The value of closes that are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CloseValue {
-    /// Signed as the closing orders are.
+    /// Signed like the closing orders.
     qty: i64,
     quote: Amount,
 }
 
 impl CloseValue {
-    /// The value of a part of it; `None` where it is not known for so much.
+    /// The value of this part; `None` if it is not known for this quantity.
     pub(super) fn part(&self, closing: Side, qty: i64) -> Option<Amount> {
         let known = closing.sign() * self.qty;
         (qty > 0 && qty <= known).then(|| self.quote.part(qty, known))
@@ -39,7 +40,7 @@ impl CloseValue {
 }
 
 impl Engine {
-    /// A close by others is due, and was worth so much.
+    /// Notes the value of an outside close that is due.
     pub(super) fn note_close_value(&mut self, key: Key, qty: i64, quote: Amount) {
         let known = self.close_values.entry(key).or_default();
         if known.qty.signum() == -qty.signum() {
@@ -49,13 +50,13 @@ impl Engine {
         known.quote += quote;
     }
 
-    /// The value of so much of the due closes; `None` where it is not known.
+    /// The value of this quantity of the due closes; `None` if it is not known.
     pub(super) fn close_value(&self, key: Key, closing: Side, qty: i64) -> Option<Amount> {
         self.close_values.get(&key)?.part(closing, qty)
     }
 
-    /// So much of the due closes is explained by an order of its own, or given up. `value` is what it was worth,
-    /// where that is known.
+    /// Removes this quantity from the due closes: an order explains it, or a strategy gave it up.
+    /// `value` is its value, if known.
     pub(super) fn take_close_value(&mut self, key: Key, qty: i64, value: Option<Amount>) {
         let Some(known) = self.close_values.get_mut(&key) else {
             return;
@@ -71,7 +72,7 @@ impl Engine {
         known.qty -= known.qty.signum() * qty;
     }
 
-    /// Takes over what an engine of another process knew.
+    /// Takes over the close values of an earlier process.
     pub(super) fn inherit_close_values(&mut self, from: &Self, names: &Names) {
         for ((id, side), value) in &from.close_values {
             if let Some(id) = names.instruments.get(id) {
@@ -87,7 +88,8 @@ impl Engine {
         }
         for (key, due) in std::mem::take(&mut self.outside.due) {
             if self.awaits_forced_orders(key.0) {
-                // The venue may have closed it: that is settled with the figures of its order.
+                // The venue may have closed the position: such a close is settled with the figures
+                // of its order.
                 self.outside.due.insert(key, due);
                 continue;
             }
@@ -107,7 +109,8 @@ impl Engine {
         self.watch_losses_after_fill();
     }
 
-    /// Gives what nobody holds of a close to the strategies whose fills came after it: they held it then.
+    /// Gives the part of a close that no strategy holds to the strategies whose fills came after
+    /// it: they held it at that time.
     fn share_rest_of_close(
         &mut self,
         (id, side): Key,
@@ -138,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// Answers what no strategy holds of it.
+    /// Settles one close, and returns the part that no strategy holds.
     fn settle_outside_close(
         &mut self,
         key: Key,
@@ -162,7 +165,7 @@ impl Engine {
             if own == 0 || left == 0 {
                 continue;
             }
-            // The rest of the rounding goes to the strategies that follow.
+            // Rounding remainders go to the strategies that follow.
             let share = i128::from(left) * i128::from(own) / i128::from(whole.max(1));
             let last = whole == own;
             let share = if last {
@@ -180,7 +183,8 @@ impl Engine {
             let quote = value.and_then(|value| value.part(closing, share));
             let quote = self.give_up(strategy, key, closing, share, quote);
             self.cancel_exits(strategy, key, closing);
-            // Without a reading, an event of others reported the close: it was no own fill.
+            // Without a snapshot, an outside party's event reported the close, so the close was not
+            // an own fill.
             if let Some(until) = read.map(|read| read.until) {
                 self.note_settled((strategy, key.0, key.1), closing, share, quote, until);
             }
@@ -205,8 +209,8 @@ impl Engine {
         settled.until = until;
     }
 
-    /// Strategies gave up what a reading showed as closed, and no order explains it: a late own fill may still
-    /// be the close.
+    /// Notes the quantities that strategies gave up for a close that a snapshot showed and no order
+    /// explains. A late own fill may still turn out to be the close.
     pub(super) fn note_settled_shares(
         &mut self,
         key: Key,
@@ -224,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// Cancels orders of a strategy that close more than it holds, the newest first.
+    /// Cancels orders of a strategy that would close more than it holds, the newest first.
     pub(super) fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
         let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
         let held = (-closing.sign() * holding.position.qty).max(0);

@@ -1,8 +1,8 @@
-//! Payments that account events stated: funding, transfers and charges.
+//! Payments that account events report: funding, transfers and charges.
 //!
-//! A venue may send its last events once more on a new connection, with the event time of the second sending.
-//! The event of one payment keeps its transaction time, its change and the balance after it. Two payments of
-//! one moment may be equal, but they leave different balances.
+//! A venue may send its last events again on a new connection, with a new event time. The event of
+//! a payment keeps its transaction time, its change and the balance after it. Two payments of one
+//! moment may have the same amount, but they leave different balances.
 
 use std::collections::VecDeque;
 
@@ -16,14 +16,14 @@ use crate::truth::IncomeKind;
 use super::Engine;
 use super::snapshot::Names;
 
-/// So many payments are remembered.
+/// At most this many payments are remembered.
 const PAYMENTS_MAX: usize = 64;
 
 /// Payments of events that were taken, the newest at the end.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct StatedPayments(VecDeque<Payment>);
 
-/// A payment as its event states it.
+/// A payment as its event reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Payment {
     kind: IncomeKind,
@@ -50,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// The payment of an event; `None` where the event is of a fill, or does not say when it was made.
+    /// The payment of an event; `None` if the event is about a fill or has no transaction time.
     fn payment_of(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Option<Payment> {
         let made = update.transaction_time;
         let kind = self
@@ -65,7 +65,7 @@ impl Engine {
         })
     }
 
-    /// Takes over what an earlier process was told.
+    /// Takes over the payments that an earlier process received.
     pub(super) fn inherit_payments(&mut self, from: &Self, names: &Names) {
         for payment in &from.stated_payments.0 {
             if let Some(asset) = names.assets.get(&payment.asset) {

@@ -1,8 +1,8 @@
-//! Orders of the newest account trades that this process does not know. An order that filled at once never
-//! rests, so no list of open orders shows the instance that placed it. Its account trade names the order, and
-//! the order has a client order id (spec 1 and 2, Query order).
+//! Orders of the newest account trades that this process does not know. An order that filled at
+//! once never rests, so no list of open orders shows the instance that placed it. Its account trade
+//! names the order, and the order has a client order id (spec 1 and 2, Query order).
 //!
-//! The account is read first: the questions leave after it. A start waits for their answers.
+//! The account is read first, and the queries are sent after it. Startup waits for their responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,17 +19,17 @@ use super::lag::READ_LAG_MS;
 use super::reconcile::OF_ANY_ROUTE;
 use super::snapshot::Names;
 
-/// Orders that are asked for, of each instrument and reading. Each costs a weight of 1.
+/// Number of orders that are queried per instrument and read. Each costs a weight of 1.
 const ORDERS_MAX: usize = 3;
-/// So many orders that events name are asked for at a time.
+/// At most this many orders that events name are queried at a time.
 const QUESTIONS_MAX: usize = 64;
-/// Older trades are not looked at.
+/// Older trades are ignored.
 pub(super) const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
-/// From a question that failed to the next one.
+/// Time from a failed query to the next.
 const ASK_AGAIN_MS: i64 = 4_000;
-/// A question without an answer for so long is sent again.
+/// A query without a response for this long is sent again.
 const LOST_MS: i64 = 15_000;
-/// An order is asked for no longer than this: a start must end although the route fails.
+/// An order is queried for at most this long: startup must end even if the route fails.
 const GIVE_UP_MS: i64 = 60_000;
 
 type Key = (InstrumentId, VenueOrderId);
@@ -38,15 +38,15 @@ type Key = (InstrumentId, VenueOrderId);
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RecentOrders {
     questions: BTreeMap<Key, Question>,
-    /// Surfaces that were read again after the time of the watch for another instance.
+    /// Surfaces that were read again after the end of the watch for another instance.
     pub(super) read_after_watch: BTreeSet<Surface>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Question {
-    /// When the trade was listed here, or a list was found necessary.
+    /// When the trade was listed here, or when the list became necessary.
     listed: Time,
-    /// When the first and the last question left.
+    /// When the first and the last query were sent.
     sent: Option<(Time, Time)>,
     waits: bool,
 }
@@ -97,8 +97,8 @@ pub fn newest_orders<'a>(
 }
 
 impl Engine {
-    /// Notes the orders of listed trades that this process does not know and no event of the user stream
-    /// named. Before the trades are taken.
+    /// Notes the orders of listed trades that this process does not know and that no event of the
+    /// user stream named. Called before the trades are taken.
     pub(super) fn note_recent_orders(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         let (now, index) = (self.now, usize::from(instrument.0));
         let offset_ns = self.clock_offset_ns(self.surface_of(instrument));
@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// Notes an order that an event names, to ask when it was placed.
+    /// Notes an order that an event names, to query when it was placed.
     pub(super) fn note_recent_order(&mut self, instrument: InstrumentId, order_id: VenueOrderId) {
         let question = Question::new(self.now);
         let questions = &mut self.recent_orders.questions;
@@ -141,12 +141,13 @@ impl Engine {
         }
     }
 
-    /// Whether an order of another instance may be among those that are asked for.
+    /// Whether an order of another instance may be among the queried orders.
     pub(super) fn awaits_recent_orders(&self) -> bool {
         !self.recent_orders.questions.is_empty() || self.awaits_newest_orders()
     }
 
-    /// The account of a surface was read, after open orders were asked for at this time.
+    /// Called after the account of a surface was read. `orders_asked` is when open orders were
+    /// requested.
     pub(super) fn account_was_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
         self.ask_for_recent_orders();
         self.ask_for_newest_orders();
@@ -179,12 +180,12 @@ impl Engine {
         }
     }
 
-    /// Whether the venue takes no request about an instrument at the moment.
+    /// Whether the venue accepts no request about an instrument now.
     fn is_held_back(&self, id: InstrumentId) -> bool {
         self.venue_wait(self.surface_of(id)).is_some()
     }
 
-    /// Asks again for orders that were not answered, and gives up what no answer comes for.
+    /// Repeats queries that were not answered, and gives up those that time out.
     pub(super) fn ask_again_for_recent_orders(&mut self) {
         let now = self.now;
         let mut questions = std::mem::take(&mut self.recent_orders.questions);
@@ -201,7 +202,7 @@ impl Engine {
         self.finish_instance_watch();
     }
 
-    /// Takes the answer about an order of an account trade.
+    /// Takes the response about an order of an account trade.
     pub(super) fn take_traded_order(
         &mut self,
         instrument: InstrumentId,
@@ -231,7 +232,7 @@ impl Engine {
         self.update_state();
     }
 
-    /// Takes over what an engine of another process did not know yet.
+    /// Takes over the open queries of an earlier process.
     pub(super) fn inherit_recent_orders(&mut self, from: &Self, names: &Names) {
         for ((id, order_id), question) in &from.recent_orders.questions {
             if let Some(id) = names.instruments.get(id) {

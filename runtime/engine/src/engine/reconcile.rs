@@ -1,10 +1,11 @@
-//! Reconciliation: what the venue says when it is asked, against what we know (promise 3).
+//! Reconciliation: compares the venue's responses with the books (promise 3).
 //!
-//! A round asks for open orders, then for account trades where something may have been missed
-//! (`trades`), then for the account (`comparison`), and for income where a balance moved by no known
-//! cause (`income`). A difference in the account counts after two
-//! reads that agree, with no user event from the first question to the last answer: whatever is on
-//! its way explains itself. What is left is taken from the venue.
+//! A round requests the open orders, then account trades where some may have been missed
+//! (`trades`), then the account (`comparison`). If a balance moved without a known cause, it also
+//! requests the income history (`income`). A difference in the account counts after two snapshots
+//! that agree, with no user event from the first request to the last response: events that are
+//! still in flight explain some differences. For the other differences, the engine accepts the
+//! snapshot: it books the venue's values.
 
 use std::collections::VecDeque;
 
@@ -23,43 +24,44 @@ use super::Engine;
 use super::replies::AFTER_WAIT_MS;
 use super::session::Line;
 
-/// From a question that failed to the next try, doubled each time up to the second bound.
+/// Pause after a failed request, doubled with each failure up to the second bound.
 pub(super) const RETRY_MS: (i64, i64) = (500, 8_000);
-/// Without a user stream, rounds alone show what happens: they come at least so often.
+/// Without a user stream, only rounds show what happens: this is the longest time between them.
 const BLIND_MS: i64 = 5_000;
-/// A question without an answer for so long is asked again.
+/// A request without a response for this long is sent again.
 const ANSWER_MS: i64 = 30_000;
-/// Refusals that say nothing of the route (spec 1, Errors): the server, the time, the keys.
+/// Refusals that do not depend on the route (spec 1, Errors): server, time and key errors.
 pub(super) const OF_ANY_ROUTE: [i32; 10] = [
     -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
 ];
-/// Those that speak of the key. A key may be limited to some routes (spec 2, Authentication).
+/// Refusals about the key. A key may be limited to some routes (spec 2, Authentication).
 const OF_THE_KEY: [i32; 2] = [-1002, -2015];
-/// A question that failed so often before, and is refused so again, is about a route that the key has not.
+/// After this many failures, a refusal about the key means that the key has no right to the route.
 const KEY_TRIES: u32 = 3;
 
-/// Where a round stands.
+/// The progress of a reconciliation round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Round {
     pub(super) step: Step,
-    /// The question that waits for its answer, since when.
+    /// The request that waits for its response, and when it was sent.
     asked: Option<(Subject, Time)>,
-    /// When open orders were asked for; never, where the round is about missing trades alone.
+    /// When open orders were requested; `None` if the round is about missing trades only.
     pub(super) orders_asked: Option<Time>,
     failures: u32,
     pub(super) reads: u32,
-    /// The differences of the last read, and the count of user events when it was asked for.
+    /// The differences of the last snapshot, and the number of user events when its response
+    /// arrived.
     pub(super) seen: Option<(Vec<Adjustment>, u64)>,
     pub(super) events_when_asked: u64,
-    /// When the last question left.
+    /// When the last request was sent.
     pub(super) asked_at: Time,
-    /// Account trades, or open orders where none are told, were read after this difference was
-    /// first seen: they do not explain it.
+    /// The difference that was known when account trades were read, or open orders where the venue
+    /// lists no trades: they do not explain it.
     pub(super) looked_for: Option<Vec<Adjustment>>,
 }
 
 impl Round {
-    /// A round about the missing trades of one instrument alone.
+    /// A round that reads only the missing trades of one instrument.
     pub(super) fn of_trades(instrument: InstrumentId) -> Self {
         Self {
             step: Step::Trades(VecDeque::from([instrument])),
@@ -67,7 +69,7 @@ impl Round {
         }
     }
 
-    /// A round about the account alone.
+    /// A round that reads only the account.
     pub(super) fn of_account() -> Self {
         Self::of_step(Step::Account)
     }
@@ -80,34 +82,34 @@ impl Round {
         }
     }
 
-    /// Whether trades are read for commissions, and nothing else.
+    /// Whether trades are read for commissions only.
     pub(super) const fn is_of_fees(&self) -> bool {
         matches!(self.step, Step::Fees(_)) && self.looked_for.is_none()
     }
 
-    /// Since when a question waits for its answer.
+    /// When the pending request was sent.
     pub(super) fn asked_since(&self) -> Option<Time> {
         self.asked.map(|(_, at)| at)
     }
 
-    /// How often the present question failed, one try after the other.
+    /// How often the present request failed in a row.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Whether the account is to be read, and was not asked for yet.
+    /// Whether the round must read the account and has not requested it yet.
     pub(super) const fn waits_for_reading(&self) -> bool {
         matches!(self.step, Step::Account) && self.asked.is_none()
     }
 
-    /// Whether nothing runs.
+    /// Whether no round runs.
     pub(super) const fn is_idle(&self) -> bool {
         matches!(self.step, Step::Idle)
     }
 }
 
 impl Line {
-    /// Ends the running round without a result; what it asked may be answered later.
+    /// Ends the running round without a result. Its request may still be answered.
     pub(super) fn give_up_round(&mut self) {
         let round = std::mem::take(&mut self.round);
         self.given_up.extend(round.asked);
@@ -127,7 +129,7 @@ pub(super) enum Step {
 }
 
 impl Engine {
-    /// Begins a round, or begins the running one anew.
+    /// Begins a round, or restarts the running one.
     pub(super) fn begin_round(&mut self, surface: Surface) {
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -137,7 +139,7 @@ impl Engine {
         self.ask_next(surface);
     }
 
-    /// The timer of a surface's reconciliation: the next round, or the next try.
+    /// Handles the reconciliation timer of a surface: begins the next round, or tries again.
     pub(super) fn reconcile(&mut self, surface: Surface) {
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -148,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// Asks again what was not answered at all.
+    /// Repeats requests that were not answered at all.
     pub(super) fn retry_round(&mut self, surface: Surface) {
         let now = self.now;
         let Some(line) = self.line_mut(surface) else {
@@ -213,7 +215,7 @@ impl Engine {
             }
         };
         if let Some(line) = self.line_mut(surface) {
-            // An answer does not say which of two equal questions it is for.
+            // A response does not name the request that it answers, if two requests are equal.
             if line.given_up.iter().any(|(asked, _)| *asked == subject) {
                 return;
             }
@@ -238,7 +240,7 @@ impl Engine {
                 None => return,
             },
             Subject::Income { .. } => Surface::Futures,
-            // It is of no round.
+            // This request belongs to no round.
             Subject::ForcedOrders { instrument } => {
                 self.take_forced_orders(*instrument, outcome);
                 return;
@@ -273,7 +275,7 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // An answer to what an earlier round asked says nothing of this one.
+        // A response to an abandoned round says nothing about this one.
         let of_earlier = line.given_up.iter().position(|(asked, _)| asked == subject);
         if let Some(place) = of_earlier {
             line.given_up.remove(place);
@@ -295,7 +297,8 @@ impl Engine {
                         || (OF_THE_KEY.contains(&refusal.code)
                             && line.round.failures >= KEY_TRIES)) =>
             {
-                // The venue has no such route for this key: gaps are closed order by order.
+                // The venue has no such route for this key: the engine queries orders one by one
+                // instead.
                 line.round.failures = 0;
                 line.no_trades = true;
                 line.round.step = Step::Account;
@@ -344,12 +347,13 @@ impl Engine {
             (Subject::Income { .. }, Truth::Income { entries, more }) => {
                 self.take_income(surface, entries, *more);
             }
-            // An answer to another question: the driver is at fault, and the round tries again.
+            // The response belongs to another request, which is a bug of the driver: the round
+            // tries again.
             _ => self.later(surface, RETRY_MS.1),
         }
     }
 
-    /// The next round begins now, unless one runs.
+    /// Starts the next round now, unless one runs.
     pub(super) fn reconcile_soon(&mut self, surface: Surface) {
         let now = self.now;
         let line = self.line_mut(surface);
@@ -358,7 +362,7 @@ impl Engine {
         }
     }
 
-    /// When the running round asked for open orders.
+    /// When the running round requested open orders.
     pub(super) fn orders_asked(&mut self, surface: Surface) -> Option<Time> {
         self.line_mut(surface)?.round.orders_asked
     }
@@ -368,8 +372,8 @@ impl Engine {
         self.timers.set(at, Timer::Reconcile { surface });
     }
 
-    /// Settles own orders by the list of those that rest: listed ones by what it says, missing
-    /// ones by asking for each.
+    /// Updates own orders by the list of open orders. Listed orders take the listed state; the
+    /// engine queries each order that is not listed.
     fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
         self.look_for_instances(surface, open);
         let mut external = Vec::new();
@@ -404,7 +408,7 @@ impl Engine {
         }
     }
 
-    /// Where it is planted that what is not listed is gone.
+    /// For the planted bug under which unlisted orders count as ended.
     fn wipe(&mut self, seq: OrderSeq) {
         if let Some(order) = self.orders.live(seq) {
             let before = order.state;
@@ -412,7 +416,7 @@ impl Engine {
         }
     }
 
-    /// Takes over orders at rest that were read while they counted as those of another instance.
+    /// Adopts resting orders that were listed while they counted as those of another instance.
     pub(super) fn adopt_listed(&mut self) {
         for (key, order) in std::mem::take(&mut self.external_orders) {
             if !self.take_open_order(&order) {
@@ -421,7 +425,7 @@ impl Engine {
         }
     }
 
-    /// Settles an order by what the list says of it; answers whether it is ours.
+    /// Updates an order by its entry in the list, and returns whether it is an own order.
     fn take_open_order(&mut self, open: &OpenOrder) -> bool {
         let id = open.report.client_order_id;
         if usize::from(open.report.instrument.0) >= self.instruments.len() {
@@ -443,13 +447,14 @@ impl Engine {
         ids.filter(|id| self.surface_of(*id) == surface).collect()
     }
 
-    /// Nothing is left unexplained. What was read is as old as the question for open orders; a
-    /// round about trades alone makes it no younger.
+    /// Ends a round that left nothing unexplained. The result is as old as the request for open
+    /// orders; a round about trades only does not renew it.
     pub(super) fn end_round(&mut self, surface: Surface) {
         self.end_round_with(surface, true);
     }
 
-    /// The same where the reading is what the account was a moment ago: it compared nothing newer.
+    /// Ends a round whose snapshot shows an earlier state of the account: nothing newer was
+    /// compared.
     pub(super) fn end_round_of_the_past(&mut self, surface: Surface, account: &AccountTruth) {
         if self.was_so_since_cut(surface, account) {
             self.end_cut_by_round(surface);
@@ -479,7 +484,8 @@ impl Engine {
         }
     }
 
-    /// Sets when the next round begins, after one that asked for open orders then, or for none.
+    /// Sets when the next round begins. `whole` is when the ended round requested open orders;
+    /// `None` if it did not.
     fn plan_round(&mut self, surface: Surface, whole: Option<Time>) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };

@@ -1,4 +1,4 @@
-//! The venue's answers to requests, and the life of own orders.
+//! The venue's responses to requests, and the life of own orders.
 
 use crate::config::OnFault;
 use crate::effect::{Adjustment, Cause, Effect, Notice};
@@ -18,28 +18,29 @@ use super::outside::REDUCES_NOTHING;
 use super::stated_fills::Statement;
 use super::{Engine, Latch, narrow};
 
-/// How long to wait before an order of unknown outcome is asked for (again).
+/// Wait before an order with an unknown outcome is queried, or queried again.
 pub(super) const ASK_AFTER_MS: i64 = 1_000;
-/// Questions follow what leaves first after a wait that the venue demanded.
+/// Queries are sent this much later than more urgent requests after a wait that the venue demanded.
 pub(super) const AFTER_WAIT_MS: i64 = 1;
-/// A fill that the venue's totals tell of and that no event brought within this was missed.
+/// A fill in the venue's totals that no event reported within this time was missed.
 const MISSED_MS: i64 = 3_000;
-/// The same where an event of the order counts the fill: only events that overtake each other may bring
-/// it still.
+/// The same time if an event of the order already counts the fill: then only an event that was
+/// overtaken can still report it.
 const SKIPPED_MS: i64 = 250;
-/// Account trades that do not tell a missing fill are read so often at least, each time after a longer
-/// pause, and for as long as the list may be behind, before it is made up from the order's totals.
+/// If account trades do not contain a missing fill, they are read at least this often, after
+/// growing pauses, and for as long as the list may be behind. After that, the fill is derived from
+/// the order's totals.
 const TRADE_READS_MIN: u32 = 5;
-/// An order of this age that was cancelled, or expired, without a fill is not found any more
-/// (spec 1 and 2, Query order).
+/// An order of this age that was cancelled or expired without a fill is no longer found (spec 1 and
+/// 2, Query order).
 const FORGOTTEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
-/// Codes of a query for an order that is not found: `NO_SUCH_ORDER`, and -2011, which says
-/// "unknown order". The documents do not name the code of this answer (spec 1 and 2, Errors).
+/// Codes of a query for an order that is not found: `NO_SUCH_ORDER`, and -2011 ("unknown order").
+/// The documents do not name the code of this response (spec 1 and 2, Errors).
 const NOT_FOUND: [i32; 2] = [-2013, -2011];
 /// `INVALID_TIMESTAMP` (spec 1, Errors).
 const INVALID_TIMESTAMP: i32 = -1021;
 
-/// Whether the code of a refused query says that the order is not found.
+/// Whether the code of a refused query means that the order is not found.
 fn is_absence(code: i32) -> bool {
     NOT_FOUND.contains(&code) && !(planted!(UnknownOrderUnread) && code != NOT_FOUND[0])
 }
@@ -76,12 +77,12 @@ impl Engine {
                 }
             }
             Reply::Stated(positions) => self.note_stated(positions),
-            // The engine cancels by id and leaves mode and leverage alone.
+            // The engine cancels by id, and never changes mode or leverage.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
     }
 
-    /// The surface whose clock we do not know, by a refusal.
+    /// The surface whose clock is wrong, if the reply is a refusal for the request's time.
     fn refused_for_its_time(&mut self, reply: &Reply) -> Option<Surface> {
         const fn code<T>(outcome: &Outcome<T>) -> Option<i32> {
             match outcome {
@@ -117,7 +118,7 @@ impl Engine {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
                     return is_time.then_some(*surface);
                 }
-                // It has no time.
+                // This request has no timestamp.
                 Subject::AssetPrice { .. } => return None,
                 Subject::Income { .. } => {
                     let is_time = code(outcome)? == INVALID_TIMESTAMP;
@@ -138,7 +139,7 @@ impl Engine {
         (code == INVALID_TIMESTAMP).then(|| self.surface_of(instrument))
     }
 
-    /// The own order with exactly this id, live or lately ended.
+    /// The live or recently ended own order with exactly this id.
     pub(super) fn known(&self, id: &ClientOrderId) -> Option<OrderSeq> {
         let (_, epoch, own) = id.parse_own()?;
         let seq = match self.orders.foreign(id) {
@@ -162,7 +163,8 @@ impl Engine {
                 order.confirmed = order.confirmed.or(Some(now));
                 self.take_report(seq, report);
             }
-            // The stream has shown it: the refusal is of another copy, or of nobody's order.
+            // The stream has already shown the order, so the refusal belongs to another copy of the
+            // request. The order is queried.
             Outcome::Refused(_)
                 if self.live.is_some() && order.is_confirmed() && !before.is_final() =>
             {
@@ -206,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Where it is planted that orders of unknown outcome need no reserve.
+    /// For the planted bugs under which orders with an unknown outcome reserve nothing.
     fn forget_exposure(&mut self, seq: OrderSeq) {
         let is_sell = |order: &Order| order.terms.side == Side::Sell;
         let sells = planted!(UnknownCountsBuysOnly) && self.orders.live(seq).is_some_and(is_sell);
@@ -232,8 +234,8 @@ impl Engine {
             }
             Outcome::Refused(_) | Outcome::Unknown => {
                 order.cancel_refused = refused;
-                // -2011: most often it just filled. Its end is learned from the stream or asked
-                // for; until then it may rest on, and can be cancelled again.
+                // -2011: usually the order just filled. The stream or a query will report its end.
+                // Until then it may still rest, and can be cancelled again.
                 if !before.is_final() {
                     self.ask_later(seq);
                 }
@@ -253,7 +255,8 @@ impl Engine {
         }
         match outcome {
             Outcome::Done(report) => {
-                // Settled: it is asked for again where a fill is missing, or it must not rest.
+                // The query is answered. The order is queried again only if a fill is missing or
+                // the order must not rest.
                 self.timers.cancel(Timer::AskForOrder { order: seq });
                 self.take_report(seq, report);
                 self.cancel_what_must_not_rest(seq);
@@ -261,7 +264,7 @@ impl Engine {
             Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
                 self.take_absence(seq);
             }
-            // Absence alone settles nothing (promise 2).
+            // A missing order alone decides nothing (promise 2).
             Outcome::Refused(_) | Outcome::Unknown => {
                 if self.orders.live(seq).is_some() {
                     self.ask_later(seq);
@@ -270,9 +273,8 @@ impl Engine {
         }
     }
 
-    /// A cancel may have been lost on its way: an order that rests although its cancel was asked
-    /// for is cancelled again, as is any while the account or its strategy is halted, or its
-    /// strategy in quarantine.
+    /// Cancels an order that rests although it must not. Its cancel was requested and may have been
+    /// lost, or the account or its strategy is halted, or its strategy is quarantined.
     pub(super) fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;
@@ -285,7 +287,8 @@ impl Engine {
         let (instrument, client_order_id) = (order.instrument(), order.client_order_id);
         self.ask_later(seq);
         if is_unanswered && self.venue_wait(self.surface_of(instrument)).is_none() {
-            // The cancel has no answer yet, and the order was seen open: the cancel is sent again at once.
+            // The cancel is not answered yet, and the order was seen open: the cancel is sent again
+            // at once.
             self.emit(Effect::Send {
                 record: 0,
                 request: Box::new(Request::Cancel {
@@ -298,7 +301,7 @@ impl Engine {
         self.request_cancel(strategy, seq);
     }
 
-    /// Whether an order is to be cancelled, if it still rests.
+    /// Whether an order must be cancelled if it still rests.
     pub(super) fn must_not_rest(&self, order: &Order) -> bool {
         order.cancel_wanted || self.is_stopped(order)
     }
@@ -313,8 +316,8 @@ impl Engine {
         halted || quarantined || stopping
     }
 
-    /// Takes the venue's state of an order. Its fills come with the stream; until they have, the
-    /// order stays open for what is missing.
+    /// Takes the venue's state of an order. Its fills arrive on the stream; until then, the order
+    /// stays open for the missing quantity.
     pub(super) fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
         if self.is_of_triggered(seq, report.order_id, report.executed_qty.0) {
             return;
@@ -348,8 +351,8 @@ impl Engine {
         }
     }
 
-    /// The venue's totals may be ahead of the fills that we know: they are on their way, or were
-    /// missed.
+    /// Handles totals of the venue that are ahead of the booked fills: the fills are in flight, or
+    /// were missed.
     fn watch_for_missing_fill(&mut self, seq: OrderSeq, report: &OrderReport) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
@@ -362,7 +365,7 @@ impl Engine {
         let since = *order.missing_since.get_or_insert(now);
         let (instrument, reads) = (order.instrument(), order.trade_reads);
         if self.live.is_some() && !self.wait_for_event(seq, report) {
-            // Without a user stream no event will bring it.
+            // Without a user stream, no event will report the fill.
             let on_its_way = self.stream_is_trusted(self.surface_of(instrument));
             let missed_ms = if on_its_way { MISSED_MS } else { 0 };
             if now >= since.plus_ms(missed_ms) {
@@ -380,8 +383,8 @@ impl Engine {
         }
     }
 
-    /// An event of an order counts more than the fills that are known: the venue has one event for
-    /// several fills, or events overtake each other. The order is asked for soon.
+    /// Handles an event of an order whose total exceeds the booked fills. Either the venue sends
+    /// one event for several fills, or events overtake each other. The order is queried soon.
     pub(super) fn note_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         let (now, is_live) = (self.now, self.live.is_some());
         let Some(order) = self.orders.known_mut(seq) else {
@@ -406,7 +409,8 @@ impl Engine {
         }
     }
 
-    /// Nothing of an order is missing any more: what was degraded for it is compared at once.
+    /// Handles an order with no missing fill any more: if the account is degraded because of it, it
+    /// is compared at once.
     fn end_missing_fill(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -427,7 +431,7 @@ impl Engine {
         }
     }
 
-    /// Whether an own order executed more than is booked, for longer than events and its answer need.
+    /// Whether an own order executed more than is booked, for longer than events and queries need.
     pub(super) fn is_fill_overdue(&self, surface: Surface) -> bool {
         self.orders.iter().any(|order| {
             order.reported_qty > order.executed_qty
@@ -441,7 +445,8 @@ impl Engine {
         order.missing_since.is_some_and(overdue)
     }
 
-    /// A fill is still missing after its order or trades were read: the position is not certain.
+    /// Marks the account as not reconciled, because a fill is still missing after the order or the
+    /// trades were read.
     pub(super) fn doubt_missing_fill(&mut self, seq: OrderSeq) {
         let missing = |order: &Order| order.reported_qty > order.executed_qty;
         let Some(order) = self.orders.known(seq).filter(|order| missing(order)) else {
@@ -453,8 +458,9 @@ impl Engine {
         self.reconcile_soon(surface);
     }
 
-    /// Closes the gap of an order: by the account's trades, or, where the venue does not tell
-    /// them or not this one, by one fill made of what its totals are ahead, its fee estimated.
+    /// Closes the gap of an order with the account's trades. If the venue does not list trades, or
+    /// not this one, the engine books one fill for the difference of the totals, with an estimated
+    /// fee.
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
         let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
@@ -475,16 +481,17 @@ impl Engine {
         self.make_up_fill(seq, &stated);
     }
 
-    /// The venue knows no such order. That is conclusive only where it was asked once a request that
-    /// was sent before its outcome was lost would be refused for its time (promise 2), and once a query
-    /// that is behind would show one that arrived last: an answer may be old when it is heard.
+    /// Handles a report that the venue knows no such order. It proves that the order does not exist
+    /// only if the query was sent late enough. A request that was sent before the outcome was lost
+    /// must be too old to be accepted (promise 2), and a query that is behind must show an order
+    /// that arrived last. The response itself may be old when it arrives.
     fn take_absence(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
             return;
         };
-        // What an earlier process sent is counted by its clock until the venue's was read: ours may
-        // have been set forward since.
+        // Times of an earlier process are counted by its clock until the venue's clock was read:
+        // our clock may have been set forward since.
         let is_uncounted = self.orders.known(seq).is_some_and(|order| {
             let surface = self.surface_of(order.instrument());
             self.offsets_before.contains_key(&surface)
@@ -496,7 +503,7 @@ impl Engine {
         else {
             return;
         };
-        // The query may be behind the answer that confirmed the order.
+        // The query may be behind the response that confirmed the order.
         let is_young = now <= order.submitted.plus_ms(READ_LAG_MS);
         let forgets = order.reported_qty == 0 && now > order.submitted.plus_ms(FORGOTTEN_MS);
         if order.is_confirmed() && is_young && !planted!(YoungOrderDenied) {
@@ -514,8 +521,8 @@ impl Engine {
             self.ask_later(seq);
             return;
         }
-        // What the venue once had is gone (spec 1 and 2: cancelled without a fill, and old); what it
-        // never had did not arrive.
+        // An order that the venue once confirmed is gone (spec 1 and 2: cancelled without a fill,
+        // and old). An order that was never confirmed did not arrive.
         let mv = if order.is_confirmed() {
             OrderMove::Cancel
         } else {
@@ -527,7 +534,7 @@ impl Engine {
         self.move_order(seq, mv, before, false);
     }
 
-    /// The dead man's switch may have cancelled an order.
+    /// Marks an order as unknown: the dead man's switch may have cancelled it.
     pub(super) fn lose(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
@@ -539,7 +546,8 @@ impl Engine {
         self.move_order(seq, OrderMove::Doubt, before, false);
     }
 
-    /// Moves an order along its table, tells its strategy, and ends it once nothing is missing.
+    /// Moves an order along its state table, reports it to its strategy, and ends it once no fill
+    /// is missing.
     pub(super) fn move_order(
         &mut self,
         seq: OrderSeq,
@@ -553,8 +561,8 @@ impl Engine {
         let moved = order.apply(mv);
         let (state, strategy) = (order.state, order.strategy);
         let over = self.orders.live(seq).map(Order::is_settled);
-        // Its end is told once, with all that it filled: a strategy that heard of less would order
-        // the rest again.
+        // The terminal event is delivered once, after all fills. A strategy that saw an end with
+        // fewer fills would order the rest again.
         let tells = match over {
             Some(settled) if state.is_final() => settled,
             _ => moved && (state != before || filled),
@@ -589,7 +597,7 @@ impl Engine {
         self.deliver(strategy, event);
     }
 
-    /// Takes an order off the books: what it reserved is free again.
+    /// Removes an ended order from the live orders and releases its reserved quantity.
     fn end_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
         self.release(seq, i64::MAX);
         let Some(order) = self.orders.live(seq) else {
@@ -610,7 +618,8 @@ impl Engine {
         self.continue_flattening(strategy);
     }
 
-    /// Frees up to `qty` of what an order reserved, in the account's and the strategy's ledger.
+    /// Releases up to `qty` of an order's reserved quantity, in the account's and the strategy's
+    /// ledger.
     pub(super) fn release(&mut self, seq: OrderSeq, qty: i64) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -633,7 +642,7 @@ impl Engine {
         self.timers.set(self.now.plus_ms(ASK_AFTER_MS), timer);
     }
 
-    /// Asks the venue for an order by its client order id, until its answer settles it.
+    /// Queries an order by its client order id, repeatedly until a response settles it.
     pub(super) fn ask_for_order(&mut self, seq: OrderSeq) {
         let now = self.now;
         if self.orders.live(seq).is_none() {

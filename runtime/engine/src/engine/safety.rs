@@ -1,4 +1,5 @@
-//! What keeps losses and faults where they are: loss limits, quarantine, halt. `closing` closes positions.
+//! Loss limits, quarantine and halt, which keep losses and faults contained. `closing` closes
+//! positions.
 
 use crate::decimal::Amount;
 use crate::effect::Notice;
@@ -14,8 +15,8 @@ use super::{Engine, Latch, RunState};
 use crate::config::OnFault;
 
 impl Engine {
-    /// Compares equity with the loss limits after the price of an instrument changed, where it
-    /// is held.
+    /// Compares equity with the loss limits after the price of an instrument changed, if the
+    /// instrument is held.
     #[inline]
     pub(super) fn watch_losses(&mut self, instrument: InstrumentId) {
         if !self.knows_account() {
@@ -33,8 +34,8 @@ impl Engine {
         }
     }
 
-    /// Compares equity with the loss limits after a fill: what it realized counts, whether or not
-    /// anything is held any more.
+    /// Compares equity with the loss limits after a fill. The realized profit or loss counts even
+    /// if no position is left.
     pub(super) fn watch_losses_after_fill(&mut self) {
         if !self.knows_account() {
             return;
@@ -47,16 +48,16 @@ impl Engine {
         }
     }
 
-    /// Compares equity with the loss limits without an event of the market or of an order. Fills that
-    /// are recovered before the account is known count as soon as it is known, although no price
-    /// of a held instrument moves afterwards.
+    /// Compares equity with the loss limits without a market or order event. Fills that were
+    /// recovered before the account was known count as soon as it is known, even if no price of a
+    /// held instrument changes afterwards.
     pub(super) fn watch_all_losses(&mut self) {
         if self.start_equity.is_some() && !planted!(LossWhileDownForgotten) {
             self.watch_losses_after_fill();
         }
     }
 
-    /// A halted account is watched, too: its day and its peak go on.
+    /// A halted account is checked too, because its daily loss and its peak continue.
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
         let equity = equity + self.fees_to_come() + self.gain_of_stated_fills();
@@ -77,7 +78,7 @@ impl Engine {
         }
     }
 
-    /// A strategy's equity is its profit; a drawdown is measured from the account's start equity
+    /// A strategy's equity is its profit. Its drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
     fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
         if self.strategies_wait() {
@@ -106,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// Puts one strategy out of service; the others never notice.
+    /// Quarantines one strategy; the other strategies are not affected.
     pub(super) fn quarantine(&mut self, strategy: StrategyId, kind: FaultKind) {
         let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) else {
             return;
@@ -148,15 +149,15 @@ impl Engine {
         }
     }
 
-    /// Whoever resumes after a breach accepts the loss so far: limits count from here. After a
-    /// pause, a margin call or a person's halt the day's loss stays counted.
+    /// `resume` after a breach accepts the loss so far: the limits count from here. After a pause,
+    /// a margin call or an operator's halt, the loss of the day stays counted.
     fn resume(&mut self) {
         if let Some(equity) = self.equity() {
             self.losses.accept(equity);
         }
         for index in 0..self.strategies.len() {
             let strategy = StrategyId(index as u16);
-            // A command for one strategy alone has it closed all the same.
+            // A flatten command for one strategy continues in spite of the account's resume.
             let is_halted = self.strategies[index].latch == Latch::Halted;
             if !is_halted && !self.must_be_closed(strategy) {
                 self.end_flattening(strategy);
@@ -173,12 +174,14 @@ impl Engine {
         self.latch_at(Latch::None);
         self.check_books();
         if tries && self.state == before {
-            // No move of the state tells strategies that one order may try.
+            // The state does not change, so this event tells strategies that one order may be
+            // tried.
             self.tell_trial();
         }
     }
 
-    /// Whether a strategy is closed because of its own fault, or of the stop of the run: no resume ends that.
+    /// Whether a strategy is closed because of its own fault or the stop of the run: no `resume`
+    /// ends that.
     pub(super) fn must_be_closed(&self, strategy: StrategyId) -> bool {
         let state = &self.strategies[usize::from(strategy.0)];
         let by_fault = state.fault.is_some() && state.config.on_fault == OnFault::Flatten;
@@ -214,12 +217,12 @@ impl Engine {
         }
     }
 
-    /// Tells a strategy what it may do.
+    /// Reports to a strategy the state that applies to it.
     pub(super) fn tell_state(&mut self, strategy: StrategyId) {
         let latch = self.strategies[usize::from(strategy.0)].latch;
         let mut state = self.state.under(latch);
         if state == RunState::Degraded && self.latch == Latch::None && self.is_on_trial() {
-            // One order has to show whether the venue takes orders again.
+            // One order must show whether the venue accepts orders again.
             state = RunState::Ready.under(latch);
         }
         let fields = [state.told(), 0, 0, 0, 0, 0];

@@ -1,8 +1,9 @@
-//! The life of a live run: booting, syncing, ready, degraded, halted. One place decides the state,
-//! from the stage, the doubts and the operator's latch, and tells of each move with its reason.
+//! The life of a live run: booting, syncing, ready, degraded, halted. One function decides the
+//! state from the stage, the degraded reasons and the operator's latch. It reports each change with
+//! its reasons.
 //!
-//! Doubts are raised and settled by evidence, never by hope: a stream that is silent, a clock that
-//! was not read, a journal that stalls, a reconciliation that left something unexplained.
+//! Only evidence sets and clears degraded reasons: a silent stream, a clock that was not read, a
+//! journal that stalls, a reconciliation that left a difference unexplained.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,17 +28,17 @@ use super::reconcile::Round;
 use super::watchdog::Watchdog;
 use super::{Engine, Latch, RunState};
 
-/// How often the age of all evidence is looked at.
+/// How often the age of all evidence is checked.
 const WATCH_MS: i64 = 1_000;
-/// A user stream that answered no PING and brought no event for so long is in doubt (promise 4:
-/// a PING every five seconds, an answer within ten).
+/// A user stream that neither answered a PING nor delivered an event for this long is not trusted
+/// (promise 4: a PING every five seconds, an answer within ten).
 const SILENCE_MS: i64 = 15_000;
-/// A clock that was read so long ago may have drifted.
+/// A clock reading older than this may have drifted.
 const CLOCK_MS: i64 = 600_000;
-/// From the end of a user stream to a round without one.
+/// Delay from the loss of a user stream to a reconciliation round without one.
 const DOWN_MS: i64 = 1_000;
 
-/// How far a live run has come.
+/// The startup stage of a live run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Stage {
     Booting,
@@ -45,49 +46,50 @@ enum Stage {
     Running,
 }
 
-/// A live run.
+/// The state of a live run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) config: LiveConfig,
     stage: Stage,
     doubts: BTreeSet<Doubt>,
     pub(super) lines: BTreeMap<Surface, Line>,
-    /// One for each instrument; spot ones stay unused.
+    /// One entry per instrument; those of spot instruments are unused.
     pub(super) countdowns: Vec<Countdown>,
     pub(super) watchdog: Watchdog,
     pub(super) stopping: bool,
-    /// When this process began, where it does not know what an earlier one sent.
+    /// When this process began, if it does not know which orders an earlier process sent.
     begun_blind: Option<Time>,
-    /// What an earlier process knew is lost.
+    /// The state of an earlier process is lost.
     lost: bool,
 }
 
-/// What is known of one surface's connection.
+/// The state of one surface's connection.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Line {
     pub(super) stream_up: bool,
-    /// The last evidence that the stream lives.
+    /// When the stream last showed that it is alive.
     alive: Time,
     clock: Option<ClockReading>,
-    /// User events so far.
+    /// Number of user events so far.
     pub(super) events: u64,
     pub(super) round: Round,
-    /// Questions of rounds that were given up, which may still be answered, and when they left.
+    /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
     pub(super) given_up: Vec<(Subject, Time)>,
-    /// When the last round that left nothing unexplained asked for open orders, since the stream
-    /// came up.
+    /// When the last round that left nothing unexplained requested open orders, since the stream
+    /// connected.
     pub(super) clean: Option<Time>,
-    /// The venue refused to tell account trades since the stream came up.
+    /// The venue refused to list account trades since the stream connected.
     pub(super) no_trades: bool,
-    /// What an account event after a fill told that our fills do not explain yet, since when.
+    /// An account event after a fill that the booked fills do not explain yet, with the time since
+    /// when.
     pub(super) told: Option<(AccountTruth, Time)>,
     /// `E` of the newest account event of each balance and position.
     pub(super) newest: Newest,
-    /// What the last fill was worth: the venue rounds at most a small part of it.
+    /// The value of the last fill: the venue's rounding is at most a small fraction of it.
     pub(super) fill_value: Amount,
-    /// What a source that is behind may still say.
+    /// Earlier states of the account that a source which is behind may still report.
     pub(super) past: Past,
-    /// The venue's time up to which the reading that was taken last contains every fill.
+    /// The venue's time up to which the last accepted snapshot contains every fill.
     pub(super) taken: Option<Time>,
 }
 
@@ -117,14 +119,14 @@ impl Session {
         }
     }
 
-    /// The offset and the error of a surface's clock, nanoseconds; `None` before it was read.
+    /// Offset and error of a surface's clock, in nanoseconds; `None` before it was read.
     pub(super) fn clock_of(&self, surface: Surface) -> Option<(i64, i64)> {
         let clock = self.lines.get(&surface)?.clock?;
         Some((clock.offset_ns, clock.error_ns))
     }
 
-    /// Whether nothing of an earlier process can rest unseen: its journal is there, or open orders
-    /// were listed when nothing of it could arrive any more.
+    /// Whether no order of an earlier process can rest unseen. Either its journal is there, or open
+    /// orders were listed after the last moment at which one of its requests could arrive.
     pub(super) fn knows_predecessors(&self, surface: Surface) -> bool {
         let listed = self.lines.get(&surface).and_then(|line| line.clean);
         self.begun_blind.is_none_or(|begun| {
@@ -136,8 +138,9 @@ impl Session {
         self.stage == Stage::Running
     }
 
-    /// Whether the account is still to be found as it is, after a process whose journal is lost: what that one
-    /// filled a moment ago may be in readings, and not in the list of trades yet.
+    /// Whether the initial state of an account is still unknown after a process whose journal is
+    /// lost. Fills that the lost process made a moment ago may be in account snapshots before the
+    /// list of trades has them.
     pub(super) fn finds_lost_account(&self, surface: Surface) -> bool {
         let line = self.lines.get(&surface);
         self.lost && !self.is_running() && line.is_some_and(|line| line.clean.is_none())
@@ -147,12 +150,12 @@ impl Session {
         self.doubts.iter().copied()
     }
 
-    /// Whether something is in doubt, and all of it is of this kind.
+    /// Whether there are degraded reasons, and all of them are of this kind.
     pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&Doubt) -> bool) -> bool {
         !self.doubts.is_empty() && self.doubts.iter().all(kind)
     }
 
-    /// Whether one of these is in doubt.
+    /// Whether one of these degraded reasons holds.
     pub(super) fn doubts_any(&self, doubts: &[Doubt]) -> bool {
         doubts.iter().any(|doubt| self.doubts.contains(doubt))
     }
@@ -173,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Whether what is known of a surface can be acted on: promise 5.
+    /// Whether the state of a surface can be acted on (promise 5).
     pub(super) fn sees(&self, surface: Surface) -> bool {
         self.stage == Stage::Running
             && !self.doubts.contains(&Doubt::Stream(surface))
@@ -185,7 +188,7 @@ impl Session {
         self.doubts.contains(&Doubt::Reconciliation(surface))
     }
 
-    /// Whether what was read of a surface is too old to be believed: promise 4.
+    /// Whether the last reconciliation of a surface is too old to be trusted (promise 4).
     fn is_old(&self, surface: Surface, now: Time) -> bool {
         let line = self.lines.get(&surface);
         let read = line.and_then(|line| line.clean);
@@ -198,8 +201,8 @@ impl Session {
         silent && !planted!(SilenceIgnored)
     }
 
-    /// The evidence on which heartbeats are renewed: promise 4. Its age is looked at here too: after
-    /// a stop of the process nobody has yet.
+    /// The evidence that is required to renew heartbeats (promise 4). Its age is checked here too:
+    /// after the process was suspended, the watch has not yet run.
     pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
         let doubted = [
             Doubt::Journal,
@@ -214,7 +217,7 @@ impl Session {
 }
 
 impl Engine {
-    /// Whether everything that `on_stop` asks for is done.
+    /// Whether everything that `on_stop` requires is done.
     pub fn has_stopped(&self) -> bool {
         let Some(live) = &self.live else { return true };
         let flattening = self
@@ -228,7 +231,7 @@ impl Engine {
         live.stopping && !left
     }
 
-    /// The venue's time minus ours on a surface, nanoseconds; `None` before it was read.
+    /// The venue's clock minus ours on a surface, in nanoseconds; `None` before it was read.
     pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
         let clock = self.live.as_ref()?.lines.get(&surface)?.clock?;
         Some(clock.offset_ns)
@@ -305,9 +308,9 @@ impl Engine {
         self.update_state();
     }
 
-    /// What an earlier process sent may arrive for a while, which was counted by the clock of then. Where
-    /// that was set forward since, as the first reading of the venue's clock shows, the time ends later by
-    /// this clock.
+    /// Corrects deadlines of requests that an earlier process sent and that may still arrive. They
+    /// were computed by that process's clock. If the clock was set forward since, as the first
+    /// reading of the venue's clock shows, the deadlines are later by this clock.
     fn count_predecessors_by(&mut self, surface: Surface, offset_ns: i64) {
         let Some(before_ns) = self.offsets_before.remove(&surface) else {
             return;
@@ -338,11 +341,11 @@ impl Engine {
         line.stream_up = true;
         line.alive = now;
         line.clean = None;
-        // One refusal may have been of that moment.
+        // The venue may have refused only at that moment.
         line.no_trades = false;
         line.newest = Newest::default();
         let is_first = self.stream_up.insert(surface, now).is_none();
-        // A new connection brings new events. It cannot show what was sent before it.
+        // The new connection delivers new events. It cannot show what was sent before it.
         let instruments = &self.instruments;
         let of_surface =
             |order: &&mut Order| instruments[usize::from(order.instrument().0)].surface == surface;
@@ -353,7 +356,7 @@ impl Engine {
         self.incomes.stream_up();
         self.list_orders_again(surface);
         if is_first {
-            // A start looks for another instance here too: account trades may be behind.
+            // A startup also looks for another instance here, because account trades may be behind.
             self.list_orders_for_trades(surface);
         }
         self.begin_cut(surface);
@@ -368,11 +371,12 @@ impl Engine {
         line.clean = None;
         if was_up {
             line.give_up_round();
-            // Mostly it comes back at once. While it does not, rounds are all that shows what happens.
+            // Usually the stream returns at once. While it does not, only reconciliation rounds
+            // show what happens.
             self.later(surface, DOWN_MS);
         }
         if surface == Surface::Futures {
-            // Order events may have been lost with it.
+            // Order events may have been lost with the stream.
             self.stated_closes.clear();
             self.forget_stated_positions();
         }
@@ -384,7 +388,8 @@ impl Engine {
         self.live.as_mut()?.lines.get_mut(&surface)
     }
 
-    /// Counts an event of a user stream: evidence that it lives, and that the account moved.
+    /// Counts an event of a user stream: it shows that the stream is alive and that the account
+    /// changed.
     pub(super) fn note_user_event(&mut self, surface: Surface) {
         let now = self.now;
         if let Some(line) = self.line_mut(surface) {
@@ -393,7 +398,8 @@ impl Engine {
         }
     }
 
-    /// The venue refused a request for its time: no other will pass before its clock is read.
+    /// Handles a refusal because of the request's time: no other request will pass before the
+    /// venue's clock is read.
     pub(super) fn doubt_clock(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface) {
             line.clock = None;
@@ -402,7 +408,7 @@ impl Engine {
         }
     }
 
-    /// A round of reconciliation left nothing unexplained.
+    /// Handles the end of a reconciliation round that left nothing unexplained.
     pub(super) fn round_is_clean(&mut self, surface: Surface) {
         let Some(live) = &self.live else { return };
         let old = live.is_old(surface, self.now);
@@ -414,7 +420,7 @@ impl Engine {
             self.set_doubt(Doubt::Stream(surface), false);
         }
         self.update_state();
-        // A halt is no move of the state, but closing may have waited for this.
+        // While the run is halted, the state does not change, but a close may have waited for this.
         self.continue_all_flattening();
     }
 
@@ -426,15 +432,16 @@ impl Engine {
         } else {
             live.doubts.remove(&doubt)
         };
-        // Strategies may try an order only while nothing else is in doubt. The state does not move then.
+        // Strategies may try an order only while there is no other degraded reason. The state
+        // itself does not change then.
         let is_degraded = self.state == RunState::Degraded;
         if changed && is_degraded && self.is_on_trial() != was_on_trial {
             self.tell_trial();
         }
     }
 
-    /// What an earlier process knew is lost: unless the account turns out to be flat, a person is
-    /// to say that strategies may begin at nothing. Before any input.
+    /// Records that the state of an earlier process is lost. Unless the account turns out to be
+    /// flat, an operator must confirm that strategies may start from zero. Called before any input.
     pub fn doubt_ownership(&mut self) {
         self.set_doubt(Doubt::Ownership, true);
         if let Some(live) = &mut self.live {
@@ -449,7 +456,7 @@ impl Engine {
             .all(|id| !self.ledgers.account.holds(id))
     }
 
-    /// Looks at the age of everything that is believed.
+    /// Checks the age of all evidence.
     pub(super) fn watch(&mut self) {
         let now = self.now;
         let Some(live) = &self.live else { return };
@@ -500,13 +507,13 @@ impl Engine {
         self.instruments[usize::from(instrument.0)].surface
     }
 
-    /// Whether balances and positions are the account's: equity means nothing before.
+    /// Whether balances and positions are the account's. Before that, equity means nothing.
     pub(super) fn knows_account(&self) -> bool {
         let live = self.live.as_ref();
         live.is_none_or(|live| live.stage == Stage::Running)
     }
 
-    /// Whether the run is ending and leaves its orders behind.
+    /// Whether the run is ending and leaves its orders open.
     pub(super) fn keeps_orders(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.stopping && live.config.on_stop == OnStop::Keep)
@@ -528,7 +535,7 @@ impl Engine {
         }
     }
 
-    /// Decides the state anew and tells of a move.
+    /// Decides the state again and reports a change.
     pub(super) fn update_state(&mut self) {
         let synced = self.leave_syncing();
         self.move_state();
@@ -563,8 +570,8 @@ impl Engine {
         }
     }
 
-    /// Syncing ends when every surface was reconciled and no own order is of unknown outcome;
-    /// answers whether it ended now.
+    /// Ends syncing once every surface is reconciled and no own order has an unknown outcome.
+    /// Returns whether it ended now.
     fn leave_syncing(&mut self) -> bool {
         let Some(live) = &self.live else { return false };
         let synced = live.stage == Stage::Syncing
@@ -589,7 +596,7 @@ impl Engine {
             self.set_doubt(Doubt::Ownership, false);
         }
         if self.start_equity.is_none() {
-            // A fill may come before the next price: what it costs counts as a loss.
+            // A fill may arrive before the next price: its cost counts as a loss.
             self.fix_known_equity();
         }
         self.arm_what_rests();

@@ -1,5 +1,5 @@
-//! An engine as bytes, exactly; and an engine that takes over from one of another process, with a
-//! configuration that may have changed.
+//! An engine as exact bytes, and an engine that takes over from one of another process, possibly
+//! with a changed configuration.
 
 use std::collections::BTreeMap;
 
@@ -21,26 +21,26 @@ use super::doubt::Doubt;
 use super::migrate::{OLDEST, migrate};
 
 const MAGIC: &[u8; 8] = b"windvane";
-/// Version of the serialized engine. Every change of its layout raises it; `migrate` reads the
+/// Version of the serialized engine. Every change of its layout raises it; `migrate` converts
 /// earlier versions.
 pub(super) const SNAPSHOT_VERSION: u32 = 17;
 
-/// Why bytes are no engine.
+/// Why bytes cannot be read as an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// They are of something else.
-    #[error("this is no snapshot: damaged, or of another program?")]
+    /// The bytes are not an engine snapshot.
+    #[error("this is not an engine snapshot: it is damaged, or of another program")]
     Format,
-    /// They are of a version that this program cannot read.
+    /// This program cannot read their version.
     #[error(
         "the snapshot has version {0}, and this program reads versions {OLDEST} to \
          {SNAPSHOT_VERSION}: use the program that wrote it"
     )]
     Version(u32),
-    /// They are damaged.
+    /// The bytes are damaged.
     #[error("the snapshot cannot be read: {0}")]
     Content(String),
-    /// Its instruments cannot be used.
+    /// The snapshot's instruments cannot be used.
     #[error("the snapshot's rules cannot be used: {0}")]
     Rules(#[from] InstrumentError),
 }
@@ -51,9 +51,9 @@ pub enum SuccessionError {
     /// The new configuration cannot be used.
     #[error(transparent)]
     Rules(#[from] InstrumentError),
-    /// The venue's rules have fewer decimals than what is held.
+    /// The venue's rules have fewer decimals than a position.
     #[error(
-        "{instrument}: {qty} is held, which the present step size cannot express; close the \
+        "{instrument}: the position {qty} has more decimals than the present rules; close the \
          position by hand and start with an empty data folder"
     )]
     Scale {
@@ -65,18 +65,19 @@ pub enum SuccessionError {
 }
 
 impl Engine {
-    /// Everything, so that [`Engine::restore`] goes on exactly from here. Effects and notices must
-    /// have been polled to the end; the running block of records is sealed.
+    /// The complete state, so that [`Engine::restore`] continues exactly from here. Effects and
+    /// notices must have been polled to the end. The running block of records is sealed.
     pub fn snapshot(&mut self) -> Vec<u8> {
         debug_assert!(
             self.effects.is_empty() && self.notices.is_empty(),
-            "polled to the end"
+            "effects and notices must be polled before a snapshot"
         );
         self.recorder.seal();
         self.report()
     }
 
-    /// The same at any moment, with nothing of the engine changed: for a report of a mistake.
+    /// Like [`Engine::snapshot`], at any moment and without any change of the engine: for a bug
+    /// report.
     pub fn report(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&SNAPSHOT_VERSION.to_le_bytes());
@@ -85,7 +86,7 @@ impl Engine {
         bytes
     }
 
-    /// The engine of a snapshot.
+    /// Restores the engine of a snapshot.
     pub fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let (version, content) = bytes
             .strip_prefix(MAGIC)
@@ -103,10 +104,12 @@ impl Engine {
         Ok(engine)
     }
 
-    /// An engine of a new process that takes over what this one knew: ledgers, balances, limits'
-    /// memory, latch, what a person is to settle, and every live order, whose outcome is unknown until the venue is asked.
-    /// What the configuration names no more belongs to nobody. The journal goes on at `chain`,
-    /// which is where this one's ends, or further where a part of it was lost.
+    /// Creates the engine of a new process that takes over from this one. It keeps the ledgers, the
+    /// balances, the memory of the limits, the latch and the states that the operator must clear.
+    /// It also keeps every live order, with an unknown outcome until the venue is queried.
+    /// Positions of strategies that the configuration no longer names become unowned; instruments
+    /// that it no longer names are dropped. The journal continues at `chain`: where the old journal
+    /// ends, or further on if a part of it was lost.
     pub fn succeed(self, config: EngineConfig, chain: Chain) -> Result<Self, SuccessionError> {
         let recorder = Recorder::from_chain(chain, config.keep_journal);
         let mut heir = Self::with_recorder(config, recorder)?;
@@ -183,7 +186,8 @@ impl Engine {
         Ok(heir)
     }
 
-    /// A request of the old process that stops a timer may arrive after ours was armed.
+    /// Takes over countdowns: a disarm request of the old process may arrive after this process has
+    /// armed its own.
     fn inherit_countdowns(&mut self, from: &Self, names: &Names) {
         let now = self.now;
         let (Some(live), Some(old_live)) = (&mut self.live, &from.live) else {
@@ -205,7 +209,8 @@ impl Engine {
         }
     }
 
-    /// Positions, whole: the account's, each strategy's that is still there, and the rest.
+    /// Takes over all positions: the account's, those of strategies that still exist, and the rest
+    /// as unowned.
     fn inherit_ledgers(&mut self, from: &Self, names: &Names) -> Result<(), SuccessionError> {
         for (old, new) in &names.instruments {
             let rescale = Rescale {
@@ -236,8 +241,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Live orders of strategies that are still there; others are found among the open orders of
-    /// the venue, and cancelled.
+    /// Takes over orders of strategies that still exist. Live orders of other strategies will be
+    /// found among the venue's open orders and cancelled.
     fn inherit_orders(&mut self, from: &Self, names: &Names) {
         let (live, ended) = from.orders.all();
         for (order, is_live) in ended.map(|o| (o, false)).chain(live.map(|o| (o, true))) {
@@ -257,7 +262,8 @@ impl Engine {
             if planted!(ForgetInFlight) && !rests {
                 continue;
             }
-            // Whatever was on its way when the process ended may have arrived, what was held too.
+            // Requests that were in flight when the process ended may have arrived, and so may
+            // orders that were held.
             order.held = false;
             order.apply(OrderMove::Doubt);
             order.lost = Some(self.now);
@@ -272,7 +278,7 @@ impl Engine {
     }
 }
 
-/// What old indices are now.
+/// Maps the indices of the old process to those of the new one.
 pub(super) struct Names {
     pub(super) assets: BTreeMap<AssetId, AssetId>,
     pub(super) instruments: BTreeMap<InstrumentId, InstrumentId>,
@@ -299,7 +305,7 @@ impl Names {
     }
 }
 
-/// The places of items with the same name.
+/// The positions of items with the same name in both lists.
 fn same<T>(old: &[T], new: &[T], name: impl Fn(&T) -> String) -> impl Iterator<Item = (u16, u16)> {
     let pairs = old.iter().enumerate().filter_map(|(from, item)| {
         let to = new.iter().position(|other| name(other) == name(item))?;
@@ -308,7 +314,7 @@ fn same<T>(old: &[T], new: &[T], name: impl Fn(&T) -> String) -> impl Iterator<I
     pairs.collect::<Vec<_>>().into_iter()
 }
 
-/// Quantities from one scale to another.
+/// Converts quantities from one scale to another.
 struct Rescale<'a> {
     from: &'a Instrument,
     to: &'a Instrument,
@@ -328,7 +334,7 @@ impl Rescale<'_> {
         Ok(position)
     }
 
-    /// What was dust of two may be a step.
+    /// The dust of two positions may add up to a whole step.
     fn gather_dust(&self, position: &mut Position) {
         if position.dust != 0 {
             let grains = Grains::of(self.to);
@@ -344,7 +350,7 @@ impl Rescale<'_> {
         (qty % unit == 0).then_some(qty / unit)
     }
 
-    /// What is held, in the grains of the present rules.
+    /// The held quantity in the grains of the present rules.
     fn held(&self, old: &Position) -> Option<i128> {
         let held = old.held(Grains::of(self.from));
         let scale = |instrument: &Instrument| instrument.qty_scale.max(AMOUNT_SCALE);

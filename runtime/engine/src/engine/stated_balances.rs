@@ -1,12 +1,14 @@
-//! Balances that account events state, and that the books do not have.
+//! Balances that account events report and that the books do not have.
 //!
-//! The order event of a fill may be lost, and readings may be behind, so that the books keep a balance that
-//! the venue's own event contradicts. Each event states what the balance was at its moment. The books reach
-//! each of these sums as they book the fills. Where they do not reach one for [`EXPLAINED_MS`], nor a later
-//! one, the run is degraded until they do, or until a reading that cannot be older agrees with the books.
+//! The order event of a fill may be lost, and account snapshots may be behind, so that the books
+//! keep a balance that the venue's own event contradicts. Each event reports the balance at its
+//! moment. The books reach each of these balances as they book the fills. If they reach neither one
+//! of them nor a later one for [`EXPLAINED_MS`], the run is degraded. This ends when the books
+//! reach it, or when a snapshot that cannot be older agrees with the books.
 //!
-//! Commissions that are booked as estimates explain a sum that differs by no more, for [`ESTIMATED_MS`] at most.
-//! It stays remembered: the books reach it with the true commissions, or the run is degraded.
+//! Commissions that are booked as estimates explain a difference of at most their size, for
+//! [`ESTIMATED_MS`] at most. The balance stays remembered: either the books reach it with the true
+//! commissions, or the run is degraded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,29 +24,32 @@ use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::late_fees::ESTIMATED_MS;
 
-/// The fill of an account event comes within this, or the difference is a degraded reason.
+/// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
-/// So many sums are remembered for each balance. Where more come, the oldest keeps its time.
+/// At most this many reported balances are remembered per asset. If more arrive, the oldest keeps
+/// its time.
 const SUMS: usize = 64;
 
-/// Balances that account events of the present user streams state and the books did not reach yet, the oldest
-/// first.
+/// Balances that account events of the present user streams report and the books did not reach yet,
+/// the oldest first.
 pub(super) type StatedBalances = BTreeMap<(Surface, AssetId), VecDeque<Sum>>;
 
-/// A balance, as an event stated it.
+/// A balance as an event reported it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sum {
     total: Amount,
-    /// When the event came.
+    /// When the event arrived.
     told: Time,
 }
 
 impl Engine {
-    /// Notes the balances of an account event. `newest` is what no newer event stated.
+    /// Notes the balances of an account event. `newest` is the event without values that a newer
+    /// event reported.
     pub(super) fn note_stated_balances(&mut self, newest: &AccountUpdate) {
         let surface = newest.surface;
         for balance in &newest.balances {
-            // A late event states what the books had a moment ago, and explains nothing that waits.
+            // A late event reports a balance that the books had a moment ago. It does not explain
+            // the balances that wait.
             if self.had_lately(surface, balance.asset, balance.total) {
                 continue;
             }
@@ -67,21 +72,21 @@ impl Engine {
         line.is_some_and(|line| line.past.had_one(self.now, asset, is_same))
     }
 
-    /// Whether the books have what an event states, apart from rounding and later commissions.
+    /// Whether the books have the reported balance, apart from rounding and later commissions.
     fn may_be_stated(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let known = self.balance(surface, asset).total;
         self.is_same(surface, asset, total, known)
             || self.may_lack_fees(surface, asset, total - known)
     }
 
-    /// Forgets what the books reached, and sets and clears the degraded reason.
+    /// Forgets balances that the books reached, and sets or clears the degraded reason.
     pub(super) fn review_stated_balances(&mut self, surface: Surface) {
         let keys: Vec<_> = self.stated_balances.keys().copied().collect();
         for key in keys.into_iter().filter(|(of, _)| *of == surface) {
             let Some(sums) = self.stated_balances.get(&key) else {
                 continue;
             };
-            // True commissions that replaced estimates moved what the books had.
+            // True commissions that replaced estimates have changed the remembered balances.
             let is_reached = |sum: &Sum| {
                 self.may_be_stated(key.0, key.1, sum.total)
                     || self.had_lately(key.0, key.1, sum.total)
@@ -100,7 +105,7 @@ impl Engine {
         let is_overdue = self.stated_balances.iter().any(|((of, asset), sums)| {
             let is_estimated = |sum: &Sum| self.estimates_explain(surface, *asset, sum.total);
             let is_late = |sum: &Sum| now > sum.told.plus_ms(EXPLAINED_MS);
-            // The true commissions of its time are booked by then.
+            // By then the true commissions of that time are booked.
             let is_old = |sum: &Sum| now > sum.told.plus_ms(ESTIMATED_MS);
             *of == surface && sums.front().is_some_and(is_late) && {
                 let estimated = sums.iter().rposition(is_estimated);
@@ -116,8 +121,8 @@ impl Engine {
         }
     }
 
-    /// A reading that agrees with the books, and was asked for so long after an event that it cannot be
-    /// behind it, refutes the event.
+    /// Drops events that a snapshot refutes: it agrees with the books and was requested so long
+    /// after the event that it cannot be older.
     pub(super) fn refute_stated_balances(&mut self, surface: Surface, asked: Time) {
         for (_, sums) in (self.stated_balances.iter_mut()).filter(|((of, _), _)| *of == surface) {
             sums.retain(|sum| asked < sum.told.plus_ms(READ_LAG_MS));
@@ -125,7 +130,8 @@ impl Engine {
         self.review_stated_balances(surface);
     }
 
-    /// The books are as a reading says, or events of before may be lost.
+    /// Drops all reported balances of a surface. Either the books match a snapshot, or earlier
+    /// events may be lost.
     pub(super) fn forget_stated_balances(&mut self, surface: Surface) {
         self.stated_balances.retain(|(of, _), _| *of != surface);
         self.doubt_stated_balances(surface);

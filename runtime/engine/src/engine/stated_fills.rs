@@ -1,13 +1,14 @@
-//! Fills that an order's totals state before any event tells of them.
+//! Fills that an order's totals contain before any event reports them.
 //!
-//! The answer to a new order, and to a query, may be ahead of the user stream by seconds.
-//! - Mostly the event follows at once, and is exact: it is waited for, for [`EVENT_MS`]. Until then the loss
-//!   limits of the account count the fill at its stated price.
-//! - Then the fill is booked from the totals, with an estimated commission.
-//! - The event, or the account trade, of the same fill comes later. It is not booked again: its commission
-//!   replaces the estimate.
+//! The response to a new order, or to a query, may be ahead of the user stream by seconds.
+//! - Usually the event follows at once and is exact, so the engine waits for it for [`EVENT_MS`].
+//!   Until then the account's loss limits count the fill at its stated price.
+//! - After that, the engine books the fill from the totals, with an estimated commission.
+//! - When the event or the account trade of the same fill arrives later, it is not booked again:
+//!   its commission replaces the estimate.
 //!
-//! Spot waits for the account trades instead: a commission in the base asset changes what is held.
+//! Spot waits for the account trades instead, because a commission in the base asset changes the
+//! position.
 
 use std::collections::BTreeMap;
 
@@ -27,18 +28,18 @@ use super::lag::READ_LAG_MS;
 use super::late_fees::{Contained, EstimatedFee, LateFee};
 use super::snapshot::Names;
 
-/// The event of a fill that an answer states comes within this, or the fill is booked without it. Events
-/// of one moment may overtake each other by nearly as much.
+/// The event of a fill in a response arrives within this time, or the fill is booked without it.
+/// Events of one moment may overtake each other by nearly as much.
 const EVENT_MS: i64 = 250;
-/// So many booked fills are remembered.
+/// At most this many booked fills are remembered.
 const MADE_UP_MAX: usize = 1_000;
 
-/// What orders' totals state.
+/// Fills known from the totals of orders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct StatedFills {
     /// The latest totals of orders whose fills have no event yet.
     waiting: BTreeMap<OrderSeq, Statement>,
-    /// Fills that were booked from totals, and whose events did not come yet.
+    /// Fills that were booked from totals and whose events did not arrive yet.
     made_up: BTreeMap<OrderSeq, MadeUp>,
     /// Fills whose event came without a commission, and the estimates that are booked for them.
     unstated: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
@@ -50,7 +51,7 @@ impl StatedFills {
         self.unstated.values().map(|(late, _)| late)
     }
 
-    /// Forgets such fills that account trades do not list: their estimates stay.
+    /// Forgets such fills that account trades do not list: their estimates stay booked.
     pub(super) fn retain_unstated(&mut self, may_come: impl Fn(&LateFee) -> bool) {
         self.unstated.retain(|_, (late, _)| may_come(late));
     }
@@ -80,31 +81,31 @@ impl Statement {
 struct MadeUp {
     /// The quantity without an event, mantissa.
     qty: i64,
-    /// What that quantity came to.
+    /// The quote amount of that quantity.
     quote: Amount,
     /// The estimated commission of that quantity, in the quote asset.
     fee: Amount,
-    /// The venue's time of it.
+    /// The venue's time of the fill.
     made: Time,
-    /// Our time.
+    /// When it was booked, by our clock.
     booked: Time,
-    /// A reading of the account from after the fill was taken: it has the true commission.
+    /// An account snapshot that contains the fill was accepted: it includes the true commission.
     in_reading: bool,
 }
 
-/// An estimated commission that a true one replaces.
+/// An estimated commission that the true one replaces.
 pub(super) struct Estimate {
     /// The commission, in the quote asset.
     pub(super) fee: Amount,
     /// When its fill was booked.
     pub(super) booked: Time,
-    /// The balance has the true commission already.
+    /// The balance already includes the true commission.
     pub(super) in_reading: bool,
 }
 
 impl Engine {
-    /// Takes the totals of an order that are ahead of its fills. Answers whether they are enough to book
-    /// the fill; it is booked once its event is late.
+    /// Takes order totals that are ahead of the booked fills. Returns whether they suffice to book
+    /// the fill; the engine books it if its event is late.
     pub(super) fn wait_for_event(&mut self, seq: OrderSeq, report: &OrderReport) -> bool {
         let Some(order) = self.orders.known(seq) else {
             return false;
@@ -125,8 +126,8 @@ impl Engine {
         true
     }
 
-    /// An event counts more than the fills that are known. Parts of a resting order all have the price of the
-    /// last one, so that they are booked like what an answer states.
+    /// Handles an event whose total exceeds the booked fills. All parts of a resting order have the
+    /// price of the last one, so that the missing part can be booked like the totals in a response.
     pub(super) fn state_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         let Some(fill) = update.fill.filter(|fill| fill.maker) else {
             return;
@@ -138,7 +139,7 @@ impl Engine {
         let skipped = update.executed_qty.0 - order.executed_qty;
         let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
         let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
-        // Events arrive out of order: a newer one may have counted more.
+        // Events arrive out of order: a newer event may have reported a larger total.
         let waiting = self.stated_fills.waiting.get(&seq);
         let is_newest = waiting.is_none_or(|known| update.executed_qty.0 > known.executed_qty);
         let is_new = skipped > 0 && is_newest;
@@ -162,7 +163,7 @@ impl Engine {
         self.watch_losses_after_fill();
     }
 
-    /// The event of a stated fill did not come in time: the fill is booked from the order's totals.
+    /// Books a stated fill from the order's totals, because its event did not arrive in time.
     pub(super) fn book_stated_fill(&mut self, seq: OrderSeq) {
         self.timers.cancel(Timer::StatedFill { order: seq });
         if let Some(stated) = self.stated_fills.waiting.remove(&seq) {
@@ -170,7 +171,8 @@ impl Engine {
         }
     }
 
-    /// Books one fill of what an order's totals are ahead, with an estimated commission.
+    /// Books one fill for the difference between an order's totals and its booked fills, with an
+    /// estimated commission.
     pub(super) fn make_up_fill(&mut self, seq: OrderSeq, stated: &Statement) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -230,8 +232,8 @@ impl Engine {
         }
     }
 
-    /// Takes the estimated commission of a part whose own event or account trade came: its quantity, and what
-    /// it came to.
+    /// Takes the estimated commission of a part whose own event or account trade arrived, by its
+    /// quantity and quote amount.
     pub(super) fn take_estimate(
         &mut self,
         seq: OrderSeq,
@@ -262,7 +264,8 @@ impl Engine {
         Some(estimate)
     }
 
-    /// The event of a fill leaves the commission out: the estimate holds until an account trade states it.
+    /// Keeps an estimate until an account trade states the commission, because the event of the
+    /// fill left it out.
     pub(super) fn keep_estimate(&mut self, late: LateFee, estimate: Amount) {
         let unstated = &mut self.stated_fills.unstated;
         unstated.insert(late.key(), (late, estimate));
@@ -271,7 +274,7 @@ impl Engine {
         }
     }
 
-    /// Takes the estimate of a fill whose account trade came.
+    /// Takes the estimate of a fill whose account trade arrived.
     pub(super) fn take_unstated(
         &mut self,
         key: (InstrumentId, VenueOrderId, TradeId),
@@ -279,7 +282,7 @@ impl Engine {
         self.stated_fills.unstated.remove(&key)
     }
 
-    /// A reading of the account was taken that contains these fills.
+    /// Notes that an account snapshot which contains these fills was accepted.
     pub(super) fn estimates_are_in_reading(&mut self, surface: Surface, contained: Contained) {
         if surface == Surface::Futures {
             for (late, _) in self.stated_fills.unstated.values_mut() {
@@ -295,7 +298,8 @@ impl Engine {
         }
     }
 
-    /// A reading that was asked for then agrees with the books: the estimates in it need no correction any more.
+    /// Notes that a snapshot requested at this time agrees with the books: the estimates that it
+    /// contains need no correction.
     pub(super) fn confirm_estimates(&mut self, asked: Time) {
         let is_contained = |booked: Time| asked >= booked.plus_ms(READ_LAG_MS);
         let (orders, instruments) = (&self.orders, &self.instruments);
@@ -311,7 +315,7 @@ impl Engine {
         }
     }
 
-    /// The commissions of futures that are booked as estimates, and are in no reading.
+    /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
     pub(super) fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
         let made_up = self.stated_fills.made_up.iter();
         let made_up = made_up.filter(|(_, one)| !one.in_reading);
@@ -334,7 +338,8 @@ impl Engine {
         made_up.chain(unstated)
     }
 
-    /// Whether a fill on futures is booked with an estimate, and neither an event nor an account trade told it.
+    /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
+    /// reported it.
     pub(super) fn has_made_up_fill(&self) -> bool {
         let is_futures = |seq: &OrderSeq| {
             let order = self.orders.known(*seq);
@@ -344,7 +349,8 @@ impl Engine {
         made_up.any(|(seq, one)| !one.in_reading && is_futures(seq))
     }
 
-    /// Takes over the estimates of an earlier process. What it had not booked is asked for.
+    /// Takes over the estimates of an earlier process. The engine queries orders for fills that it
+    /// had not booked.
     pub(super) fn inherit_estimates(&mut self, from: &Self, names: &Names) {
         let is_known = |seq: &OrderSeq| self.orders.known(*seq).is_some();
         let booked = from.stated_fills.made_up.iter();
@@ -367,7 +373,7 @@ impl Engine {
         })
     }
 
-    /// What fills that are stated and not booked yet change of the account's equity.
+    /// The change of the account's equity by fills that are stated and not booked yet.
     pub(super) fn gain_of_stated_fills(&self) -> Amount {
         let gain = |(seq, stated): (&OrderSeq, &Statement)| {
             let order = self.orders.known(*seq)?;
@@ -390,8 +396,8 @@ impl Engine {
     }
 }
 
-/// The price, rounded to the decimals of the instrument's prices, at which a quantity came to a
-/// quote amount; `None` where the amount is not told.
+/// The average price of a quantity for a quote amount, rounded to the decimals of the instrument's
+/// prices; `None` if the amount is not known.
 fn average_price(rules: &Instrument, quote_qty: Amount, qty: i64) -> Option<Price> {
     let unit = i128::from(pow10(rules.price_scale)) * i128::from(pow10(rules.qty_scale));
     let raw = quote_qty.0.checked_mul(unit).filter(|raw| *raw > 0)?;

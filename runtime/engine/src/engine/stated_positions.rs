@@ -1,14 +1,15 @@
-//! Positions that account events state, and that the books do not have.
+//! Positions that account events report and that the books do not have.
 //!
-//! The venue may report a close by its account event alone. While strategies trade on, no two readings of
-//! the account agree, so that readings do not show the close for long. But each account event of a fill
-//! states the position. Where the books neither have nor had what an event states, and no fill explains it
-//! for [`EXPLAINED_MS`], the run is degraded: strategies open nothing until a fill or a reading explains
-//! the position. Then readings agree, and show what happened.
+//! The venue may report a close only by its account event. While strategies keep trading, no two
+//! account snapshots agree, so that snapshots do not show the close for a long time. But each
+//! account event of a fill reports the position. If the books do not have a reported position and
+//! did not have it before, and no fill explains it for [`EXPLAINED_MS`], the run is degraded.
+//! Strategies then open nothing until a fill or a snapshot explains the position. Snapshots agree
+//! in that state, and show what happened.
 //!
-//! An event may arrive after own fills that are newer than it. Then it is compared with what the books had
-//! when the venue made it: the fills may have turned the position around, so that the close looks like an
-//! opening beside the present books.
+//! An event may arrive after own fills that are newer than it. The engine then compares it with the
+//! books at the time when the venue made it. The fills may have reversed the position, so that the
+//! close would look like an opening beside the present books.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,37 +23,38 @@ use super::Engine;
 use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
-/// The fill of an account event comes within this, or the difference is a degraded reason.
+/// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
-/// An own fill is booked so long after the venue made it at most, where nothing is lost.
+/// An own fill is booked at most this long after the venue made it, if no event is lost.
 const BOOKED_MS: i64 = 1_000;
 
 type Key = (InstrumentId, PositionSide);
 
-/// What account events of the present user stream state and the books do not have.
+/// Positions that account events of the present user stream report and the books do not have.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct StatedPositions {
     rows: BTreeMap<Key, Stated>,
-    /// Instruments with trades of others that no order event reported, and about which the venue was not
-    /// asked yet whether it closed a position.
+    /// Instruments with outside trades that no order event reported, for which the engine has not
+    /// asked yet whether the venue closed a position.
     untold: BTreeSet<InstrumentId>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stated {
     qty: i64,
-    /// A later event left the position out: it may be flat now.
+    /// A later event left out the position: it may be flat now.
     left_out: bool,
-    /// When the newest event that states it came.
+    /// When the newest event that reports it arrived.
     told: Time,
-    /// Since when the books differ from each event.
+    /// Since when the books differ from every such event.
     since: Time,
     /// The venue's time of the first of these events.
     made: Time,
 }
 
 impl Engine {
-    /// Compares the positions of an account event with the books. `newest` is what no newer event stated.
+    /// Compares the positions of an account event with the books. `newest` is the event without
+    /// values that a newer event reported.
     pub(super) fn note_stated_positions(&mut self, update: &AccountUpdate, newest: &AccountUpdate) {
         if update.surface != Surface::Futures {
             return;
@@ -74,7 +76,7 @@ impl Engine {
             }
             let known = self.stated_positions.rows.get(&key).copied();
             let held = self.ledgers.account.at(id, side).position.qty;
-            // An event may be late: it states what the books had a moment ago.
+            // An event may be late: it reports a position that the books had a moment ago.
             if known.is_none() && (held == told.qty.0 || self.held_lately(key, told.qty.0)) {
                 continue;
             }
@@ -94,8 +96,8 @@ impl Engine {
         self.review_stated_positions();
     }
 
-    /// Whether an event from before own fills states a position that is smaller than the books had then, or
-    /// on the other side, and no own order that is open may have closed it.
+    /// Whether an event from before own fills reports a position that is smaller than in the books
+    /// of that time, or on the other side, and no open own order may have closed it.
     fn was_closed_before_fills(&self, made: Time, key: Key, stated: i64) -> bool {
         let live = self.live.as_ref();
         let line = live.and_then(|live| live.lines.get(&Surface::Futures));
@@ -110,7 +112,7 @@ impl Engine {
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
         };
-        // Where own fills moved nothing since then, the present books show what the event states.
+        // If own fills changed nothing since then, the present books show what the event reports.
         before != held
             && is_smaller(stated, before)
             && is_smaller(stated, after)
@@ -123,7 +125,7 @@ impl Engine {
         line.is_some_and(|line| line.past.held(self.now, key, qty))
     }
 
-    /// Forgets what the books have by now, and sets and clears the degraded reasons.
+    /// Forgets positions that the books have by now, and sets or clears the degraded reasons.
     pub(super) fn review_stated_positions(&mut self) {
         let account = &self.ledgers.account;
         self.stated_positions.rows.retain(|(id, side), stated| {
@@ -133,7 +135,7 @@ impl Engine {
         self.doubt_stated_positions();
     }
 
-    /// Degrades the run for positions that nothing explained in time.
+    /// Sets the degraded reasons of positions that nothing explained in time.
     fn doubt_stated_positions(&mut self) {
         let now = self.now;
         let rows = self.stated_positions.rows.iter();
@@ -165,8 +167,8 @@ impl Engine {
         self.update_state();
     }
 
-    /// Of these positions, those that events state smaller than the books, or on the other side: something
-    /// closed them. Others bought more of the rest.
+    /// Selects positions that events report as smaller than the books, or on the other side:
+    /// something closed them. In the other positions, outside parties opened more.
     fn stated_smaller(&self, keys: &[Key]) -> Vec<Key> {
         let is_smaller = |key: &&Key| {
             let held = self.account_qty(key.0, key.1);
@@ -176,13 +178,13 @@ impl Engine {
         keys.iter().filter(is_smaller).copied().collect()
     }
 
-    /// Whether the venue is still to say if a trade of others closed a position for it.
+    /// Whether it is still unknown if the venue made an outside trade to close a position.
     fn examines_trades(&self, id: InstrumentId) -> bool {
         self.stated_positions.untold.contains(&id) || self.awaits_forced_orders(id)
     }
 
-    /// Whether own orders executed more than is booked, and that explains such a position: the fills are on
-    /// their way.
+    /// Whether own orders executed more than is booked, and the missing fills in flight explain the
+    /// reported position.
     fn misses_own_fills(&self, (id, side): Key, qty: i64) -> bool {
         let difference = qty - self.account_qty(id, side);
         let of_position = self.orders.iter().filter(|order| {
@@ -194,21 +196,22 @@ impl Engine {
         missing.sum::<i64>() >= difference.saturating_abs()
     }
 
-    /// A reading that agrees with the books, and was asked for so long after an event that it cannot be
-    /// behind it, refutes the event.
+    /// Drops events that a snapshot refutes: it agrees with the books and was requested so long
+    /// after the event that it cannot be older.
     pub(super) fn refute_stated_positions(&mut self, asked: Time) {
         let rows = &mut self.stated_positions.rows;
         rows.retain(|_, stated| asked < stated.told.plus_ms(READ_LAG_MS));
         self.doubt_stated_positions();
     }
 
-    /// The books are as a reading says, or events of before may be lost.
+    /// Drops all reported positions. Either the books match a snapshot, or earlier events may be
+    /// lost.
     pub(super) fn forget_stated_positions(&mut self) {
         self.stated_positions.rows.clear();
         self.doubt_stated_positions();
     }
 
-    /// The venue's time of the first event that states a position otherwise than the books.
+    /// The venue's time of the first event that reports a position differently from the books.
     pub(super) fn stated_otherwise_since(&self, key: Key) -> Option<Time> {
         self.stated_positions
             .rows
@@ -216,7 +219,7 @@ impl Engine {
             .map(|stated| stated.made)
     }
 
-    /// A trade of others was read that no order event reported.
+    /// Notes an outside trade that was read and that no order event reported.
     pub(super) fn note_untold_trade(&mut self, id: InstrumentId) {
         self.stated_positions.untold.insert(id);
     }
@@ -232,7 +235,8 @@ const fn moves_positions(reason: AccountReason) -> bool {
     !matches!(reason, AccountReason::FundingFee | AccountReason::Other)
 }
 
-/// Whether something closed a position that was `held`, where the venue states so much of it.
+/// Whether the position `held` was closed at least in part, given the quantity `stated` by the
+/// venue.
 const fn is_smaller(stated: i64, held: i64) -> bool {
     held.signum() * stated.signum() < 0 || stated.saturating_abs() < held.saturating_abs()
 }

@@ -1,4 +1,4 @@
-//! What the operator does to one strategy, and to the configuration, while the run goes on.
+//! Commands of the operator for one strategy, and changes of the configuration, during the run.
 
 use crate::config::Reconfiguration;
 use crate::decimal::Amount;
@@ -9,7 +9,7 @@ use crate::risk::LossWatch;
 use super::{Engine, Latch};
 
 impl Engine {
-    /// What the operator latched for a strategy, beside what holds for all.
+    /// The latch that the operator set for one strategy, apart from the account's latch.
     pub fn latch_of(&self, strategy: StrategyId) -> Latch {
         let state = self.strategies.get(usize::from(strategy.0));
         state.map_or(Latch::None, |state| state.latch)
@@ -21,8 +21,8 @@ impl Engine {
         state.is_some_and(|state| state.flattening.is_some())
     }
 
-    /// A command for one strategy: the same as for the account, for its orders and positions
-    /// alone. It frees nobody from quarantine: [`Input::Renew`](crate::Input::Renew) does.
+    /// Applies a command to one strategy: the same as for the account, but only for its orders and
+    /// positions. It does not end a quarantine: [`Input::Renew`](crate::Input::Renew) does.
     pub(super) fn steer(&mut self, strategy: StrategyId, command: Command) {
         let Some(state) = self.strategies.get(usize::from(strategy.0)) else {
             return;
@@ -52,7 +52,8 @@ impl Engine {
         }
     }
 
-    /// Whoever resumes a strategy that lost too much accepts it: its limits count from here.
+    /// Resumes a strategy. If it lost too much, `resume` accepts the loss: its limits count from
+    /// here.
     fn resume_one(&mut self, strategy: StrategyId) {
         self.accept_loss(strategy);
         if !self.must_be_closed(strategy) {
@@ -71,9 +72,9 @@ impl Engine {
         self.strategies[usize::from(strategy.0)].losses = LossWatch::starting_at(profit);
     }
 
-    /// A new instance of a strategy's module begins. Its timers were the old one's; its orders,
-    /// positions and latch are the strategy's. It is told of them, as after a restart, or what the
-    /// instance before had at rest would be nobody's.
+    /// Starts a new instance of a strategy's module. The timers belonged to the old instance;
+    /// orders, positions and latch belong to the strategy. The engine reports them to the new
+    /// instance, as after a restart, because nothing else would manage the resting orders.
     pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
         if usize::from(strategy.0) >= self.strategies.len() {
             return;
@@ -88,9 +89,9 @@ impl Engine {
         self.timers.cancel_of(strategy);
         self.tell_all_rules(strategy);
         self.tell_positions(strategy);
-        // The state comes last: it is what has an instance order.
+        // The run state comes last, because it lets an instance place orders.
         self.tell_ends(strategy);
-        // One that is over and waits for its fills is told when they are booked.
+        // An order that ended but waits for its fills is reported when they are booked.
         let open = self
             .orders
             .of(strategy, None)
@@ -102,7 +103,8 @@ impl Engine {
         self.tell_state(strategy);
     }
 
-    /// Takes what may change while running. A configuration of other strategies is none of ours.
+    /// Applies the settings that may change during a run. A configuration with another number of
+    /// strategies is ignored.
     pub(super) fn reconfigure(&mut self, next: &Reconfiguration) {
         if next.strategies.len() != self.strategies.len() {
             return;

@@ -1,6 +1,7 @@
-//! What a reading of the account contained when it was taken. A fill from before it that is told
-//! afterwards, by account trades or a stream that lag, is in there already: it says whose the
-//! position is, and leaves the account as it was read.
+//! Which fills an accepted account snapshot already contains. A snapshot is accepted when the
+//! engine books its differences. Account trades or a slow stream may report a contained fill later.
+//! The fill then only decides which strategy owns the position; account quantities and balances
+//! stay as in the snapshot.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,12 @@ use crate::truth::AccountTruth;
 use super::Engine;
 use super::lag::LAG_MS;
 
-/// What the readings that were taken lately moved, less the fills that were told since. It is the
-/// evidence that a reading contained a fill: the times alone are of two clocks.
+/// The changes of recently accepted snapshots, less the fills that were reported since. They are
+/// the evidence that a snapshot contained a fill, because times alone come from two different
+/// clocks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Moved {
-    /// When the last of them was asked for, and when it was taken, by our clock.
+    /// When the last of these snapshots was requested, and when it was accepted, by our clock.
     asked: Time,
     taken: Time,
     positions: BTreeMap<(InstrumentId, PositionSide), i64>,
@@ -53,7 +55,7 @@ impl Moved {
     }
 }
 
-/// What of the account a fill must leave as it is.
+/// The parts of the account that a fill must leave unchanged.
 pub(super) struct Kept {
     instrument: InstrumentId,
     side: PositionSide,
@@ -63,11 +65,13 @@ pub(super) struct Kept {
 }
 
 impl Engine {
-    /// A reading is taken: it contains every fill up to its own newest time, or, where it tells
-    /// none, up to the moment at which it was asked for. One that may lag contains who knows what.
+    /// Notes that a snapshot is accepted. It contains every fill up to its own newest time, or, if
+    /// it has none, up to the moment of the request. For a snapshot from a source that may lag,
+    /// neither is known.
     pub(super) fn note_taken(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_moved(surface, account);
-        // Without the venue's clock the time of the question says nothing.
+        // Without the venue's clock, the time of the request cannot be compared with the venue's
+        // times.
         let offset_ns = self.clock_offset_ns(surface);
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -84,13 +88,14 @@ impl Engine {
         let asked = self.line_mut(surface).map(|line| line.round.asked_at);
         let moved = self.moved.entry(surface).or_default();
         if now > moved.taken.plus_ms(LAG_MS) {
-            // A fill from before that is told now is later than any source may be.
+            // A fill from before that snapshot would now be later than any source may be.
             *moved = Moved::default();
         }
         let moves_position = (differences.iter())
             .any(|difference| matches!(difference, Adjustment::Position { .. }));
         if surface == Surface::Futures && !moves_position {
-            // What moved a position is evidence up to its own question, not up to this one.
+            // Position changes of an earlier snapshot are evidence up to that snapshot's request,
+            // not up to this one.
             return;
         }
         moved.asked = asked.unwrap_or(now);
@@ -100,7 +105,8 @@ impl Engine {
         }
     }
 
-    /// What a fill that the last reading contained must not move; `None` where it is a newer one.
+    /// The account values that must not change because the last snapshot contained the fill; `None`
+    /// if the fill is newer.
     pub(super) fn keep_what_was_taken(
         &mut self,
         update: &OrderUpdate,
@@ -130,9 +136,9 @@ impl Engine {
         })
     }
 
-    /// Whether a reading that was taken can contain a fill. It cannot where the order was placed after
-    /// the question, or where the reading left the position as it was: then its difference was another
-    /// one, such as a rounded commission.
+    /// Whether an accepted snapshot can contain a fill. It cannot if the order was placed after the
+    /// request, or if the snapshot left the position unchanged. In the latter case the snapshot's
+    /// difference had another cause, such as a rounded commission.
     fn may_be_taken(&self, surface: Surface, update: &OrderUpdate) -> bool {
         let Some((moved, rules)) =
             (self.moved.get(&surface)).zip(self.instrument(update.instrument))
@@ -144,13 +150,15 @@ impl Engine {
         }
         match surface {
             Surface::Spot => moved.of_balance(rules.base) != Amount::ZERO,
-            // A balance moves for many reasons. Two fills that leave the position as it was would be
-            // counted twice in the balance until the next reading, which is the lesser error.
+            // A balance changes for many reasons. Two fills that together leave the position
+            // unchanged would be counted twice in the balance until the next snapshot, which is the
+            // smaller error.
             Surface::Futures => moved.has_moved(update.instrument, update.position_side),
         }
     }
 
-    /// Whether this process placed an order after a moment. When earlier ones did is not known.
+    /// Whether this process placed an order after a moment. For orders of earlier processes this is
+    /// not known.
     fn was_placed_after(&self, id: &ClientOrderId, at: Time) -> bool {
         if self.orders.foreign(id).is_some() {
             return false;
@@ -159,9 +167,10 @@ impl Engine {
         own.is_some_and(|order| order.submitted > at)
     }
 
-    /// Puts back what a fill moved: what it was counted as before, nobody's, goes to its owner.
-    /// On spot balances alone are read. Of a balance it is told: each sum of what fills moved and
-    /// what was adjusted is what the balance moved by.
+    /// Reverts what a fill changed in the account: the quantity moves from the unowned position to
+    /// the fill's owner. On spot, snapshots contain only balances. Each reverted balance is
+    /// reported as an adjustment, so that fills and adjustments together sum to the balance's
+    /// change.
     pub(super) fn put_back(&mut self, kept: &Kept) {
         let surface = self.surface_of(kept.instrument);
         for (asset, to) in kept.balances {

@@ -1,18 +1,20 @@
 //! Account events of a user stream.
 //!
 //! The venue reports a fill twice: by an order event and by an account event. The documents give no
-//! order for the two, either may be late or lost, and a closed position may be absent from the
-//! account event. So the books change only by what an event explains itself: a fill by its order
-//! event, funding, a transfer or a charge by the change (`bc`) in its account event.
+//! order for the two, either may be late or lost, and the account event may leave out a closed
+//! position. So the books change only by the part that an event explains itself: a fill by its
+//! order event; funding, a transfer or a charge by the change (`bc`) in its account event.
 //!
-//! The balances and positions of an account event are a statement that is compared with the books:
-//! - it agrees with them, apart from rounding: the rounding is corrected;
-//! - it agrees with what they were a moment ago: the event is late;
-//! - it differs from one of both by estimated commissions: the true ones are asked for (`late_fees::estimates`);
-//! - it differs by commissions that nothing else states: they are booked (`late_fees::stated`);
-//! - it differs by the order in which fills were booked: it is taken (`fill_order`);
-//! - it agrees with neither: it is pending until a fill explains it, and after [`FILL_MS`] a round of
-//!   reconciliation reads the account.
+//! The balances and positions of an account event are a statement. The engine compares it with the
+//! books:
+//! - It agrees with the books, apart from rounding: the rounding is corrected.
+//! - It agrees with a recent state of the books: the event is late.
+//! - It differs from one of these by estimated commissions: the engine requests the true ones
+//!   (`late_fees::estimates`).
+//! - It differs by commissions that nothing else reports: they are booked (`late_fees::stated`).
+//! - It differs by the order in which fills were booked: it is taken (`fill_order`).
+//! - In any other case it is pending until a fill explains it. After [`FILL_MS`] a reconciliation
+//!   round reads the account.
 //!
 //! While a statement is pending, the loss limits allow for both versions of the account.
 
@@ -28,15 +30,15 @@ use super::Engine;
 use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
-/// A statement waits so long for the fill that explains it, before the account is read.
+/// A statement waits this long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
-/// The same where it shows less of a position, and no own order can have closed it.
+/// The same wait if the statement shows a smaller position and no own order can have closed it.
 const CLOSE_MS: i64 = 250;
-/// A statement that no fill explained for so long is right for the loss limits.
+/// A statement that no fill explained for this long counts as correct for the loss limits.
 const TRUSTED_MS: i64 = 1_000;
-/// The next reading after one that was older than the statement.
+/// Time to the next snapshot after one that was older than the statement.
 const READ_AGAIN_MS: i64 = 5_000;
-/// The losses of strategies wait at most so long for a statement to be explained.
+/// The loss limits of strategies wait at most this long for a statement to be explained.
 const STRATEGIES_WAIT_MS: i64 = 10_000;
 
 impl Engine {
@@ -80,7 +82,7 @@ impl Engine {
         self.watch_after(update);
     }
 
-    /// Looks at the loss limits after a payment, and at the payments of the insurance fund.
+    /// Checks the loss limits after a payment, and handles payments of the insurance fund.
     fn watch_after(&mut self, update: &AccountUpdate) {
         let payments = [
             AccountReason::FundingFee,
@@ -95,8 +97,8 @@ impl Engine {
         }
     }
 
-    /// The change of a balance that an event explains itself. A spot event does not state it: all
-    /// that differs came in or went out, unless an own order may have filled.
+    /// The change of a balance that an event explains itself. A spot event does not state it: the
+    /// whole difference came in or went out, unless an own order may have filled.
     fn stated_change(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
         let surface = update.surface;
         let transferred = surface == Surface::Spot && update.reason == AccountReason::Other;
@@ -111,13 +113,13 @@ impl Engine {
         balance.total - self.balance(surface, balance.asset).total
     }
 
-    /// A transfer moves the base of the loss limits.
+    /// Moves the base of the loss limits by a transfer.
     fn shift_losses(&mut self, surface: Surface, balance: &BalanceUpdate, change: Amount) {
         let worth = self.worth(surface, balance.asset, change);
         self.losses.shift(worth);
     }
 
-    /// Adds the change that an event explains, unless the books contain it already.
+    /// Adds the change that an event explains, unless the books already contain it.
     fn take_change(&mut self, update: &AccountUpdate, balance: &BalanceUpdate) {
         let surface = update.surface;
         if self.is_repeated(update, balance) {
@@ -158,7 +160,7 @@ impl Engine {
         self.take_balance(surface, &changed, Cause::Event);
     }
 
-    /// Whether the reading that was taken last is newer than an event.
+    /// Whether the last accepted snapshot is newer than an event.
     fn was_read(&self, update: &AccountUpdate) -> bool {
         let line = self.live.as_ref();
         let line = line.and_then(|live| live.lines.get(&update.surface));
@@ -167,8 +169,8 @@ impl Engine {
         at != Time::default() && taken.is_some_and(|taken| at <= taken)
     }
 
-    /// Whether the books contain a change already: its event came a second time, or after a reading
-    /// of the account.
+    /// Whether the books already contain a change: its event was repeated, or arrived after an
+    /// account snapshot.
     fn contains_change(
         &self,
         update: &AccountUpdate,
@@ -195,7 +197,7 @@ impl Engine {
         balance.total == known || (is_old && line.past.had(self.now, asset, balance.total))
     }
 
-    /// Compares an event with the books, and remembers it where it does not agree.
+    /// Compares an event with the books, and keeps it as pending if they do not agree.
     fn compare_statement(&mut self, update: &AccountUpdate) {
         let (surface, now) = (update.surface, self.now);
         let explained = |told: &BalanceUpdate| BalanceUpdate {
@@ -246,7 +248,7 @@ impl Engine {
         self.explain_statement(surface);
     }
 
-    /// Takes a statement as it is: the mistake that is planted.
+    /// Takes a statement as it is: for the planted bug.
     fn believe(&mut self, surface: Surface, statement: &AccountTruth) {
         let has_fill =
             !statement.positions.is_empty() && self.positions_agree(&statement.positions);
@@ -270,7 +272,7 @@ impl Engine {
         }
     }
 
-    /// Whether the books are as stated: positions exactly, balances apart from rounding.
+    /// Whether the books match the statement: positions exactly, balances apart from rounding.
     fn agrees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let balance = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
@@ -279,22 +281,23 @@ impl Engine {
         self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
     }
 
-    /// Whether the books were as stated within the last moments.
+    /// Whether the books matched the statement within the last moments.
     fn agreed_lately(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|it| it.lines.get(&surface));
         let same = |asset, told, known| self.is_same(surface, asset, told, known);
         line.is_some_and(|line| line.past.was(self.now, statement, same))
     }
 
-    /// Whether a statement is late and differs by estimated commissions alone. One of now stays pending: the loss
-    /// limits use it.
+    /// Whether a statement is late and differs only by estimated commissions. A present statement
+    /// stays pending, because the loss limits use it.
     fn is_late_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
         !self.agrees(surface, statement)
             && !self.awaits_fees(surface, statement)
             && self.agreed_beside_estimates(surface, statement)
     }
 
-    /// Futures round profits; spot rounds nothing.
+    /// Whether two balances are equal apart from rounding. Futures round profits; spot rounds
+    /// nothing.
     pub(super) fn is_same(
         &self,
         surface: Surface,
@@ -306,7 +309,8 @@ impl Engine {
         told == known || (rounds && self.is_rounding(surface, asset, told - known))
     }
 
-    /// A pending statement that the books agree with by now is settled: the remaining difference is rounding.
+    /// Settles the pending statement if the books agree with it by now: the remaining difference is
+    /// rounding.
     pub(super) fn explain_statement(&mut self, surface: Surface) {
         self.review_stated_balances(surface);
         if surface == Surface::Futures {
@@ -321,13 +325,13 @@ impl Engine {
             self.forget_free_stated_fills(surface, &statement);
         } else if self.awaits_fees(surface, &statement) {
             self.want_fees();
-            // The market may stand still: no other event looks at the stated balance.
+            // The market may not move: no other event would check the reported balance.
             self.watch_losses_after_fill();
             return;
         } else if self.agreed_lately(surface, &statement)
             || self.is_late_beside_estimates(surface, &statement)
         {
-            // It was late, and the commission that it knew is booked now, or estimated.
+            // The statement was late. The commission that it contained is booked now, or estimated.
             if let Some(line) = self.line_mut(surface) {
                 line.told = None;
             }
@@ -348,7 +352,7 @@ impl Engine {
         self.watch_losses_after_fill();
     }
 
-    /// A statement that no fill explained in time starts a reading of the account.
+    /// Requests the account for a statement that no fill explained in time.
     pub(super) fn look_into_statement(&mut self, surface: Surface) {
         let waited = |engine: &Self, ms: i64| {
             let line = engine
@@ -372,7 +376,7 @@ impl Engine {
         }
     }
 
-    /// The reading was older than the statement may be: the next one follows later.
+    /// Delays the next snapshot, because the last one may have been older than the statement.
     pub(super) fn postpone_statement(&mut self, surface: Surface) {
         let again = self.now.plus_ms(READ_AGAIN_MS - FILL_MS);
         if let Some(line) = self.line_mut(surface)
@@ -382,9 +386,9 @@ impl Engine {
         }
     }
 
-    /// A round that began after the statement came compared the account: the statement needs no other
-    /// explanation. A reading may be behind the event: one that agrees with the books and was asked for
-    /// shortly after the event refutes nothing that the event says of positions.
+    /// Drops a statement after a round that began later compared the account. A snapshot may be
+    /// behind the event. If it agrees with the books but was requested shortly after the event, it
+    /// does not refute the event's positions.
     pub(super) fn forget_statement(&mut self, surface: Surface, asked: Option<Time>) {
         if asked.is_some_and(|asked| self.may_be_behind_statement(surface, asked)) {
             self.postpone_statement(surface);
@@ -400,8 +404,8 @@ impl Engine {
         }
     }
 
-    /// Whether a reading that was asked for then may be older than what the statement says of a position, or
-    /// of a balance that fell.
+    /// Whether a snapshot requested at this time may be older than the statement about a position,
+    /// or about a balance that fell.
     pub(super) fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
         let Some(offset_ns) = self.clock_offset_ns(surface) else {
             return false;
@@ -429,11 +433,13 @@ impl Engine {
         position || balance
     }
 
-    /// The equity that the loss limits use while a statement is pending; `None` while none is.
+    /// The equity that the loss limits use while a statement is pending; `None` without a pending
+    /// statement.
     ///
-    /// Either the books or the statement is right, and a position that the statement does not list
-    /// is closed or unchanged. A limit is breached when all of these breach it. After [`TRUSTED_MS`] the
-    /// statement is right: readings that agree with the books may be older.
+    /// Either the books or the statement is correct. A position that the statement does not list is
+    /// closed or unchanged. A limit is breached if it is breached in all these cases. After
+    /// [`TRUSTED_MS`] the statement counts as correct, because snapshots that agree with the books
+    /// may be older.
     pub(super) fn best_equity(&self, books: Amount) -> Option<Amount> {
         let live = self.live.as_ref()?;
         let mut best = None;
@@ -443,7 +449,7 @@ impl Engine {
             if let Some((statement, _)) = statement {
                 let gain = self.stated_gain(*surface, statement);
                 let more = if self.is_statement_right(*surface, statement) {
-                    // Positions on other symbols that it does not list may be closed too.
+                    // Unlisted positions on other symbols may be closed too.
                     (gain + self.losses_of_others()).min(gain.max(Amount::ZERO))
                 } else {
                     gain.max(Amount::ZERO)
@@ -454,8 +460,8 @@ impl Engine {
         best
     }
 
-    /// A reading was taken while a statement is pending, which may be older than the reading: alone it is not right
-    /// for the loss limits any more.
+    /// Marks the pending statement as possibly older than a snapshot that was accepted since:
+    /// alone, it no longer decides for the loss limits.
     pub(super) fn doubt_statement(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface)
             && let Some((statement, _)) = &mut line.told
@@ -464,15 +470,16 @@ impl Engine {
         }
     }
 
-    /// Whether nothing newer than the balances of a statement is booked or was read, and no fill explained them, or
-    /// an earlier statement, for long.
+    /// Whether the statement counts as correct: nothing newer than its balances is booked or was
+    /// read. Also, no fill explained these balances, or an earlier statement, for a long time.
     fn is_statement_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
             return false;
         };
         let venue_now = Time(self.now.0.saturating_add(offset_ns));
-        // Somebody else may move the balance at every event: then no statement grows old.
+        // An outside party may move the balance at every event: then no statement would ever be old
+        // enough.
         let is_overdue = (self.live.as_ref())
             .is_some_and(|live| live.doubts_any(&[Doubt::StatedBalance(surface)]));
         let is_old = |told: &BalanceUpdate| {
@@ -486,7 +493,7 @@ impl Engine {
         surface == Surface::Futures && !statement.lags && statement.balances.iter().all(is_old)
     }
 
-    /// How much more equity a statement allows than the books have.
+    /// How much more equity the statement allows than the books.
     fn stated_gain(&self, surface: Surface, statement: &AccountTruth) -> Amount {
         let gain = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
@@ -516,7 +523,7 @@ impl Engine {
         gain
     }
 
-    /// Whether the losses of strategies wait for a statement to be explained.
+    /// Whether the loss limits of strategies wait for a statement to be explained.
     pub(super) fn strategies_wait(&self) -> bool {
         let pending = |at: Time| self.now <= at.plus_ms(STRATEGIES_WAIT_MS);
         let mut lines = self.live.iter().flat_map(|live| &live.lines);
@@ -531,7 +538,7 @@ fn lines_are_empty(statement: &AccountTruth) -> bool {
     statement.balances.is_empty() && statement.positions.is_empty()
 }
 
-/// The line of a statement for a position.
+/// The entry of a statement for a position.
 fn stated(
     statement: &AccountTruth,
     id: crate::ids::InstrumentId,

@@ -1,5 +1,5 @@
-//! The account's trades: what the stream may have missed, read where something may be missing and
-//! booked once, under the order that it belongs to.
+//! The account's trades. The engine reads them where the stream may have missed fills, and books
+//! each trade once, under the order to which it belongs.
 
 use crate::effect::Notice;
 use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
@@ -15,8 +15,8 @@ use super::Engine;
 use super::reconcile::{RETRY_MS, Round, Step};
 
 impl Engine {
-    /// Account trades are read where something may have been missed: in the first round after the
-    /// stream came up.
+    /// Plans to read account trades in the first round after the stream connected, because fills
+    /// may have been missed.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
         let Some(line) = self.line_mut(surface) else {
@@ -37,8 +37,8 @@ impl Engine {
         trades: &[AccountTrade],
         more: bool,
     ) {
-        // A trade of an order whose id at the venue we do not know yet could be taken for
-        // somebody else's: such orders are asked for first.
+        // A trade of an own order whose venue order id is not known yet could be mistaken for an
+        // outside trade. Such orders are queried first.
         let nameless = self.orders.iter().any(|order| {
             order.instrument() == instrument && order.venue_order_id.is_none() && !order.held
         });
@@ -53,7 +53,8 @@ impl Engine {
         let is_lost = live.is_some_and(|live| live.finds_lost_account(surface));
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let up = self.stream_up.get(&surface).filter(|_| is_lost);
-        // What was filled after the stream came up is told there, and is newer than what is found.
+        // Fills after the stream connected are reported on the stream, and are newer than the
+        // initial state.
         let found_until = up.map(|up| Time(up.0.saturating_add(offset_ns)));
         self.note_recent_orders(instrument, trades);
         let is_new =
@@ -79,7 +80,8 @@ impl Engine {
         self.ask_next(surface);
     }
 
-    /// The newest trade of an instrument up to which all are booked. Ids of two instruments do not compare.
+    /// The newest trade of an instrument up to which all trades are booked. Ids of two instruments
+    /// cannot be compared.
     pub(super) fn verified_trade(&self, instrument: InstrumentId) -> Option<TradeId> {
         if planted!(TradeCursorShared) {
             return self.verified_trades.iter().copied().max().flatten();
@@ -87,9 +89,10 @@ impl Engine {
         self.verified_trades[usize::from(instrument.0)]
     }
 
-    /// A trade of before the first round: its account is found with it, so that its event, if that
-    /// is still to come, counts nothing. A reading that may be from before it finds no account. What an
-    /// order filled since it was adopted is its strategy's all the same.
+    /// Handles a trade from before the first round. The initial state of the account already
+    /// contains it, so its event, if it still arrives, books nothing. A snapshot that may be from
+    /// before it does not count as the initial state. Fills of an order since its adoption still
+    /// belong to its strategy.
     fn find_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         if self.orders.of_venue(trade.order_id).is_some() {
             self.take_trade(instrument, trade);
@@ -136,7 +139,7 @@ impl Engine {
         }
     }
 
-    /// An account trade in the form of the event that would have told of it.
+    /// An account trade in the form of the order event that would have reported it.
     fn update_of(
         &mut self,
         instrument: InstrumentId,
@@ -163,13 +166,14 @@ impl Engine {
         })
     }
 
-    /// Reads the trades of one instrument out of turn: a fill is missing.
+    /// Reads the trades of one instrument out of turn, because a fill is missing.
     pub(super) fn read_trades(&mut self, surface: Surface, instrument: InstrumentId) {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // A round that reads the account comes by trades itself only after two readings that agree: one
-        // that waits for its next reading asks for trades first. Any other asks for them soon.
+        // A round that reads the account reaches the trades only after two snapshots that agree. If
+        // such a round waits for its next snapshot, it reads the trades first. Every other round
+        // reads them soon anyway.
         if line.round.is_of_fees() {
             line.give_up_round();
         }
@@ -184,14 +188,15 @@ impl Engine {
         self.ask_next(surface);
     }
 
-    /// Whether the venue executed more of an own order than we know fills of, or may have: one
-    /// that is asked for is not settled.
+    /// Whether the venue executed more of an own order than the booked fills, or may have: an order
+    /// that is being queried is not settled.
     pub(super) fn misses_fill(&self, surface: Surface) -> bool {
         self.may_miss_fill_of(surface, None)
     }
 
-    /// The same, beside orders that the venue may never have had: of one that it did not have when it
-    /// was asked after a reading, no fill is in that reading.
+    /// Like [`Engine::misses_fill`], without orders that may never have reached the venue. If the
+    /// venue did not have such an order when it was queried after a snapshot, the snapshot contains
+    /// no fill of it.
     pub(super) fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
         self.orders.iter().any(|order| {
             let absent = reading_before.is_some_and(|at| order.questions.was_absent_at(at));
@@ -207,7 +212,7 @@ impl Engine {
         order.reported_qty > order.executed_qty || self.timers.is_set(asking)
     }
 
-    /// What was read agrees with what we know, so that no trade up to the newest is missing.
+    /// Marks all trades up to the newest as booked, because the snapshot agrees with the books.
     pub(super) fn verify_trades(&mut self, surface: Surface) {
         for index in 0..self.instruments.len() {
             if self.instruments[index].surface == surface && self.verified_trades[index].is_some() {
@@ -217,7 +222,7 @@ impl Engine {
         }
     }
 
-    /// A fill that only the account trades told of.
+    /// Books a fill that only account trades reported, or that was derived from totals.
     pub(super) fn take_missed_fill(&mut self, seq: OrderSeq, update: &OrderUpdate, fill: &Fill) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;

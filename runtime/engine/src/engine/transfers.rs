@@ -1,9 +1,10 @@
-//! Changes of a balance that no event told: the run was down, or the event was lost. What own fills
-//! realize and cost is known from them. Where positions agree and no own fill is missing, the rest was
-//! a transfer, which moves the base of the loss limits, or it was profit or loss: `income` tells which.
+//! Changes of a balance without an event: the process was not running, or the event was lost. The
+//! engine knows the profit and cost of own fills. If positions agree and no own fill is missing,
+//! the rest was a transfer, which moves the base of the loss limits, or it was profit or loss.
+//! `income` decides which.
 //!
-//! Fees of fills that are made up from totals are estimated, and the venue rounds. So a small difference
-//! stays what it looks like, a profit or a loss.
+//! Fees of fills that were derived from totals are estimates, and the venue rounds. So a small
+//! difference counts as profit or loss.
 
 use crate::decimal::Amount;
 use crate::order::Surface;
@@ -11,12 +12,12 @@ use crate::protocol::BalanceUpdate;
 
 use super::Engine;
 
-/// Estimates and rounding are at most this part of what positions cost.
+/// Estimates and rounding are at most one part in this many of the positions' cost.
 const UNSEEN_PARTS: i128 = 1_000;
 
 impl Engine {
-    /// Moves the base of the account's loss limits by what of an untold change is a transfer. To be
-    /// asked before the balance is taken, where positions agree.
+    /// Moves the base of the account's loss limits by the part of an unexplained change that is a
+    /// transfer. Called before the balance is accepted, if positions agree.
     pub(super) fn shift_by_untold(&mut self, surface: Surface, told: &BalanceUpdate) {
         if self.live.is_none() || !self.is_untold(surface, told) {
             return;
@@ -39,9 +40,9 @@ impl Engine {
         self.losses.shift(worth);
     }
 
-    /// A balance that equity does not have fell, while positions differ or a fill is missing: what it
-    /// fell by counts as commissions, because nothing else of equity shows them. A fill that is told later and
-    /// that the reading contains costs nothing more.
+    /// Handles a balance outside equity that fell while positions differ or a fill is missing. The
+    /// decrease counts as commissions, because no other part of equity shows it. A fill that is
+    /// reported later and that the snapshot contains costs nothing more.
     pub(super) fn lose_beside_differences(&mut self, surface: Surface, told: &BalanceUpdate) {
         let lost = -self.untold_change(surface, told);
         let is_watched = surface == Surface::Futures && self.start_equity.is_some();
@@ -50,13 +51,13 @@ impl Engine {
         }
     }
 
-    /// By how much a told balance is more than what we know explains.
+    /// How much larger a reported balance is than the books explain.
     pub(super) fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
         let moved = told.total - self.balance(surface, told.asset).total - told.change;
         moved - self.correction_of_estimates(surface, told.asset, moved)
     }
 
-    /// Whether such a change is worth a question.
+    /// Whether such a change is large enough to request the income history.
     pub(super) fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
         let moved = self.untold_change(surface, told);
         if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
@@ -66,12 +67,12 @@ impl Engine {
         worth.abs() > self.unseen(surface) && !self.is_rounding(surface, told.asset, moved)
     }
 
-    /// Estimates and rounding are at most so much.
+    /// Estimates and rounding are at most this amount.
     pub(super) fn unseen(&self, surface: Surface) -> Amount {
         Amount(self.cost_of_positions(surface).0 / UNSEEN_PARTS)
     }
 
-    /// What positions of a surface, and the last fill, cost.
+    /// The cost of a surface's positions and of the last fill.
     pub(super) fn cost_of_positions(&self, surface: Surface) -> Amount {
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());

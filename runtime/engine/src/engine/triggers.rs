@@ -1,7 +1,7 @@
-//! A conditional order that triggers may expire at the venue, and go on there as an order with a new
-//! id under the same client order id (`trigger-events` of `docs/open-points.md`). Here it is one
-//! order: an event that ends the old id does not end it. Order ids rise: the list of all
-//! orders is asked for from an id on (spec 4, section 4).
+//! A conditional order that triggers may expire at the venue and continue there as an order with a
+//! new id under the same client order id (`trigger-events` of `docs/open-points.md`). In the engine
+//! it is one order: an event that ends the old id does not end it. Venue order ids rise: the list
+//! of all orders is requested from an id on (spec 4, section 4).
 
 use crate::ids::{OrderSeq, VenueOrderId};
 use crate::orders::Order;
@@ -10,8 +10,8 @@ use crate::protocol::OrderUpdate;
 use super::Engine;
 
 impl Engine {
-    /// Whether a word of the venue without a fill is about the order that triggered, while the order
-    /// that goes on in its place is known.
+    /// Whether a report of the venue without a fill is about the order that triggered, while the
+    /// order that continues in its place is known.
     pub(super) fn is_of_triggered(&self, seq: OrderSeq, id: VenueOrderId, executed: i64) -> bool {
         let order = self.orders.known(seq).filter(|order| may_go_on(order));
         let present = order.and_then(|order| order.venue_order_id);
@@ -19,7 +19,7 @@ impl Engine {
     }
 }
 
-/// Whether an event shows the order that goes on in place of one that triggered and expired.
+/// Whether an event shows the order that continues in place of one that triggered and expired.
 pub(super) fn shows_successor(order: &Order, update: &OrderUpdate) -> bool {
     let is_new = |id: VenueOrderId| update.order_id > id;
     let is_older = |over| update.transaction_time < over;

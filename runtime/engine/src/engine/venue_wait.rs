@@ -1,18 +1,20 @@
-//! Requests that wait after the venue refused one for a limit, and the order in which they leave.
+//! Requests that wait after the venue refused one for a limit, and the order in which they are
+//! sent.
 //!
-//! After a 429, 418 or 403 nothing may be sent to a surface until its time is over: whatever is sent
-//! leads to a ban, or makes one longer (spec 1, Limits, 6). Then requests leave by the damage that
-//! their absence may do:
+//! After a 429, 418 or 403, nothing may be sent to a surface until the wait is over: any request
+//! causes or extends a ban (spec 1, Limits, 6). Then requests are sent in the order of the damage
+//! that their absence may cause:
 //!
 //! 1. cancels of orders that may open or add exposure, the largest notional first;
 //! 2. closes, the largest notional first;
 //! 3. renewals of countdowns, the one that ends first first;
 //! 4. cancels of orders that only reduce;
-//! 5. questions about orders, and readings of the account.
+//! 5. order queries and account snapshots.
 //!
-//! The 429 of the order limit is of one account, and stops new orders alone. No order leaves before the
-//! interval of the limit is over, closes included: going on leads to a ban. Then closes leave first, the
-//! largest notional first. Cancels, renewals, questions and readings go on meanwhile.
+//! The 429 of the order limit concerns one account, and stops only new orders. No order is sent
+//! before the interval of the limit is over, not even a close, because more orders lead to a ban.
+//! Then closes are sent first, the largest notional first. Cancels, renewals, queries and snapshots
+//! continue meanwhile.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,43 +29,43 @@ use crate::timer::Timer;
 use super::closing::FLATTEN_TRIES;
 use super::{Engine, RunState};
 
-/// The readings of a start may use what is reserved for so long after a user stream came up. Later ones
-/// must leave weight for a start that may follow: they use it after [`KEPT_BACK`] tries alone, which are
-/// seconds apart.
+/// The account snapshots of a startup may use the reserved weight for this long after a user stream
+/// connected. Later ones must leave weight for a startup that may follow: they use the reserve only
+/// after [`KEPT_BACK`] tries, which are seconds apart.
 const START_MS: i64 = 30_000;
-/// So many tries of one question failed before it may use what is reserved.
+/// A request may use the reserved weight after this many failed tries.
 const KEPT_BACK: u32 = 3;
 
-/// The waits of a surface that the venue demanded.
+/// The waits that the venue demanded for a surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct VenueWait {
-    /// Nothing may be sent until then.
+    /// Nothing may be sent until this time.
     until: Option<Time>,
-    /// No new order may be sent until then.
+    /// No new order may be sent until this time.
     orders_until: Option<Time>,
     /// Earlier versions tried closes in between. Kept for the layout of snapshots.
     unused: (Time, i64),
 }
 
-/// The purpose of a request, as far as it decides how urgent the request is.
+/// The purpose of a request, which decides how urgent it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It closes a position or only reduces one, or is what a close or a stop waits for.
+    /// It closes or only reduces a position, or a close or a stop waits for it.
     Close,
-    /// It is read before the run trades.
+    /// It must be read before the run trades.
     Start,
-    /// Everything else.
+    /// Any other request.
     Ordinary,
 }
 
 impl Engine {
-    /// Until when nothing may be sent to a surface, as the venue said.
+    /// Until when nothing may be sent to a surface, by the venue's demand.
     pub fn venue_wait(&self, surface: Surface) -> Option<Time> {
         let until = self.venue_waits.get(&surface)?.until?;
         (self.now < until).then_some(until)
     }
 
-    /// Until when no new order may be sent to a surface, as the venue's order limit demands.
+    /// Until when no new order may be sent to a surface, by the venue's order limit.
     pub fn order_wait(&self, surface: Surface) -> Option<Time> {
         let until = self.venue_waits.get(&surface)?.orders_until?;
         (self.now < until).then_some(until)
@@ -73,11 +75,12 @@ impl Engine {
     pub fn purpose(&self, request: &Request) -> Purpose {
         let starting = matches!(self.state, RunState::Booting | RunState::Syncing);
         let syncing = self.live.as_ref().is_some_and(super::Session::is_syncing);
-        // One that lasts reads the account again and again.
+        // A startup that lasts longer reads the account again and again.
         let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
         let lasts = self.stream_up.values().max().is_some_and(lasts);
         let is_patient = lasts && !self.was_kept_back();
-        // Not where closes were refused so often that they are tried slowly: it may last for days.
+        // Closes that were refused so often that they are tried slowly do not count: they may last
+        // for days.
         let presses =
             |state: &super::StrategyState| state.flattening.is_some_and(|tries| tries > 0);
         let closing = self.strategies.iter().any(presses);
@@ -105,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Whether a reading of a start failed so often that it may use what is reserved.
+    /// Whether a snapshot of a startup failed so often that it may use the reserved weight.
     fn was_kept_back(&self) -> bool {
         let lines = self.live.iter().flat_map(|live| live.lines.values());
         lines
@@ -113,7 +116,7 @@ impl Engine {
             .any(|line| line.round.failures() >= KEPT_BACK)
     }
 
-    /// Whether an order closes a position for its strategy: it sends no other ones then.
+    /// Whether an order closes a position for its strategy, which sends no other orders meanwhile.
     fn is_closing(&self, order: &Order) -> bool {
         let state = &self.strategies[usize::from(order.strategy.0)];
         state.flattening.is_some()
@@ -143,7 +146,8 @@ impl Engine {
         (positions, orders.collect())
     }
 
-    /// Futures whose orders count on a countdown, with its end as we count it: the first to end first.
+    /// Futures instruments whose orders depend on a countdown, with its end by the engine's count,
+    /// the first to end first.
     pub fn covered(&self) -> Vec<(InstrumentId, Time)> {
         let resting = self.instruments_by_cover().into_iter().filter(|id| {
             let mut orders = self.orders.iter();
@@ -154,7 +158,7 @@ impl Engine {
             .collect()
     }
 
-    /// The venue refused a request for a limit.
+    /// Handles a request that the venue refused for a limit.
     pub(super) fn handle_venue_wait(&mut self, surface: Surface, kind: WaitKind, wait_ms: i64) {
         let now = self.now;
         let until = now.plus_ms(wait_ms.max(0));
@@ -178,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// The order limit of the venue does not end with a process.
+    /// Takes over order limits: they do not end with a process.
     pub(super) fn inherit_order_waits(&mut self, from: &Self) {
         for (surface, old) in &from.venue_waits {
             let Some(until) = old.orders_until.filter(|until| *until > self.now) else {
@@ -191,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// A wait of the venue is over: requests that waited leave, the most dangerous first.
+    /// Handles the end of a wait: sends the requests that waited, the most dangerous first.
     pub(super) fn venue_wait_over(&mut self, surface: Surface) {
         let now = self.now;
         let Some(wait) = self.venue_waits.get_mut(&surface) else {
@@ -220,8 +224,8 @@ impl Engine {
         self.cancel_in_order(reducing);
     }
 
-    /// The closing orders that may leave now, of those that a strategy needs, the largest first. Those on
-    /// a surface whose order limit was exceeded wait.
+    /// The closing orders that may be sent now, the largest first. Orders on a surface whose order
+    /// limit was exceeded wait.
     pub(super) fn closes_allowed(&self, mut closing: Vec<OrderTerms>) -> Vec<OrderTerms> {
         closing.retain(|terms| self.order_wait(self.surface_of(terms.instrument)).is_none());
         closing.sort_by_key(|terms| std::cmp::Reverse(self.closing_value(terms)));
@@ -249,7 +253,7 @@ impl Engine {
         flattening.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Closing begins anew for strategies that wait for a surface, the largest position first.
+    /// Restarts the closes of strategies that wait for a surface, the largest position first.
     fn start_closes_anew(&mut self, surface: Surface) {
         for strategy in self.flattening_by_value(Some(surface)) {
             let state = &mut self.strategies[usize::from(strategy.0)];
@@ -266,7 +270,7 @@ impl Engine {
         }
     }
 
-    /// Orders of a surface whose cancel waits: whether each may open exposure, and what it is worth.
+    /// Orders of a surface whose cancel waits: whether each may open exposure, and its value.
     fn unwanted_orders(&self, surface: Surface) -> Vec<(bool, Amount, OrderSeq, StrategyId)> {
         let unwanted = self.orders.iter().filter(|order| {
             self.surface_of(order.instrument()) == surface && self.waits_for_cancel(order)
@@ -283,14 +287,14 @@ impl Engine {
         unwanted.map(row).collect()
     }
 
-    /// Whether an order needs a cancel as soon as the venue allows one. A market order does not rest:
-    /// the engine queries it and does not cancel it.
+    /// Whether an order needs a cancel as soon as the venue allows one. A market order does not
+    /// rest: the engine queries it and does not cancel it.
     fn waits_for_cancel(&self, order: &Order) -> bool {
         let rests = !order.held && order.terms.order_type != OrderType::Market;
         rests && !order.state.is_final() && self.must_not_rest(order)
     }
 
-    /// Instruments with orders that count on a countdown, the one that ends first first.
+    /// Futures instruments, ordered by the end of their countdown, the first to end first.
     fn instruments_by_cover(&self) -> Vec<InstrumentId> {
         let all = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
         let mut covered: Vec<_> = all
@@ -306,9 +310,9 @@ impl Engine {
         self.value(terms.instrument, None, qty)
     }
 
-    /// The value of a quantity: by this price, or the mark, or the last trade.
+    /// The value of a quantity at this price, or at the mark price, or at the last trade.
     fn value(&self, id: InstrumentId, price: Option<i64>, qty: i64) -> Amount {
-        /// Digits of a mark price.
+        /// Decimals of a mark price.
         const MARK_SCALE: u8 = 8;
         let rules = &self.instruments[usize::from(id.0)];
         let qty = qty.saturating_abs();

@@ -17,29 +17,29 @@ use crate::risk::{LossWatch, RiskLimits};
 
 use super::{Engine, Latch, RunState};
 
-/// Mark price and funding terms. Prices and rate at scale 8.
+/// Mark price and funding terms. Prices and rate have scale 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// Mark price.
     pub mark: i64,
-    /// Index price; 0 where unknown.
+    /// Index price; 0 if unknown.
     pub index: i64,
     /// Funding rate.
     pub funding_rate: i64,
-    /// When it is paid next.
+    /// When funding is next paid.
     pub next_funding: Time,
 }
 
-/// The account in the quote asset of the first instrument.
+/// The account's totals, in the quote asset of the first instrument.
 ///
-/// `equity = start_equity + realized_pnl + unrealized_pnl - fees + funding` holds exactly, as long
-/// as fees are paid in the quote asset, or in the base asset of a spot instrument.
+/// `equity = start_equity + realized_pnl + unrealized_pnl - fees + funding` holds exactly if fees
+/// are paid in the quote asset, or in the base asset of a spot instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountTotals {
     /// Cash: wallet balances of the quote asset on both surfaces.
     pub cash: Amount,
-    /// Cash plus unrealized profit on futures, of symbols that are not configured too, and base assets
-    /// at mid on spot, less the value of commissions in other assets.
+    /// Cash, plus unrealized profit on futures (also of symbols that are not configured), plus base
+    /// assets at mid on spot, less the value of commissions in other assets.
     pub equity: Amount,
     /// Realized profit before fees.
     pub realized_pnl: Amount,
@@ -62,7 +62,7 @@ impl Engine {
         self.state
     }
 
-    /// What is latched; a halt or a pause holds across restarts.
+    /// The account's latch; a halt or a pause holds across restarts.
     pub const fn latch(&self) -> Latch {
         self.latch
     }
@@ -72,7 +72,7 @@ impl Engine {
         self.epoch
     }
 
-    /// Hedge mode; one-way otherwise.
+    /// Whether hedge mode is on; one-way mode otherwise.
     pub const fn hedge_mode(&self) -> bool {
         self.hedge_mode
     }
@@ -93,13 +93,13 @@ impl Engine {
         &self.assets
     }
 
-    /// The id of a strategy as configured.
+    /// The configured name of a strategy.
     pub fn strategy_name(&self, strategy: StrategyId) -> Option<&str> {
         let state = self.strategies.get(usize::from(strategy.0))?;
         Some(state.config.name.as_str())
     }
 
-    /// A strategy as configured.
+    /// The configuration of a strategy.
     pub fn strategy_config(&self, strategy: StrategyId) -> Option<&StrategyConfig> {
         let state = self.strategies.get(usize::from(strategy.0))?;
         Some(&state.config)
@@ -128,7 +128,7 @@ impl Engine {
         self.markets.get(usize::from(instrument.0))?.last
     }
 
-    /// Mark price and funding terms: as recorded, else mid is mark.
+    /// Mark price and funding terms as recorded; without them, mid counts as the mark price.
     pub fn mark(&self, instrument: InstrumentId) -> Option<Mark> {
         let market = self.markets.get(usize::from(instrument.0))?;
         market.recorded_mark.or_else(|| {
@@ -165,7 +165,7 @@ impl Engine {
             .map(|((surface, asset), balance)| (*surface, *asset, *balance))
     }
 
-    /// The account's ledger, the sub-ledgers and the rest.
+    /// The ledgers of the account and the strategies, and of unowned positions.
     pub const fn ledgers(&self) -> &Ledgers {
         &self.ledgers
     }
@@ -180,22 +180,22 @@ impl Engine {
         self.orders.live(order)
     }
 
-    /// An own order that lives or ended lately.
+    /// An own order that is live or ended recently.
     pub fn known_order(&self, order: OrderSeq) -> Option<&Order> {
         self.orders.known(order)
     }
 
-    /// Records written so far.
+    /// Number of records written so far.
     pub const fn records(&self) -> u64 {
         Recorder::last_record(&self.recorder)
     }
 
-    /// Equity when every holding had its first price; `None` before.
+    /// The equity when every holding had its first price; `None` before that.
     pub const fn start_equity(&self) -> Option<Amount> {
         self.start_equity
     }
 
-    /// What the account's loss limits are measured from.
+    /// The base and state of the account's loss limits.
     pub const fn losses(&self) -> &LossWatch {
         &self.losses
     }
@@ -246,7 +246,7 @@ impl Engine {
         self.balance(Surface::Spot, asset).total + self.balance(Surface::Futures, asset).total
     }
 
-    /// What an amount of a balance is worth in the account's equity.
+    /// The value of an amount of a balance in the account's equity.
     pub(super) fn worth(&self, surface: Surface, asset: AssetId, amount: Amount) -> Amount {
         let equity = self.equity_asset();
         if equity == Some(asset) {
@@ -296,7 +296,8 @@ impl Engine {
         Some(equity)
     }
 
-    /// Base assets that are there at the start are positions of nobody, at the first mid.
+    /// Books base assets that the account holds at the start as unowned positions. Their cost is
+    /// set with the first mid price.
     pub(super) fn adopt_start_holdings(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = &self.instruments[index];
@@ -314,7 +315,7 @@ impl Engine {
         }
     }
 
-    /// Fixes what the start was worth as soon as the market is known and every holding has a price.
+    /// Fixes the start equity as soon as a market is known and every holding has a price.
     pub(super) fn fix_start_equity(&mut self) {
         let mut markets = self.markets.iter();
         if markets.any(|market| market.book.mid_twice().is_some()) {
@@ -322,7 +323,8 @@ impl Engine {
         }
     }
 
-    /// The same whether or not a market is known: an account without holdings needs no price.
+    /// Fixes the start equity even without a known market: an account without holdings needs no
+    /// price.
     pub(super) fn fix_known_equity(&mut self) {
         let Some(equity) = self.equity() else { return };
         for index in 0..self.instruments.len() {

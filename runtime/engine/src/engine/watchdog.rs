@@ -1,9 +1,9 @@
-//! The dead man's switch of spot, which has no `countdownCancelAll`: a process beside this one that
-//! cancels own spot orders once it misses its signs of health (promise 4).
+//! The dead man's switch of spot, which has no `countdownCancelAll`. A separate watchdog process
+//! cancels own spot orders when it misses this process's heartbeats (promise 4).
 //!
-//! As with the timers of futures, no order leaves before it is covered, signs are given on evidence
-//! of health only, and the time that we count with begins when a sign leaves, so that the process
-//! never acts before we know that it may have.
+//! The rules are those of the futures countdowns. No order is sent before it is covered, and
+//! heartbeats are sent only on evidence of health. The engine counts from the moment when a
+//! heartbeat is sent, so that the watchdog never acts before the engine knows that it may have.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,22 +16,22 @@ use super::Engine;
 use super::deadman::{NotCovered, margin_ms};
 use super::doubt::Doubt;
 
-/// Signs of health in one countdown.
+/// Heartbeats per countdown.
 const BEATS: i64 = 10;
-/// Orders wait so long for cover before they are refused.
+/// Orders wait this long for cover before they are refused.
 const HELD_MS: i64 = 10_000;
 
-/// What is known of the watchdog process.
+/// The state of the watchdog process.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Watchdog {
-    /// It said that it can do its work.
+    /// The watchdog reported that it can do its work.
     stands: bool,
-    /// Spot orders are covered until then.
+    /// Spot orders are covered until this time.
     until: Option<Time>,
-    /// The sign that it has not answered: its number and when it left.
+    /// The heartbeat that the watchdog has not acknowledged: its number and when it was sent.
     asked: Option<(u64, Time)>,
     beats: u64,
-    /// Orders that wait for cover, in their order, with the record of their intent.
+    /// Orders that wait for cover, in order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
     held_since: Time,
 }
@@ -57,7 +57,7 @@ impl Engine {
         surface == Surface::Spot && live.is_some_and(|live| live.config.watchdog)
     }
 
-    /// A live run begins: nothing watches yet.
+    /// Begins a live run, in which no watchdog covers spot orders yet.
     pub(super) fn begin_watchdog(&mut self) {
         if self.is_watched(Surface::Spot) {
             self.set_doubt(Doubt::Watchdog, true);
@@ -84,7 +84,8 @@ impl Engine {
         self.beat();
     }
 
-    /// The watchdog process can do its work, or is gone: what rests stays, nothing new leaves.
+    /// Handles a report that the watchdog process can do its work, or is gone. If it is gone,
+    /// resting orders stay, and no new order is sent.
     pub(super) fn handle_watchdog(&mut self, armed: bool) {
         self.watch_cover();
         let now = self.now;
@@ -104,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// The watchdog process heard a sign of health.
+    /// Handles an acknowledged heartbeat.
     pub(super) fn handle_beat_heard(&mut self, number: u64) {
         self.watch_cover();
         let now = self.now;
@@ -127,14 +128,14 @@ impl Engine {
         }
     }
 
-    /// The timer of the signs of health.
+    /// Handles the heartbeat timer.
     pub(super) fn beat_due(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         let next = now.plus_ms((live.config.countdown_ms / BEATS).max(1));
         self.timers.set(next, Timer::Beat);
         if now >= live.watchdog.held_since.plus_ms(HELD_MS) {
-            // Orders do not wait for ever for cover that does not come.
+            // Orders must not wait for ever for cover that does not come.
             for (seq, _) in std::mem::take(&mut live.watchdog.held) {
                 self.refuse_unsent(seq, NotCovered::Watchdog);
             }
@@ -143,7 +144,8 @@ impl Engine {
         self.update_state();
     }
 
-    /// Gives a sign of health, where there is health and somebody to see it; one at a time.
+    /// Sends a heartbeat, if the run is healthy and the watchdog works. At most one waits for its
+    /// acknowledgement.
     pub(super) fn beat(&mut self) {
         self.watch_cover();
         let now = self.now;
@@ -159,8 +161,8 @@ impl Engine {
         self.emit(Effect::Beat { number });
     }
 
-    /// Signs that stayed away too long: what rested on spot may have been cancelled, so that each
-    /// order is unknown until it was asked for.
+    /// Checks whether heartbeats stayed away for too long. Resting spot orders may then have been
+    /// cancelled, so each order is unknown until it was queried.
     pub(super) fn watch_cover(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };

@@ -1,9 +1,9 @@
-//! Recovery from order records alone: the market records before them are lost.
+//! Recovery from order records only, when the market records before them are lost.
 //!
-//! Most of what is recovered follows from inputs in the order part: intents with their checked
-//! terms, replies, user events, saved states. Two things follow from market records: the numbers
-//! of events, and orders that the engine places itself, such as a close after a loss limit. They
-//! are taken from the recorded effects.
+//! Most of the state follows from inputs among the order records: intents with their checked terms,
+//! replies, user events, saved states. Two things follow from market records: the numbers of
+//! events, and orders that the engine places itself, such as a close after a loss limit. They are
+//! taken from the recorded effects.
 
 use crate::codec::RecordedEffect;
 use crate::effect::Effect;
@@ -16,9 +16,10 @@ use crate::protocol::Request;
 use super::Engine;
 
 impl Engine {
-    /// Takes an input of a journal whose market records are lost, then what was recorded to follow
-    /// from it and from lost records after it. The caller drains the engine before the next input, and
-    /// drops its effects and blocks: what was to be done then was done.
+    /// Handles an input of a journal whose market records are lost. Then applies the recorded
+    /// effects that followed from it and from lost records after it. The caller drains the engine
+    /// before the next input, and drops its effects and blocks, because they were carried out at
+    /// the time.
     pub fn handle_without_market(
         &mut self,
         now: Time,
@@ -48,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// Events since `before` get the numbers that they had.
+    /// Gives the events since `before` their recorded numbers.
     fn renumber_events(&mut self, before: i64, followed: &[(Time, RecordedEffect)]) {
         let recorded = followed.iter().filter_map(|(_, effect)| match effect {
             RecordedEffect::Deliver { sequence, kind, .. } => {
@@ -79,8 +80,8 @@ impl Engine {
         self.sequence = self.sequence.max(last.0);
     }
 
-    /// An order that left. The engine knows it, unless it placed the order itself after a lost
-    /// market record.
+    /// Takes an order that was sent. The engine knows it, unless the engine placed the order itself
+    /// after a lost market record.
     fn take_sent(&mut self, sent: &NewOrder) {
         let Some((name, epoch, seq)) = sent.client_order_id.parse_own() else {
             return;

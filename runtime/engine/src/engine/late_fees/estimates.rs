@@ -1,10 +1,11 @@
-//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an account trade
-//! states the true one.
+//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an
+//! account trade states the true one.
 //!
-//! The estimate is in the quote asset. The true commission may be in another asset, and the event of the fill
-//! may leave it out. So balances that the venue states may differ from the books for [`ESTIMATED_MS`]:
-//! - a quote asset by no more than the estimates, or the highest rate that account trades stated;
-//! - any other asset is lower by no more than commissions may be.
+//! The estimate is in the quote asset. The true commission may be in another asset, and the event
+//! of the fill may leave it out. So the venue's balances may differ from the books for
+//! [`ESTIMATED_MS`]:
+//! - a quote asset by at most the estimates, or the highest rate that account trades stated;
+//! - any other asset is lower by at most the possible commissions.
 
 use std::collections::BTreeMap;
 
@@ -17,28 +18,30 @@ use super::super::Engine;
 use super::super::lag::READ_LAG_MS;
 use super::{AGAIN_MS, LateFee, SURFACE, shares_by_value};
 
-/// An estimate explains a difference for so long: by then account trades list the fill, and were read.
+/// An estimate explains a difference for this long: by then account trades list the fill and were
+/// read.
 pub(in crate::engine) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
 
-/// By how much estimates may let a balance differ.
+/// How much estimates may let a balance differ.
 #[derive(Clone, Copy, Debug)]
 enum Slack {
-    /// The estimates are in this asset.
+    /// The estimates are in this asset: by this amount.
     Amount(i128),
-    /// The balance is lower by something of this value.
+    /// The estimates are in another asset: the balance is lower by at most this value in the equity
+    /// asset.
     Value(i128),
 }
 
-/// The commission of a fill that is booked as an estimate, and is in no reading yet.
+/// A commission that is booked as an estimate and that no accepted snapshot contains yet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct EstimatedFee {
     pub(in crate::engine) instrument: InstrumentId,
     pub(in crate::engine) side: PositionSide,
-    /// The strategy; nobody's fills have no estimate.
+    /// The owning strategy; unowned fills have no estimate.
     pub(in crate::engine) owner: Option<StrategyId>,
     /// The asset of the estimate.
     pub(in crate::engine) quote: AssetId,
-    /// What the fill came to.
+    /// The quote amount of the fill.
     pub(in crate::engine) value: Amount,
     pub(in crate::engine) estimate: Amount,
     /// When the venue made the fill.
@@ -48,7 +51,8 @@ pub(in crate::engine) struct EstimatedFee {
 }
 
 impl LateFee {
-    /// The estimate that is booked for this fill, unless a reading has its commission.
+    /// The estimate that is booked for this fill, unless an accepted snapshot contains its
+    /// commission.
     pub(in crate::engine) fn with_estimate(
         &self,
         engine: &Engine,
@@ -84,8 +88,8 @@ impl Engine {
         self.estimated_commissions().any(is_young)
     }
 
-    /// By how much a balance may differ because commissions are booked as estimates. `waiting` are fills
-    /// without a booked commission.
+    /// How much a balance may differ because commissions are booked as estimates. `waiting` are
+    /// fills without a booked commission.
     fn slack_of_estimates(&self, waiting: &[LateFee], asset: AssetId) -> Option<Slack> {
         let estimates = self.young_estimates();
         if estimates.is_empty() {
@@ -103,7 +107,8 @@ impl Engine {
         Some(Slack::Value(most + waiting))
     }
 
-    /// The true commission is at most twice the estimate, or half more than the highest that was stated.
+    /// The largest difference between the true commission and the estimate. The true commission is
+    /// at most twice the estimate, or one and a half times the highest stated rate.
     fn most_beside_estimate(&self, fee: &EstimatedFee) -> i128 {
         let known = self.late_fees.highest_ppm.unwrap_or_default();
         let stated = fee.value.abs().part(known.saturating_mul(3) / 2, 1_000_000);
@@ -120,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Whether a balance may differ by so much because commissions are booked as estimates.
+    /// Whether a balance may differ by this amount because commissions are booked as estimates.
     pub(super) fn may_be_estimates(
         &self,
         waiting: &[LateFee],
@@ -131,8 +136,8 @@ impl Engine {
         slack.is_some_and(|slack| self.is_within(slack, asset, moved))
     }
 
-    /// Whether the balance of an account event differs by no more than estimated commissions, from what is known
-    /// or from what was known a moment ago.
+    /// Whether the balance of an account event differs by at most the estimated commissions, from
+    /// the present books or from a recent state.
     pub(in crate::engine) fn estimates_explain(
         &self,
         surface: Surface,
@@ -151,8 +156,8 @@ impl Engine {
             || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
     }
 
-    /// Whether a statement from before the newest own fill differs from what the account was a moment ago by no
-    /// more than estimated commissions that account trades will replace.
+    /// Whether an account event from before the newest own fill differs from a recent state of the
+    /// account by at most the estimated commissions, which account trades will replace.
     pub(in crate::engine) fn agreed_beside_estimates(
         &self,
         surface: Surface,
@@ -181,8 +186,9 @@ impl Engine {
         })
     }
 
-    /// What of a change is the correction of estimated commissions, where account trades do not state the true ones:
-    /// a balance that rose by no more than the estimates. A larger increase may be a deposit as a whole.
+    /// The part of a change that corrects estimated commissions, if account trades do not state the
+    /// true ones. Only an increase of at most the estimates counts; a larger one may be a deposit
+    /// as a whole.
     pub(in crate::engine) fn correction_of_estimates(
         &self,
         surface: Surface,
@@ -198,7 +204,8 @@ impl Engine {
         if is_correction { moved } else { Amount::ZERO }
     }
 
-    /// Gives strategies back what estimates of their commissions were too high, by the value of the fills.
+    /// Returns to strategies the amount by which estimated commissions were too high, in proportion
+    /// to the value of the fills.
     pub(in crate::engine) fn correct_estimates(&mut self, asset: AssetId, amount: Amount) {
         let estimates = self
             .estimated_commissions()
@@ -213,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// The estimates, where so much of an asset without a price was paid for commissions.
+    /// The sum of the estimates, if commissions were paid in an asset without a price.
     pub(super) fn young_sum(&self, paid: Amount) -> Amount {
         if paid > Amount::ZERO {
             self.young_estimates().iter().map(|fee| fee.estimate).sum()

@@ -1,10 +1,10 @@
-//! Commissions that account events alone show: the events of the fills leave them out, and the venue
+//! Commissions that only account events show: the events of the fills leave them out, and the venue
 //! serves no account trades.
 //!
-//! The difference between a statement and the books is commissions where
-//! - the listed positions are as in the books, and no booked fill is newer than the balance;
-//! - no fill that is not booked yet can be in the balance;
-//! - the balance is lower, by no more than commissions of the fills may be.
+//! The difference between an account event and the books is commissions if all of these hold:
+//! - The listed positions equal the books, and no booked fill is newer than the balance.
+//! - The balance cannot contain a fill that is not booked yet.
+//! - The balance is lower, by at most the possible commissions of the fills.
 
 use crate::decimal::Amount;
 use crate::effect::Cause;
@@ -17,16 +17,16 @@ use super::super::Engine;
 use super::super::session::Line;
 use super::{LateFee, SURFACE, shares_by_value};
 
-/// A balance that is stated so long after a fill has its commission. Events of one moment may be of
-/// several fills.
+/// A balance that is reported this long after a fill includes its commission. Events of the same
+/// moment may belong to several fills.
 const STATED_MS: i64 = 1_000;
 
 /// A balance, and the fills whose commissions lowered it.
 type StatedFee = (BalanceUpdate, Vec<LateFee>);
 
 impl Engine {
-    /// Books the commissions that a statement shows. Answers whether the books are as stated now, apart from
-    /// rounding.
+    /// Books the commissions that an account event shows. Returns whether the books then match it,
+    /// apart from rounding.
     pub(in crate::engine) fn book_stated_fees(
         &mut self,
         surface: Surface,
@@ -44,7 +44,7 @@ impl Engine {
         true
     }
 
-    /// What of a statement is commissions; `None` where anything else differs.
+    /// The commissions that an account event shows; `None` if anything else differs.
     fn stated_fees(&self, surface: Surface, statement: &AccountTruth) -> Option<Vec<StatedFee>> {
         let is_possible = surface == SURFACE && !self.tells_trades();
         if !is_possible || !self.positions_agree(&statement.positions) {
@@ -90,8 +90,9 @@ impl Engine {
         self.live.as_ref()?.lines.get(&SURFACE)
     }
 
-    /// Whether a balance that was stated then may contain a fill that is not booked. Its position would
-    /// differ, unless the event leaves it out because it was closed (spec 2, `ACCOUNT_UPDATE`).
+    /// Whether a balance of this time may contain a fill that is not booked. Its position would
+    /// differ, unless the event leaves out the position because it was closed (spec 2,
+    /// `ACCOUNT_UPDATE`).
     fn may_hide_fill(&self, line: &Line, statement: &AccountTruth, at: Time) -> bool {
         let is_listed = |told: &PositionUpdate| {
             let stated = line.newest.position(told.instrument, told.position_side);
@@ -127,7 +128,7 @@ impl Engine {
         let Some(line) = self.line_mut(SURFACE) else {
             return;
         };
-        // A reading that is behind shows the balance with the commissions.
+        // A snapshot that is behind shows the balance after the commissions.
         for (late, share) in fills.iter().zip(shares) {
             line.past.move_since(late.booked, asset, -share);
         }
@@ -145,8 +146,9 @@ impl Engine {
         })
     }
 
-    /// Forgets fills whose commission is booked. One that a statement does not list may have been made in the
-    /// same moment after it, unless no other fill explains the balance.
+    /// Forgets fills whose commission is booked. A fill whose position the event does not list may
+    /// have been made just after the event. It is forgotten only if no other fill explains the
+    /// balance.
     fn forget_stated_fills(&mut self, statement: &AccountTruth, asset: AssetId, fills: &[LateFee]) {
         let Some(line) = self.futures_line() else {
             return;
@@ -161,7 +163,8 @@ impl Engine {
         self.late_fees.waiting = kept;
     }
 
-    /// A statement agrees with the books: fills from long before it had no commission.
+    /// Forgets older fills after an account event agreed with the books: fills from long before it
+    /// had no commission.
     pub(in crate::engine) fn forget_free_stated_fills(
         &mut self,
         surface: Surface,
@@ -178,8 +181,9 @@ impl Engine {
         waiting.retain(|late| late.in_reading || !is_long_before(late, at));
     }
 
-    /// Forgets what the pending statement says of positions that were closed since then. Where account trades
-    /// are served, the next account event does so: until then, its balance may be from before the close.
+    /// Forgets the parts of the pending account event about positions that were closed since. If
+    /// the venue serves account trades, the next account event does this: until then, its balance
+    /// may be from before the close.
     pub(in crate::engine) fn forget_older_lines(&mut self) {
         if self.tells_trades() || self.late_fees.waiting.is_empty() {
             return;
@@ -199,8 +203,8 @@ impl Engine {
         }
     }
 
-    /// Whether a position was stated so before its close, which is booked without a commission. A later event
-    /// leaves out a position that was closed, and nothing else would replace this one.
+    /// Whether a position was reported before its close, which is booked without a commission.
+    /// Later events leave out a closed position, so nothing else would replace this report.
     pub(in crate::engine) fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
         let key = (told.instrument, told.position_side);
         let Some(line) = self.futures_line().filter(|_| told.qty.0 != 0) else {
@@ -216,7 +220,7 @@ impl Engine {
     }
 }
 
-/// Whether a statement lists the position of a fill as it is after the fill.
+/// Whether an account event lists the position of a fill in its state after the fill.
 fn lists(line: &Line, statement: &AccountTruth, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
@@ -225,7 +229,8 @@ fn lists(line: &Line, statement: &AccountTruth, late: &LateFee) -> bool {
     is_listed && stated.is_some_and(|at| at >= late.made || at == Time::default())
 }
 
-/// Whether a fill was made so long before that the balance of that time has its commission.
+/// Whether a fill was made so long before this time that the balance of the time includes its
+/// commission.
 fn is_long_before(late: &LateFee, at: Time) -> bool {
     late.made != Time::default() && late.made.plus_ms(STATED_MS) <= at
 }

@@ -1,5 +1,5 @@
-//! Post-only orders that end at once: they would have traded. The strategy quotes on a book that is
-//! old, or nearer to the market than its speed allows. It pauses as after repeated refusals.
+//! Post-only orders that end at once because they would have traded. The strategy quotes on an old
+//! book, or nearer to the market than its speed allows. It pauses as after repeated refusals.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::super::Engine;
 use super::evidence::FREE_REFUSALS;
 use super::{Party, Refusals};
 
-/// A post-only order that ends by itself and unfilled within this time did not rest.
+/// A post-only order that ends by itself and unfilled within this time never rested.
 const AT_ONCE_MS: i64 = 2_000;
 
 /// Series of such orders.
@@ -22,7 +22,7 @@ const AT_ONCE_MS: i64 = 2_000;
 pub(in super::super) struct Crossings(pub(super) BTreeMap<Party, Refusals>);
 
 impl Engine {
-    /// An order ended. One that rested, or filled, ends the series.
+    /// Notes the end of an order. If it rested or filled, it ends the series.
     pub(in super::super) fn note_post_only_end(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known(seq) else {

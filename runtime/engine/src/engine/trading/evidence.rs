@@ -1,8 +1,9 @@
-//! What the venue said, as evidence for the trading status.
+//! The venue's responses as evidence for the trading status.
 //!
-//! One refusal is enough where its code names the account or the instrument. A refusal for the key
-//! is ambiguous: a second answer on a route that needs the trading right must agree. A refusal for
-//! the balance is enough where nothing is available, and else when three in a row agree.
+//! One refusal suffices if its code names the account or the instrument. A refusal because of the
+//! key is ambiguous: a second response on a route that needs the trading right must confirm it. A
+//! refusal because of the balance suffices if nothing is available; otherwise three in a row are
+//! needed.
 
 use crate::decimal::Amount;
 use crate::effect::{NotPlaced, Notice};
@@ -17,34 +18,37 @@ use crate::refusal::Blame;
 use super::super::Engine;
 use super::{BlockState, Party, Refusals, Right, Trading, TradingBlock, doubled, opens, spends};
 
-/// So many answers about the key agree.
+/// This many responses about the key must agree.
 const KEY_AGREES: u32 = 2;
-/// So many orders that are refused for the key, while other routes accept it, are about the account.
+/// After this many orders are refused because of the key while other routes accept it, the account
+/// is blocked.
 const ORDERS_DENIED: u32 = 3;
-/// So many refusals for the balance agree where some of it is available.
+/// This many refusals because of the balance must agree while some balance is available.
 const FUNDS_AGREE: u32 = 3;
-/// From one probe of the trading right to the next while it is denied, doubled up to the second
-/// bound.
+/// Time between two probes of the trading right while it is denied, doubled up to the second bound.
 const PROBE_MS: (i64, i64) = (5_000, 300_000);
-/// So many refusals in a row pass before the strategy has to pause.
+/// After this many refusals in a row, the strategy must pause.
 pub(super) const FREE_REFUSALS: u32 = 2;
 /// The pause after the next refusal, doubled with each one up to the second bound.
 const PAUSE_MS: (i64, i64) = (500, 60_000);
-/// The longest pause after refused exits: a position must not stay open for long once the venue takes them.
+/// The longest pause after refused exits: a position must not stay open for long once the venue
+/// accepts exits again.
 const PAUSE_EXIT_MS: i64 = 5_000;
-/// The longest pause after orders that were not sent: the reasons are ours and end by themselves.
+/// The longest pause after orders that were not sent: the reasons are the engine's own and end by
+/// themselves.
 const PAUSE_NOT_SENT_MS: i64 = 5_000;
-/// A refusal so long after the last one begins a new series.
+/// A refusal this long after the last one begins a new series.
 const SERIES_MS: i64 = 120_000;
-/// So many closes in a row with the status REJECTED are taken as "there is nothing to reduce".
+/// This many closes in a row with status REJECTED count as "there is nothing to reduce".
 const REJECTED_CLOSES: usize = 3;
-/// What an order event says without its code.
+/// The code that an order event implies without stating it.
 const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
 const NOTHING_TO_CANCEL: [i32; 2] = [-2011, -2013];
 
 impl Refusals {
-    /// Counts one more, and pauses after the free ones: at most for so long. Answers how many there are.
+    /// Counts one refusal, and sets a pause of at most `most_ms` after the free ones. Returns the
+    /// number of refusals.
     pub(super) fn count_one(&mut self, now: Time, code: i32, most_ms: Option<i64>) -> u32 {
         let over = self.last.max(self.pause_until).plus_ms(SERIES_MS);
         if self.count == 0 || now > over {
@@ -66,7 +70,7 @@ impl Refusals {
 }
 
 impl Engine {
-    /// The venue rejected an order, or it was not sent.
+    /// Handles an order that the venue rejected or that was not sent.
     pub(in super::super) fn note_not_placed(&mut self, seq: OrderSeq, refusal: &Refusal) {
         let Some(order) = self.orders.known(seq).cloned() else {
             return;
@@ -89,8 +93,9 @@ impl Engine {
         });
     }
 
-    /// The venue says that an order has the status REJECTED, without a code. A close that is refused
-    /// so again and again has nothing to reduce, as far as a refusal without a reason can say it.
+    /// Handles an order that the venue reports as REJECTED, without a code. After several such
+    /// closes, the engine concludes that there is nothing to reduce, as far as refusals without a
+    /// reason allow it.
     pub(in super::super) fn note_rejected(
         &mut self,
         seq: OrderSeq,
@@ -109,8 +114,8 @@ impl Engine {
         }
     }
 
-    /// How many closes in a row, up to this one, the venue gave the status REJECTED. Opening orders,
-    /// and closes that were not sent, prove nothing about the position.
+    /// The number of closes in a row, up to this one, that the venue reported as REJECTED. Opening
+    /// orders, and closes that were not sent, prove nothing about the position.
     fn rejected_closes(&self, seq: OrderSeq) -> usize {
         let is_close = |order: &&Order| self.only_reduces(&order.terms);
         let Some(last) = self.orders.known(seq).filter(is_close) else {
@@ -138,7 +143,7 @@ impl Engine {
         refusals.count_one(self.now, refusal.code, most_ms)
     }
 
-    /// Whether an order closes at most what its strategy holds.
+    /// Whether an order closes at most the strategy's position.
     fn closes_held(&self, strategy: StrategyId, terms: &OrderTerms) -> bool {
         let own = &self.ledgers.strategies[usize::from(strategy.0)];
         let held = own.at(terms.instrument, terms.position_side).position.qty;
@@ -194,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// The venue accepted an order. That disproves what was said before against orders like it.
+    /// Handles an order that the venue accepted: it disproves earlier refusals of similar orders.
     pub(in super::super) fn note_accepted(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.known(seq).filter(|_| self.live.is_some()) else {
             return;
@@ -247,7 +252,7 @@ impl Engine {
         self.show_right(surface, submitted);
     }
 
-    /// An answer to a cancel. Answers whether it was a probe of the trading right.
+    /// Handles a response to a cancel. Returns whether the cancel was a probe of the trading right.
     pub(in super::super) fn note_cancel(
         &mut self,
         id: &ClientOrderId,
@@ -279,7 +284,7 @@ impl Engine {
         probed.is_some()
     }
 
-    /// An answer to a countdown, which needs the trading right too.
+    /// Handles a response to a countdown request, which also needs the trading right.
     pub(in super::super) fn note_countdown(&mut self, id: InstrumentId, outcome: &Outcome<u64>) {
         let surface = self.instrument(id).map(|rules| rules.surface);
         let Some(surface) = surface.filter(|_| self.live.is_some()) else {
@@ -294,7 +299,7 @@ impl Engine {
         }
     }
 
-    /// A route that needs the trading right refused the key.
+    /// Handles a refusal of the key on a route that needs the trading right.
     fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
         let now = self.now;
         let right = right_of(&mut self.trading, surface);
@@ -316,11 +321,12 @@ impl Engine {
             return;
         }
         if self.trading.blocks.contains_key(&key) {
-            // A person had one order try. Two answers showed it before, so that one more is enough.
+            // The operator allowed one trial order. Two responses had agreed before, so one more
+            // suffices.
             right_of(&mut self.trading, surface).next.get_or_insert(now);
             self.block(key, code);
         } else {
-            // Ambiguous alone: another route is asked at once.
+            // Ambiguous on its own: another route is tested at once.
             right_of(&mut self.trading, surface).next = Some(now);
             if of_orders {
                 // Other routes accept the key, and no order is accepted.
@@ -330,7 +336,7 @@ impl Engine {
         self.probe_if_due(surface);
     }
 
-    /// A route that needs the trading right accepted the key, for a request made at that time.
+    /// Handles a response that proves the trading right, for a request made at time `asked`.
     fn show_right(&mut self, surface: Surface, asked: Time) {
         let begun = self.trading.begun;
         let right = self.trading.rights.entry(surface).or_default();
@@ -349,7 +355,7 @@ impl Engine {
         }
     }
 
-    /// An account reading says whether the account may trade.
+    /// Handles an account snapshot that states whether the account may trade.
     pub(in super::super) fn note_can_trade(&mut self, surface: Surface, can_trade: bool) {
         let block = TradingBlock::CanTrade(surface);
         if !can_trade {
@@ -368,7 +374,8 @@ impl Engine {
         }
     }
 
-    /// The venue accepts no request on a surface for so long; 0 where it does again.
+    /// Handles a stop: the venue accepts no request on a surface for `for_ms`; 0 if it accepts
+    /// requests again.
     pub(in super::super) fn note_stop(&mut self, surface: Surface, why: StopReason, for_ms: i64) {
         let block = TradingBlock::Stopped(surface);
         if for_ms <= 0 {

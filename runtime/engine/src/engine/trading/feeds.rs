@@ -1,6 +1,6 @@
-//! Market data that stopped. Mark prices come every few seconds where they are streamed, whatever the
-//! market does. Where they did, and nothing at all comes any more, the book is old: no strategy opens a
-//! position on it. A market that is quiet, or polled, has no such rhythm and is not judged.
+//! Market data that stopped. If mark prices are streamed, they arrive every few seconds, whatever
+//! the market does. If they did so and then nothing arrives any more, the book is stale: no
+//! strategy opens a position on it. A quiet or polled market has no such rhythm and is not judged.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use crate::ids::{InstrumentId, Time};
 use super::super::Engine;
 use super::{BlockState, TradingBlock};
 
-/// Mark prices that are no further apart have a rhythm.
+/// Mark prices that are at most this far apart are regular.
 const RHYTHM_MS: i64 = 5_000;
-/// So many of them in a row show it.
+/// This many regular mark prices in a row show a rhythm.
 const REGULAR: u32 = 10;
-/// Nothing came for so long: the data stopped.
+/// If nothing arrived for this long, the data stopped.
 const STOPPED_MS: i64 = 15_000;
 
 /// The market data of each instrument.
@@ -24,13 +24,13 @@ pub(in super::super) struct Feeds(Vec<Feed>);
 struct Feed {
     last: Time,
     mark: Time,
-    /// Mark prices in a row that kept the rhythm.
+    /// Number of regular mark prices in a row.
     regular: u32,
     stopped: bool,
 }
 
 impl Engine {
-    /// Market data of an instrument came.
+    /// Notes that market data of an instrument arrived.
     #[inline]
     pub(in super::super) fn note_market(&mut self, instrument: InstrumentId, is_mark: bool) {
         if self.live.is_none() {

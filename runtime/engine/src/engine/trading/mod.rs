@@ -1,10 +1,11 @@
-//! The trading status: for each account and instrument, whether orders that open a position can be
-//! placed, and if not, why, since when, and what ends it.
+//! The trading status of each account and instrument: whether orders that open a position can be
+//! placed, and if not, why, since when, and what ends the block.
 //!
-//! The evidence (`evidence`) comes from refused orders, from answers on other routes that need the
-//! trading right, from account readings, from the symbol's status, and from stops such as a ban.
-//! A block refuses opening orders here, so that the venue does not have to. Closing orders, cancels
-//! and heartbeats always pass. `watch` ends blocks; `words` explains them to people.
+//! The evidence (`evidence`) comes from refused orders, from responses on other routes that need
+//! the trading right, from account snapshots, from the symbol's status, and from stops such as a
+//! ban. While a block holds, the engine refuses opening orders itself instead of sending them.
+//! Closing orders, cancels and heartbeats always pass. `watch` ends blocks; `words` explains them
+//! to people.
 
 mod crossings;
 mod evidence;
@@ -35,12 +36,13 @@ pub(super) use feeds::Feeds;
 pub use unknown::UnknownOrders;
 pub use words::BlockWords;
 
-/// From a block to the first order that tries again, doubled each time up to the second bound.
+/// Pause from a block to the first order that tries again, doubled each time up to the second
+/// bound.
 const TRIAL_MS: (i64, i64) = (10_000, 600_000);
 /// The longest pause between two tries to arm a countdown.
 const COUNTDOWN_TRIAL_MS: i64 = 60_000;
 
-/// A reason why opening orders are blocked, and where.
+/// A reason why opening orders are blocked, and its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TradingBlock {
     /// The venue refuses the key or agent on routes that need the trading right.
@@ -49,7 +51,7 @@ pub enum TradingBlock {
     Account(Surface),
     /// The venue accepts only orders that reduce a position.
     ReduceOnly(Surface),
-    /// The last account reading has `canTrade` false.
+    /// The last account snapshot has `canTrade` false.
     CanTrade(Surface),
     /// The venue accepts no request: a ban, the firewall, a weight limit, a shutdown.
     Stopped(Surface),
@@ -78,17 +80,17 @@ impl TradingBlock {
         }
     }
 
-    /// The shortest and the longest pause between two tries.
+    /// The shortest and the longest pause between two tries, in milliseconds.
     const fn trial_ms(self) -> (i64, i64) {
         match self {
-            // It costs no order.
+            // A try to arm a countdown needs no order.
             Self::Countdown(_) => (TRIAL_MS.0, COUNTDOWN_TRIAL_MS),
             _ => TRIAL_MS,
         }
     }
 
-    /// Whether an order may be the only evidence that ends it, so that one is let through after a
-    /// pause.
+    /// Whether an order may be the only evidence that ends the block: then one order is let through
+    /// after a pause.
     const fn needs_trial(self) -> bool {
         matches!(
             self,
@@ -100,7 +102,7 @@ impl TradingBlock {
         )
     }
 
-    /// Whether it concerns orders for one side of an instrument.
+    /// Whether the block concerns orders for one side of an instrument.
     fn concerns(self, id: InstrumentId, rules: &Instrument, side: Side) -> bool {
         match self {
             Self::Instrument(blocked) | Self::StaleMarket(blocked) | Self::Countdown(blocked) => {
@@ -111,7 +113,7 @@ impl TradingBlock {
         }
     }
 
-    /// The rule by which opening orders are refused.
+    /// The rule with which opening orders are refused.
     const fn rule(self) -> Rule {
         match self {
             Self::Instrument(_) | Self::StaleMarket(_) | Self::Countdown(_) => {
@@ -123,50 +125,52 @@ impl TradingBlock {
     }
 }
 
-/// A block that is in force.
+/// The state of a block in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockState {
     /// When it began.
     pub since: Time,
-    /// When it ends, where the venue says so.
+    /// When it ends, if the venue stated it.
     pub until: Option<Time>,
-    /// The venue's last code; 0 where it was not a refusal.
+    /// The venue's last code; 0 if the block did not come from a refusal.
     pub code: i32,
     /// Why the venue accepts no request.
     pub stop: Option<StopReason>,
-    /// Orders that the venue rejected for it.
+    /// Number of orders that the venue rejected for this reason.
     pub rejected: u64,
-    /// Opening orders that were not sent because of it.
+    /// Number of opening orders that were not sent because of the block.
     pub not_sent: u64,
-    /// When one order may try again.
+    /// When one order may be tried.
     pub trial: Option<Time>,
-    /// How many have tried.
+    /// Number of tries so far.
     trials: u32,
-    /// Strategies may try until the next order is answered; the account stays degraded.
+    /// Strategies may try an order until the next order is answered; the account stays degraded.
     on_trial: bool,
     /// The available balance of the asset when the venue refused.
     available: Amount,
 }
 
-/// Refusals in a row of a strategy's orders for one side of an instrument.
+/// Consecutive refusals of a strategy's orders for one side of an instrument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
-    /// The first of them.
+    /// Time of the first refusal.
     pub since: Time,
-    /// The last of them.
+    /// Time of the last refusal.
     pub last: Time,
-    /// How many.
+    /// Number of refusals.
     pub count: u32,
-    /// The code of the last; 0 for an order that was not sent.
+    /// The code of the last refusal; 0 for an order that was not sent.
     pub code: i32,
-    /// No order like it is sent before: an opening order after refused openings, an exit after refused exits.
+    /// No similar order is sent before this time: an opening order after refused openings, an exit
+    /// after refused exits.
     pub pause_until: Time,
 }
 
 /// Orders of one strategy for one side of one instrument.
 type Party = (StrategyId, InstrumentId, Side);
 
-/// Series of refused exits: orders that close, or that only reduce. They pause for a few seconds at most.
+/// Series of refused exits: orders that close or only reduce. Their pauses are at most a few
+/// seconds.
 pub(super) type ExitRefusals = BTreeMap<Party, Refusals>;
 
 /// The trading status of a run. Live only.
@@ -175,11 +179,11 @@ pub(super) struct Trading {
     blocks: BTreeMap<TradingBlock, BlockState>,
     refusals: BTreeMap<Party, Refusals>,
     rights: BTreeMap<Surface, Right>,
-    /// Refusals in a row for the balance of an asset, and the last of them.
+    /// Number of consecutive refusals because of an asset's balance, and the time of the last.
     short_of: BTreeMap<(Surface, AssetId), (u32, Time)>,
-    /// When this process began: older orders are no evidence of its key.
+    /// When this process began: older orders say nothing about its key.
     begun: Time,
-    /// When each strategy in quarantine was put there.
+    /// When each quarantined strategy was quarantined.
     pub(super) faults: BTreeMap<StrategyId, Time>,
 }
 
@@ -199,24 +203,25 @@ impl Trading {
 /// The trading right of the key on one surface.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Right {
-    /// The last answer that shows it.
+    /// The last response that proves the right.
     verified: Option<Time>,
-    /// Answers in a row that deny it, and the first of them.
+    /// Number of consecutive responses that deny the right, and the time of the first.
     denied: u32,
     denied_since: Time,
-    /// Orders in a row that were refused for the key, whatever other routes say.
+    /// Number of consecutive orders that were refused because of the key, whatever other routes
+    /// show.
     orders_denied: u32,
-    /// The last of them.
+    /// The time of the last such order.
     order_denied: Time,
-    /// A probe that is under way.
+    /// When the probe in flight was sent.
     asked: Option<Time>,
-    /// When the next probe is due, where the last answer left it open.
+    /// When the next probe is due, if the last response decided nothing.
     next: Option<Time>,
-    /// Probes since the right was last shown.
+    /// Number of probes since the right was last proven.
     probes: u32,
 }
 
-/// A pause that doubles from the first bound to the second.
+/// A pause in milliseconds that doubles from the first bound to the second.
 const fn doubled(bounds_ms: (i64, i64), times: u32) -> i64 {
     let shift = if times < 20 { times } else { 20 };
     let ms = bounds_ms.0 << shift;
@@ -231,7 +236,7 @@ const fn spends(instrument: &Instrument, side: Side) -> AssetId {
     }
 }
 
-/// Whether the venue itself may let an order open a position.
+/// Whether the venue may let an order open a position.
 const fn opens(terms: &OrderTerms) -> bool {
     !terms.reduce_only && !terms.close_position
 }
@@ -243,13 +248,13 @@ impl Engine {
         blocks.map(|(block, state)| (*block, state))
     }
 
-    /// Since when a strategy is in quarantine; `None` where it is not, or nothing tells.
+    /// Since when a strategy is quarantined; `None` if it is not, or if the time is not known.
     pub fn fault_since(&self, strategy: StrategyId) -> Option<Time> {
         self.trading.faults.get(&strategy).copied()
     }
 
-    /// Series of refused orders that go on, and of post-only orders that ended at once: strategy,
-    /// instrument, side.
+    /// Running series of refused orders, and of post-only orders that ended at once: by strategy,
+    /// instrument and side.
     pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
         let openings = self.trading.refusals.iter().chain(&self.crossings.0);
         let all = openings.chain(&self.exit_refusals);
@@ -268,7 +273,7 @@ impl Engine {
         self.exit_refusals.get(&(strategy, instrument, side))
     }
 
-    /// Whether the venue has an own order of an instrument now.
+    /// Whether an own order of an instrument is confirmed at the venue now.
     pub fn accepts_orders_of(&self, instrument: InstrumentId) -> bool {
         let mut orders = self.orders.iter();
         orders.any(|order| order.instrument() == instrument && order.is_confirmed())
@@ -281,8 +286,8 @@ impl Engine {
             .filter(move |(block, _)| block.concerns(id, rules, side))
     }
 
-    /// Whether an order may be sent as far as the trading status goes. No block stops one that reduces: it
-    /// waits for some seconds after it was refused again and again.
+    /// Whether the trading status allows an order. No block stops an order that reduces a position,
+    /// but such an order pauses for some seconds after repeated refusals.
     pub(super) fn check_trading(
         &self,
         strategy: StrategyId,
@@ -305,7 +310,7 @@ impl Engine {
         }
         for (block, state) in self.blocks_of(terms) {
             let may_try = state.trial.is_some_and(|at| self.now >= at);
-            // One order shows whether the block is over; others wait for its answer.
+            // One order shows whether the block is over; other orders wait for its response.
             if !may_try || callback.submitted > 0 {
                 return Err(block.rule().plain());
             }
@@ -320,8 +325,9 @@ impl Engine {
         Ok(())
     }
 
-    /// The refusal of an order that breaks a rule of the venue. An opening order that breaks the one
-    /// of the symbol's status is refused by the block of the instrument: it counts what is not sent.
+    /// The rejection of an order that breaks a rule of the venue. If an opening order breaks the
+    /// rule of the symbol's status, the block of the instrument refuses it, so that the block
+    /// counts the orders that are not sent.
     pub(crate) fn of_block(
         &self,
         terms: &OrderTerms,
@@ -337,7 +343,8 @@ impl Engine {
         }
     }
 
-    /// The code of a rule that an order broke; that of the symbol's status where it made the block.
+    /// The code of a rule that an order broke. If the symbol's status caused the block, it is the
+    /// code of that status.
     pub(super) fn code_of(&self, instrument: InstrumentId, rule: Rule) -> i32 {
         let is_closed = |rules: &Instrument| rules.status != SymbolStatus::Trading;
         let of_status =
@@ -349,8 +356,8 @@ impl Engine {
         }
     }
 
-    /// Whether the trading status keeps an opening order from being sent, and no order may try it: one
-    /// that may has done so by being submitted.
+    /// Whether the trading status forbids an opening order, and no order may be tried. A trial
+    /// order was already accepted when it was submitted.
     pub(super) fn is_blocked(&self, terms: &OrderTerms) -> bool {
         opens(terms)
             && self
@@ -358,8 +365,8 @@ impl Engine {
                 .any(|(_, state)| state.trial.is_none())
     }
 
-    /// Whether the run is degraded for the trading status alone: everything that it knows is
-    /// certain, so that strategies may close.
+    /// Whether the trading status is the only degraded reason: the rest of the state is certain, so
+    /// that strategies may close.
     pub(super) fn only_trading_is_blocked(&self) -> bool {
         let of_trading =
             |doubt: &Doubt| matches!(doubt, Doubt::CanTrade(_) | Doubt::TradingBlocked(_));
@@ -367,7 +374,7 @@ impl Engine {
         live.is_some_and(|live| live.is_doubted_only_for(of_trading))
     }
 
-    /// Counts an opening order that a block kept from being sent.
+    /// Counts an opening order that was not sent because of a block.
     pub(super) fn note_withheld(&mut self, terms: &OrderTerms, rule: Rule) {
         let Some(rules) = self.instruments.get(usize::from(terms.instrument.0)) else {
             return;
@@ -379,7 +386,8 @@ impl Engine {
         }
     }
 
-    /// An opening order leaves although it is blocked: the next one waits for a longer pause.
+    /// Notes that an opening order is sent as a trial although it is blocked: the next one waits
+    /// for a longer pause.
     pub(super) fn note_trial(&mut self, terms: &OrderTerms) {
         if !opens(terms) {
             return;
@@ -395,7 +403,7 @@ impl Engine {
         }
     }
 
-    /// Begins a block, or takes note that it goes on.
+    /// Begins a block, or notes that it continues.
     fn block(&mut self, block: TradingBlock, code: i32) {
         let now = self.now;
         if let Some(state) = self.trading.blocks.get_mut(&block) {
@@ -404,7 +412,8 @@ impl Engine {
                 let again = now.plus_ms(doubled(block.trial_ms(), state.trials));
                 state.trial = state.trial.max(Some(again));
             } else {
-                // A person let one order try. What ends the block otherwise is no order.
+                // The operator allowed one order as a trial. Without that, no order ends this
+                // block.
                 state.trial = None;
             }
             if std::mem::take(&mut state.on_trial) {
@@ -439,7 +448,7 @@ impl Engine {
         self.trading_changed();
     }
 
-    /// Ends a block. Strategies need not wait for the end of their pauses either.
+    /// Ends a block, and the pauses of strategies that it concerned.
     fn unblock(&mut self, block: TradingBlock) {
         let Some(state) = self.trading.blocks.remove(&block) else {
             return;
@@ -460,7 +469,7 @@ impl Engine {
         self.trading_changed();
     }
 
-    /// Closing orders that a block concerned leave now, not at the end of their pause.
+    /// Ends the pauses of closing orders that a block concerned: they are sent now.
     fn end_close_pauses(&mut self, block: TradingBlock) {
         let (now, instruments) = (self.now, &self.instruments);
         for (state, ledger) in self.strategies.iter_mut().zip(&self.ledgers.strategies) {
@@ -475,11 +484,11 @@ impl Engine {
         }
     }
 
-    /// Decides anew which accounts are in doubt for their trading status.
+    /// Decides again which accounts are degraded because of their trading status.
     fn trading_changed(&mut self) {
         for surface in Surface::ALL.iter().copied() {
             let blocked = self.blocks().any(|(block, _)| {
-                // `canTrade` has a doubt of its own.
+                // `canTrade` has its own degraded reason.
                 let other = !matches!(block, TradingBlock::CanTrade(_));
                 block.account() == Some(surface) && other
             });
@@ -489,7 +498,8 @@ impl Engine {
         self.update_state();
     }
 
-    /// Whether the venue arms no countdown of any instrument of a surface: nothing can be opened.
+    /// Whether the venue arms no countdown on any instrument of a surface: then nothing can be
+    /// opened.
     fn no_countdown_is_armed(&self, surface: Surface) -> bool {
         let blocks = &self.trading.blocks;
         let instruments = self.instruments_of(surface);
@@ -497,8 +507,8 @@ impl Engine {
         !instruments.is_empty() && instruments.iter().all(is_blocked)
     }
 
-    /// Whether the account is degraded for its trading status alone, and one order may show whether
-    /// that is over.
+    /// Whether the trading status is the only degraded reason, and one order may show whether it
+    /// has ended.
     pub(super) fn is_on_trial(&self) -> bool {
         if !self.trading.blocks_any() {
             return false;
@@ -512,19 +522,19 @@ impl Engine {
             && of_accounts.all(|(_, state)| state.on_trial)
     }
 
-    /// Strategies are told that they may try, or that they may not any more.
+    /// Reports to strategies that they may try an order, or that they may no longer.
     pub(super) fn tell_trial(&mut self) {
         for index in 0..self.strategies.len() {
             self.tell_state(StrategyId(index as u16));
         }
     }
 
-    /// The venue refuses to arm the countdown of an instrument, or gives no readable answer.
+    /// Blocks an instrument whose countdown the venue refuses to arm or answers unreadably.
     pub(super) fn block_for_countdown(&mut self, instrument: InstrumentId, code: i32) {
         self.block(TradingBlock::Countdown(instrument), code);
     }
 
-    /// Since when the venue refuses the countdown of an instrument, to this key or at all.
+    /// Since when the venue refuses the countdown of an instrument, to this key or in general.
     pub(super) fn countdown_refused_since(&self, instrument: InstrumentId) -> Option<Time> {
         let surface = self.surface_of(instrument);
         let blocks = [
@@ -537,18 +547,18 @@ impl Engine {
         states.map(|state| state.since).min()
     }
 
-    /// The venue armed it.
+    /// Ends the block of an instrument, because the venue armed its countdown.
     pub(super) fn countdown_is_armed(&mut self, instrument: InstrumentId) {
         self.unblock(TradingBlock::Countdown(instrument));
     }
 
-    /// The balance of an asset that is free for new orders.
+    /// The balance of an asset that is available for new orders.
     fn available(&self, surface: Surface, asset: AssetId) -> Amount {
         let balance = self.balance(surface, asset);
         balance.total - balance.locked
     }
 
-    /// Takes the status of a symbol as the venue lists it.
+    /// Takes the status of a symbol from the venue's list.
     pub(super) fn take_status(&mut self, instrument: InstrumentId) {
         let Some(rules) = self.instrument(instrument).filter(|_| self.live.is_some()) else {
             return;
@@ -559,7 +569,7 @@ impl Engine {
             return;
         }
         self.block(block, 0);
-        // The next reading of the status ends it, not an order.
+        // The next read of the status ends the block, not an order.
         if let Some(state) = self.trading.blocks.get_mut(&block) {
             state.trial = None;
         }

@@ -1,4 +1,5 @@
-//! Orders of unknown outcome, for people: their strategy opens nothing more in their instrument.
+//! Orders with an unknown outcome, for display: their strategy opens nothing more in their
+//! instrument.
 
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::instrument::Instrument;
@@ -7,24 +8,24 @@ use crate::order_state::OrderState;
 use super::super::Engine;
 use super::BlockWords;
 
-/// A question for an order is mostly answered within this: only what lasts longer is shown.
+/// An order query is usually answered within this time: only longer cases are shown.
 const SHOWN_MS: i64 = 2_000;
 
-/// Orders of a strategy in an instrument whose outcome is not known for some time.
+/// Orders of a strategy in an instrument whose outcome has been unknown for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownOrders {
     /// The strategy.
     pub strategy: StrategyId,
     /// The instrument.
     pub instrument: InstrumentId,
-    /// How many.
+    /// Number of such orders.
     pub count: u64,
-    /// Since when the outcome of the first of them is not known.
+    /// Since when the outcome of the first of them is unknown.
     pub since: Time,
 }
 
 impl Engine {
-    /// Orders whose outcome is not known for some time, by strategy and instrument.
+    /// Orders whose outcome has been unknown for some time, by strategy and instrument.
     pub fn unknown_orders(&self) -> Vec<UnknownOrders> {
         let mut all: Vec<UnknownOrders> = Vec::new();
         let orders = self.orders.iter().filter(|_| self.live.is_some());
@@ -51,7 +52,7 @@ impl Engine {
         all
     }
 
-    /// The same in words.
+    /// Describes such orders for people.
     pub fn unknown_order_words(&self, orders: &UnknownOrders) -> BlockWords {
         let strategy = self.strategy_name(orders.strategy).unwrap_or_default();
         let instrument = self.instrument(orders.instrument).map(Instrument::name);
@@ -63,10 +64,10 @@ impl Engine {
         BlockWords {
             what: format!("strategy {strategy} in {instrument}"),
             reason: format!(
-                "the outcome of {orders} not known: the venue gave no answer, or it may have cancelled what rested"
+                "the outcome of {orders} not known: the venue gave no answer, or it may have cancelled resting orders"
             ),
-            what_to_do: "the venue is asked for each order every second, and the strategy opens nothing more in \
-                         the instrument until it answers; closes and cancels pass"
+            what_to_do: "the engine queries each order every second, and the strategy opens nothing more in \
+                         the instrument until the venue answers; closes and cancels pass"
                 .to_owned(),
         }
     }

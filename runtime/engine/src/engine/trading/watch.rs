@@ -1,5 +1,5 @@
-//! How blocks end: by time, by a balance that came, by a probe of the trading right that changes
-//! nothing, by one order after a pause where nothing else can show it, or by a person.
+//! How blocks end: by time, by an increased balance, by a probe of the trading right that changes
+//! nothing, by one order after a pause if nothing else can show it, or by the operator.
 
 use crate::effect::Effect;
 use crate::ids::{ClientOrderId, InstrumentId, OrderSeq};
@@ -10,13 +10,13 @@ use crate::protocol::Request;
 use super::super::Engine;
 use super::{Right, TradingBlock, doubled};
 
-/// The trading right is probed when no answer has shown it for so long.
+/// The trading right is probed if no response has proven it for this long.
 const VERIFY_MS: i64 = 300_000;
-/// A probe without an answer for so long is given up.
+/// A probe without a response for this long is given up.
 const PROBE_LOST_MS: i64 = 30_000;
 
 impl Engine {
-    /// The symbols that do not trade when a run begins.
+    /// Begins a run: blocks the symbols that do not trade.
     pub(in super::super) fn begin_trading(&mut self) {
         self.trading.begun = self.now;
         for index in 0..self.instruments.len() {
@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    /// Ends what time or a balance ends, and probes the trading right where that is due.
+    /// Ends blocks by time or balance, and probes the trading right when a probe is due.
     pub(in super::super) fn watch_trading(&mut self) {
         let now = self.now;
         let is_over = |engine: &Self, block: TradingBlock| {
@@ -46,7 +46,7 @@ impl Engine {
         let mut tries = false;
         for (block, state) in &mut self.trading.blocks {
             let due = state.trial.is_some_and(|at| now >= at) && !state.on_trial;
-            // A strategy that waits for a ready account would never try.
+            // A strategy that waits for a ready account would never try an order.
             if due && block.account().is_some() {
                 state.on_trial = true;
                 tries = true;
@@ -62,8 +62,8 @@ impl Engine {
         }
     }
 
-    /// Tries again to arm countdowns that the venue did not arm, after growing pauses. A timer that no
-    /// order needs is let go a moment later.
+    /// Tries again, after growing pauses, to arm countdowns that the venue did not arm. A countdown
+    /// that no order needs is disarmed a moment later.
     fn try_countdowns(&mut self) {
         let now = self.now;
         let due = self.blocks().filter_map(|(block, state)| match block {
@@ -81,8 +81,8 @@ impl Engine {
         }
     }
 
-    /// Asks whether the key may trade, where no other answer has shown it for long: a cancel of an
-    /// order id that was never given out needs the trading right and changes nothing.
+    /// Tests whether the key may trade, if no other response has proven it for long. Cancelling an
+    /// order id that was never issued needs the trading right and changes nothing.
     pub(super) fn probe_if_due(&mut self, surface: Surface) {
         let now = self.now;
         let runs = |live: &super::super::Session| live.is_running() && !live.stopping;
@@ -148,9 +148,10 @@ impl Engine {
         surfaces.find(|surface| self.probe_id(*surface).as_ref() == Some(id))
     }
 
-    /// A person has mended what was blocked, or accepts another try. That is no evidence: what blocks trading
-    /// stays until an answer, a reading or a balance shows that it is over. One order may try at once, and
-    /// the trading right and countdowns are asked for. Answers whether anything is to be tried.
+    /// Handles `resume`: the operator fixed the cause of the blocks, or accepts another try. That
+    /// proves nothing. Each block stays until a response, a snapshot or a balance shows that it
+    /// ended. One order may be tried at once, and the trading right and countdowns are tested.
+    /// Returns whether there is anything to try.
     pub(in super::super) fn try_blocks_again(&mut self) -> bool {
         let now = self.now;
         let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
@@ -180,7 +181,7 @@ impl Engine {
         tries
     }
 
-    /// Whether only what the venue states by itself ends a block: no order can show anything before.
+    /// Whether only the venue's own reports end a block: an order cannot show its end.
     fn ends_by_reading(&self, block: TradingBlock) -> bool {
         match block {
             TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => {

@@ -1,4 +1,4 @@
-//! The trading status in words.
+//! Descriptions of the trading status for people.
 
 use crate::ids::InstrumentId;
 use crate::instrument::{Instrument, SymbolStatus};
@@ -8,19 +8,20 @@ use crate::order::Surface;
 use super::super::Engine;
 use super::{BlockState, TradingBlock};
 
-/// A block in words.
+/// The description of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockWords {
-    /// The name of the account, instrument or asset: `futures account`, `futures:BTCUSDT`, `futures USDT`.
+    /// The name of the account, the instrument or the asset, such as `futures account`,
+    /// `futures:BTCUSDT` or `futures USDT`.
     pub what: String,
-    /// Why, one sentence without its full stop.
+    /// The reason: one sentence without its full stop.
     pub reason: String,
-    /// Advice to a person, and the end of the block.
+    /// Advice to the operator, and what ends the block.
     pub what_to_do: String,
 }
 
 impl Engine {
-    /// A block in words.
+    /// Describes a block for people.
     pub fn block_words(&self, block: TradingBlock, state: &BlockState) -> BlockWords {
         let account = |surface: Surface| format!("{surface} account");
         let code = state.code;
@@ -33,8 +34,8 @@ impl Engine {
                      list"
                 ),
                 "check the key's rights, address list and expiry at the venue. New orders are not \
-                 sent. A cancel of an order that does not exist tests the key again and again, at once after \
-                 windvane resume, and trading goes on when the venue accepts it"
+                 sent. The engine keeps testing the key by cancelling an order that does not exist, and does so \
+                 at once after windvane resume. Trading goes on when the venue accepts the key"
                     .to_owned(),
             ),
             TradingBlock::Account(surface) => (
@@ -56,15 +57,15 @@ impl Engine {
             ),
             TradingBlock::CanTrade(surface) => (
                 account(surface),
-                "the account reading says canTrade = false".to_owned(),
-                "ask the venue why. Trading goes on when a reading says canTrade = true".to_owned(),
+                "the account snapshot has canTrade = false".to_owned(),
+                "ask the venue why. Trading goes on when a snapshot has canTrade = true".to_owned(),
             ),
             TradingBlock::Stopped(surface) => stopped(surface, state.stop),
             TradingBlock::Instrument(id) => (
                 self.name_of(id),
                 self.closed_because(id, code),
                 "close what is open if the venue still accepts it. Trading goes on when the venue \
-                 lists the symbol as TRADING, or accepts an order, which tries after growing pauses"
+                 lists the symbol as TRADING, or accepts an order: one is tried after growing pauses"
                     .to_owned(),
             ),
             TradingBlock::StaleMarket(id) => (
@@ -79,12 +80,12 @@ impl Engine {
             TradingBlock::Countdown(id) => (
                 self.name_of(id),
                 match code {
-                    0 => "the venue gives no readable answer to countdownCancelAll".to_owned(),
+                    0 => "the venue's response to countdownCancelAll cannot be read".to_owned(),
                     code => format!("the venue refuses countdownCancelAll (code {code})"),
                 },
                 "ask the venue why. Without this countdown, orders would rest on if this process \
-                 died, so no order that may rest is sent; cancels and closes pass. The countdown is \
-                 tried again after growing pauses, and trading goes on when the venue arms it"
+                 died, so no order that may rest is sent; cancels and closes pass. The engine tries \
+                 the countdown again after growing pauses, and trading goes on when the venue arms it"
                     .to_owned(),
             ),
             TradingBlock::Funds(surface, asset) => {
@@ -92,10 +93,11 @@ impl Engine {
                 let asset = asset.map_or("", String::as_str);
                 (
                     format!("{surface} {asset}"),
-                    format!("the venue says that the {asset} balance is too small (code {code})"),
+                    format!("the venue reports that the {asset} balance is too small (code {code})"),
                     format!(
                         "deposit or transfer {asset}, close positions, or make orders smaller. \
-                         Trading goes on when the available balance rises, or after growing pauses"
+                         Trading goes on when the available balance rises, or when the venue accepts an \
+                         order: one is tried after growing pauses"
                     ),
                 )
             }
@@ -107,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// Why an account is in doubt for its trading status, one sentence.
+    /// Why an account is degraded because of its trading status, in one sentence.
     pub(in super::super) fn blocked_sentence(&self, surface: Surface) -> String {
         let of_surface = self.blocks().filter(|(block, _)| {
             let told = matches!(block, TradingBlock::CanTrade(_));
@@ -139,12 +141,12 @@ impl Engine {
     }
 }
 
-/// When an order tries again.
+/// When an order is tried again.
 const fn one_tries(state: &BlockState) -> &'static str {
     if state.on_trial {
-        "one may try now"
+        "one order may be tried now"
     } else {
-        "one tries again after growing pauses; windvane resume lets it try at once"
+        "one order is tried again after growing pauses; windvane resume allows it at once"
     }
 }
 
@@ -152,12 +154,12 @@ fn stopped(surface: Surface, why: Option<StopReason>) -> (String, String, String
     let reason = match why {
         Some(StopReason::Ban) => "the venue banned this address (HTTP 418)",
         Some(StopReason::Firewall) => "the venue's firewall refuses this address (HTTP 403)",
-        Some(StopReason::Limit) => "the venue said stop: the request limit is used up (HTTP 429)",
+        Some(StopReason::Limit) => "the venue's request limit is used up (HTTP 429)",
         Some(StopReason::Closing) => "the venue is shutting down (-1016)",
         None => "the venue accepts no requests",
     };
-    let what_to_do = "send nothing from this address until then, from other programs neither: every \
-                      request may make it longer. Trading goes on by itself at the end";
+    let what_to_do = "send nothing from this address until then, not even from other programs: every \
+                      request may make it longer. Trading then goes on by itself";
     (
         format!("{surface} account"),
         reason.to_owned(),
