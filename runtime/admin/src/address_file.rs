@@ -7,8 +7,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::write_aside::write_aside;
-
 const NAME: &str = "admin.addr";
 
 /// The file of this process; removed when dropped.
@@ -27,7 +25,7 @@ impl AddressFile {
     /// Tells the owner of the data folder.
     pub(crate) fn write(data_dir: &Path, address: SocketAddr) -> io::Result<Self> {
         let path = Self::path(data_dir);
-        write_aside(&path, format!("{address}\n").as_bytes(), 0o600)?;
+        windvane_files::replace(&path, format!("{address}\n").as_bytes())?;
         Ok(Self { path, address })
     }
 

@@ -56,7 +56,6 @@ pub mod service;
 mod steer;
 mod token;
 pub mod view;
-mod write_aside;
 
 pub use beat::Beat;
 pub use client::{Admin, AskError, Question, TokenSource};

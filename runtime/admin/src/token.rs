@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 use subtle::ConstantTimeEq;
 
-use crate::write_aside::write_aside;
-
 /// Random bytes of a token that we make.
 const RANDOM_BYTES: usize = 32;
 /// A token shorter than this could be guessed.
@@ -104,7 +102,7 @@ impl Token {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(|error| TokenError::Random(error.to_string()))?;
         let token = Self(hex::encode(bytes));
-        let written = write_aside(path, format!("{}\n", token.0).as_bytes(), 0o600);
+        let written = windvane_files::replace(path, format!("{}\n", token.0).as_bytes());
         written.map_err(|error| TokenError::File {
             path: path.to_owned(),
             error,

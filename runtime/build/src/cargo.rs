@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::toolchain::{NO_CARGO, TARGET, Toolchain};
-use super::{BuildError, cache, command, hex};
+use super::{BuildError, cache, command};
 
 /// The package in a folder.
 #[derive(Debug)]
@@ -84,7 +84,9 @@ pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBu
         return Ok(p.dir.join("target").join("windvane").join(&toolchain.id));
     }
     let key = Sha256::digest(format!("{}\n{}", p.workspace.display(), toolchain.id));
-    Ok(cache::folder()?.join("build").join(&hex(&key)[..16]))
+    Ok(cache::folder()?
+        .join("build")
+        .join(&hex::encode(&key)[..16]))
 }
 
 /// Compiles the package; the path of its core module.

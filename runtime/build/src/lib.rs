@@ -146,7 +146,7 @@ pub fn build(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildE
         .join("windvane")
         .join(format!("{}.wasm", package.name));
     cache::write_whole(&path, &component)?;
-    let sha256 = hex(&Sha256::digest(&component));
+    let sha256 = hex::encode(&Sha256::digest(&component));
     let bytes_len = component.len();
     progress(&format!(
         "Built {} ({bytes_len} bytes, sha256 {})",
@@ -160,14 +160,6 @@ pub fn build(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildE
         component,
         compiler: toolchain.version,
     })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|b| [b >> 4, b & 15])
-        .map(|d| char::from(b"0123456789abcdef"[d as usize]))
-        .collect()
 }
 
 #[cfg(test)]

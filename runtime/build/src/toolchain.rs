@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{BuildError, command, debian, hex};
+use super::{BuildError, command, debian};
 use sha2::{Digest, Sha256};
 
 /// The target of strategies.
@@ -134,7 +134,7 @@ impl Toolchain {
         let version = verbose_version.lines().next().unwrap_or("rustc").to_owned();
         Self {
             version,
-            id: hex(&key)[..12].to_owned(),
+            id: hex::encode(&key)[..12].to_owned(),
             private,
         }
     }

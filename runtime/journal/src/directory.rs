@@ -10,7 +10,6 @@ use windvane_engine::latches::Latches;
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
 use crate::latch;
-use crate::private;
 use crate::reports;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
@@ -78,7 +77,7 @@ impl Directory {
             error,
         };
         make(path).map_err(io)?;
-        let mut file = private::options()
+        let mut file = windvane_files::options()
             .read(true)
             .write(true)
             .create(true)
@@ -185,14 +184,14 @@ impl Drop for Directory {
 /// of the user's stays as it is.
 fn make(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    private::folder(path)?;
-    private::folder(&path.join("journal"))
+    windvane_files::folder(path)?;
+    windvane_files::folder(&path.join("journal"))
 }
 
 /// Closes what an earlier version, or a copy, left open to others.
 fn close(path: &Path) {
     for name in OURS {
-        if let Err(error) = private::close(&path.join(name)) {
+        if let Err(error) = windvane_files::close(&path.join(name)) {
             tracing::warn!(
                 path = %path.join(name).display(), %error,
                 "others may read this: it cannot be closed to them"

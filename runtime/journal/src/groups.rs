@@ -40,7 +40,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn create(path: &Path, magic: [u8; 4], times: Times) -> io::Result<Self> {
-        let mut file = crate::private::options()
+        let mut file = windvane_files::options()
             .write(true)
             .create(true)
             .truncate(true)

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::directory::Directory;
-use crate::{private, segment, small_file};
+use crate::segment;
 
 const NAME: &str = "ledger";
 const MAGIC: &[u8] = b"windvane ledger 1\n";
@@ -146,7 +146,7 @@ impl Ledger {
         for part in [&header[..], &check, &packed] {
             entry.extend_from_slice(part);
         }
-        let mut file = private::options()
+        let mut file = windvane_files::options()
             .create(true)
             .write(true)
             .truncate(false)
@@ -159,7 +159,7 @@ impl Ledger {
         if self.len == 0
             && let Some(folder) = self.path.parent()
         {
-            small_file::sync_folder(folder)?;
+            windvane_files::sync_folder(folder)?;
         }
         Ok(self.len + entry.len() as u64)
     }

@@ -27,7 +27,6 @@ mod market;
 mod owner;
 mod packed;
 mod packing;
-pub mod private;
 mod reading;
 mod recovery;
 mod reports;

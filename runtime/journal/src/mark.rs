@@ -5,7 +5,7 @@ use std::path::Path;
 
 use windvane_engine::record::{Chain, Hash};
 
-use crate::small_file::{self, SmallFileError, hex};
+use crate::small_file::{self, SmallFileError};
 
 /// What was durable when the mark was written. It may be older than the journal, never younger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Mark {
         let lines = format!(
             "segment {:08x}\nnext_block {next_block}\nlast_record {last_record}\nhash {}",
             self.segment,
-            hex(&hash)
+            hex::encode(&hash)
         );
         small_file::write(path, KIND, &lines)
     }

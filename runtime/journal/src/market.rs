@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use windvane_engine::record::{Hash, digest_of};
 
+use crate::groups;
 use crate::owner::SyncHook;
-use crate::{groups, private};
 
 /// The file of the segment that is written.
 pub const NAME: &str = "market";
@@ -47,7 +47,7 @@ pub struct MarketFile {
 
 impl MarketFile {
     pub fn create(folder: &Path, hook: Option<SyncHook>) -> io::Result<Self> {
-        let file = private::options()
+        let file = windvane_files::options()
             .append(true)
             .create_new(true)
             .open(folder.join(NAME))?;

@@ -25,7 +25,7 @@ use crate::owner::{Event, Listener};
 use crate::packed::{self, Packer};
 use crate::reading::{self, ReadError, Rows, StoredSegment};
 use crate::segment::{self, chain_bytes, key};
-use crate::small_file::sync_folder;
+use windvane_files::sync_folder;
 
 /// What sled had.
 pub const RECORDS: &str = "records.zst";
@@ -229,7 +229,7 @@ pub fn market_bytes(folder: &Path) -> io::Result<u64> {
 pub fn drop_market(folder: &Path) -> io::Result<()> {
     let path = folder.join(market::PACKED);
     // First, so that what is missing is never taken for lost.
-    crate::private::create(&folder.join(market::DROPPED))?.sync_all()?;
+    windvane_files::create(&folder.join(market::DROPPED))?.sync_all()?;
     sync_folder(folder)?;
     fs::remove_file(path)?;
     sync_folder(folder)

@@ -5,8 +5,6 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::private;
-
 /// The folder, in the data folder.
 pub const BUG_REPORTS: &str = "bug-reports";
 /// So many stay.
@@ -18,9 +16,9 @@ const KEPT: usize = 16;
 /// The disk refuses.
 pub fn keep(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let folder = data_dir.join(BUG_REPORTS);
-    private::folder(&folder)?;
+    windvane_files::folder(&folder)?;
     let path = folder.join(name);
-    let mut file = private::create(&path)?;
+    let mut file = windvane_files::create(&path)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     let entries = fs::read_dir(&folder)?.filter_map(Result::ok);

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use crate::directory::{Directory, segments};
 use crate::packing;
 use crate::segment;
-use crate::small_file::sync_folder;
+use windvane_files::sync_folder;
 
 /// Segments that are never dropped: the one that is written and the one that it came from.
 const KEPT: usize = 2;

@@ -17,10 +17,9 @@ use crate::failure::Failure;
 use crate::market;
 use crate::owner::Hooks;
 use crate::packed;
-use crate::private;
-use crate::small_file::sync_folder;
 use crate::store::{Store, StoreThread};
 use crate::tail::Tail;
+use windvane_files::sync_folder;
 
 /// Version of the format of segments. Before the second there was no tail, and before the third
 /// blocks had one part, and market data was in sled; those are still read.
@@ -149,7 +148,7 @@ impl Segment {
         hooks: Hooks,
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
-        private::new_folder(&folder)?;
+        windvane_files::new_folder(&folder)?;
         let made = Self::create_in(&folder, number, head, base, hooks).and_then(|segment| {
             sync_folder(&folder)?;
             sync_folder(journal)?;

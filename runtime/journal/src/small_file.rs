@@ -2,13 +2,11 @@
 //!
 //! They are text with a checksum, so that a person can read them and damage is told from content.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-
-use crate::private;
 
 /// A small file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -34,40 +32,17 @@ fn checksum(kind: &str, text: &str) -> String {
     hasher.update(kind.as_bytes());
     hasher.update(b"\n");
     hasher.update(text.as_bytes());
-    hex(&hasher.finalize()[..8])
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Makes a folder's entries durable.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    hex::encode(&hasher.finalize()[..8])
 }
 
 /// Writes `lines` so that after any end of the process or machine the file is the old one or the
 /// new one.
 pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError> {
-    let aside = path.with_extension("new");
     let text = format!(
         "windvane {kind} 1\n{lines}\ncheck {}\n",
         checksum(kind, lines)
     );
-    let result = private::create(&aside)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&aside, path))
-        .and_then(|()| path.parent().map_or(Ok(()), sync_folder));
-    result.map_err(|error| SmallFileError::Io {
+    windvane_files::replace(path, text.as_bytes()).map_err(|error| SmallFileError::Io {
         path: path.to_owned(),
         error,
     })
@@ -108,7 +83,7 @@ pub fn put_aside(path: &Path, why: &str) -> io::Result<PathBuf> {
         let aside = path.with_file_name(format!("{name}.{why}-{n}"));
         if !aside.try_exists()? {
             fs::rename(path, &aside)?;
-            path.parent().map_or(Ok(()), sync_folder)?;
+            path.parent().map_or(Ok(()), windvane_files::sync_folder)?;
             return Ok(aside);
         }
         n += 1;

@@ -21,7 +21,6 @@ use crate::failure::{Failure, guarded};
 use crate::market::MarketFile;
 use crate::owner::Hooks;
 use crate::packed::Packer;
-use crate::private;
 use crate::segment::{Meta, chain_bytes, key, sled_config};
 use crate::tail::split_frames;
 
@@ -43,7 +42,7 @@ impl Store {
     /// An empty one in the folder of a segment.
     pub fn create(folder: &Path, hooks: Hooks) -> Result<Self, Failure> {
         let db = sled_config(folder).open()?;
-        private::close_files(folder)?;
+        windvane_files::close_files(folder)?;
         Ok(Self {
             file: File::open(folder.join("db"))?,
             market: MarketFile::create(folder, hooks.market.clone())?,

@@ -5,8 +5,8 @@
 //! What may never enter here: keys. Of the account the file holds digests.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use secrecy::ExposeSecret;
@@ -14,10 +14,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use windvane_client::Settings;
 use windvane_engine::Surface;
-use windvane_journal::private;
 use windvane_protocol::sign::Wallet;
 
-use windvane_report::hex;
 use windvane_session::venue_surface;
 
 /// The file in the data folder.
@@ -107,16 +105,12 @@ impl Identity {
             let host = || host.clone();
             next.hosts.entry(surface.clone()).or_insert_with(host);
         }
-        let (file, aside) = (data_dir.join(FILE), data_dir.join("account.new"));
+        let file = data_dir.join(FILE);
         if known.as_ref() == Some(&next) {
             // A copy may have left it open to others.
-            return private::close(&file);
+            return windvane_files::close(&file);
         }
-        let mut written = private::create(&aside)?;
-        written.write_all(&serde_json::to_vec(&next)?)?;
-        written.sync_all()?;
-        fs::rename(aside, file)?;
-        File::open(data_dir)?.sync_all()
+        windvane_files::replace(&file, &serde_json::to_vec(&next)?)
     }
 }
 
@@ -129,7 +123,7 @@ fn read(data_dir: &Path) -> io::Result<Option<Identity>> {
 }
 
 fn digest(what: &str, text: &str) -> String {
-    hex(&Sha256::digest(format!("windvane {what} {text}")))
+    hex::encode(&Sha256::digest(format!("windvane {what} {text}")))
 }
 
 #[cfg(test)]

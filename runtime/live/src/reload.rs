@@ -19,7 +19,6 @@ use super::{remains, retention, start, tell};
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Strategy, fixed_difference};
-use windvane_report::hex;
 
 /// Reads the configuration again as it was read at the start; why not, in words. A file that whoever
 /// asks means has to be the one of the start.
@@ -218,7 +217,7 @@ fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<S
     let id = after.id.as_str();
     let mut changes = Vec::new();
     if let Some(sha256) = module {
-        changes.push(format!("{id}: module {}", hex(sha256)));
+        changes.push(format!("{id}: module {}", hex::encode(sha256)));
     }
     if before.params != after.params {
         changes.push(format!("{id}: params"));

@@ -16,7 +16,6 @@ use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId,
 use windvane_session::{Driver, Guests, LatchState, Module};
 
 use super::not_sent::NotSent;
-use windvane_report::hex;
 use windvane_report::utc::seconds_text;
 
 /// A series of refusals is shown for so long after its last order, or after the end of its pause.
@@ -175,7 +174,7 @@ pub fn strategy(
     };
     Some(Strategy {
         id: id.clone(),
-        module_sha256: hex(sha256),
+        module_sha256: hex::encode(sha256),
         state,
         fault: fault.map(|fault| fault.as_str().to_owned()),
         reason: latches.reason(engine, strategy),

@@ -14,7 +14,6 @@ use windvane_engine::{
     Time,
 };
 
-use windvane_report::hex;
 use windvane_report::utc::utc_text;
 use windvane_session::Head;
 
@@ -34,8 +33,9 @@ impl Words {
     pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
         let head = Head::from_bytes(head)?;
         let engine = Engine::restore(&head.engine).ok()?;
-        let named =
-            |saved: &windvane_session::SavedStrategy| (saved.name.clone(), hex(&saved.sha256));
+        let named = |saved: &windvane_session::SavedStrategy| {
+            (saved.name.clone(), hex::encode(&saved.sha256))
+        };
         Some(Self {
             segment,
             epoch: engine.epoch(),
@@ -141,7 +141,7 @@ impl Words {
                 "kind": "saved",
                 "strategy": self.strategy(*strategy),
                 "handled": handled,
-                "state": state.as_deref().map(hex),
+                "state": state.as_deref().map(hex::encode),
             }),
             RecordedInput::Reconfigure(next) => {
                 json!({"kind": "reconfigure", "to": value(next)})

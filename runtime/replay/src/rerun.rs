@@ -29,7 +29,6 @@ use super::trial::Trial;
 use super::whatif::Changes;
 use scene::Scene;
 use windvane_build::modules::{self, Guest};
-use windvane_report::hex;
 
 /// A module to be put beside the one that ran.
 #[derive(Clone, Debug)]
@@ -273,7 +272,7 @@ impl Stage<'_> {
     fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>, altered: bool) {
         let role = Role {
             id: saved.name.clone(),
-            sha256: hex(&saved.sha256),
+            sha256: hex::encode(&saved.sha256),
             from_journal,
             altered,
         };

@@ -23,13 +23,6 @@ pub use summary::{
 pub use terminal::summary_text;
 pub use writer::{ResultError, ResultWriter};
 
-/// Two digits for each byte.
-pub fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.map(digit).collect()
-}
-
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]

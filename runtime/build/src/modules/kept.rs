@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
-use windvane_journal::private;
 
 use super::Guest;
-use windvane_report::hex;
 
 const FOLDER: &str = "modules";
 
 fn file(data_dir: &Path, sha256: &[u8; 32]) -> PathBuf {
-    let name = format!("{}.wasm", hex(sha256));
+    let name = format!("{}.wasm", hex::encode(sha256));
     data_dir.join(FOLDER).join(name)
 }
 
@@ -46,12 +44,12 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
 /// # Errors
 /// The disk refuses.
 pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Result<PathBuf> {
-    private::folder(&data_dir.join(FOLDER))?;
+    windvane_files::folder(&data_dir.join(FOLDER))?;
     let file = file(data_dir, sha256);
     if kept(data_dir, sha256).is_err() {
         // Written aside first: a file of this name is always whole.
         let aside = file.with_extension("new");
-        private::create(&aside)?.write_all(module)?;
+        windvane_files::create(&aside)?.write_all(module)?;
         fs::rename(aside, &file)?;
     }
     Ok(file)

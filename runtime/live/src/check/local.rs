@@ -24,7 +24,6 @@ use super::venue::Market;
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Leave, Mode};
-use windvane_report::hex;
 use windvane_session::head::Head;
 use windvane_session::recovery::{Remembered, left_of};
 
@@ -287,7 +286,7 @@ pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<
             Ok(Ok(loaded)) => {
                 for guest in loaded {
                     let wants = &guest.strategy.describe().capabilities;
-                    let (sha256, wants) = (hex(&guest.sha256), wants.join(", "));
+                    let (sha256, wants) = (hex::encode(&guest.sha256), wants.join(", "));
                     let version = &guest.strategy.describe().version;
                     let found = format!("{id}: {version}, sha256 {sha256}, wants {wants}");
                     report.ok("module", found);

@@ -10,7 +10,6 @@ use windvane_session::{Cost, is_saved_at_once};
 use super::super::reread::{self, Next};
 use super::scene::{Scene, feed};
 use windvane_build::modules::engine_fault;
-use windvane_report::hex;
 
 impl Scene<'_, '_> {
     /// A new segment of the same process: what modules save now is what they saved then.
@@ -129,7 +128,7 @@ impl Scene<'_, '_> {
 /// What a strategy saved, in words.
 fn saved_words(id: &str, state: Option<&[u8]>) -> Option<String> {
     let state = state?;
-    let (bytes, hash) = (state.len(), hex(&Sha256::digest(state)));
+    let (bytes, hash) = (state.len(), hex::encode(&Sha256::digest(state)));
     Some(format!(
         "{id} saved a state of {bytes} bytes, sha256 {hash}"
     ))

@@ -1,8 +1,11 @@
-//! Folders and files that their owner alone may look into, whatever the umask says: what a run
-//! trades is nobody else's business.
+//! Files of the data folder: only their owner can read them, and a small file is whole or absent.
+//!
+//! `journal`, `admin`, `build` and `live` write their files through this crate, so that the mode of
+//! a file and the order of sync and rename are decided in one place. It must not contain the format
+//! of any file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -87,6 +90,44 @@ pub fn close_files(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a small file so that after a crash of the process or the machine it holds either the old
+/// content or the new content: written to `<path>.new`, synced, renamed, and the folder synced.
+///
+/// # Errors
+/// The path names no file, or the disk refuses; then the old content is still there.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut new_name = name.to_os_string();
+    new_name.push(".new");
+    let new = folder.join(new_name);
+    // A file left over by a crash could have another owner or another mode.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = options().write(true).create_new(true).open(&new)?;
+    // The process's umask may have removed bits.
+    file.set_permissions(Permissions::from_mode(FILE))?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_folder(folder)
+}
+
+/// Makes the entries of a folder durable.
+///
+/// # Errors
+/// The disk refuses.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +167,27 @@ mod tests {
         close(&inner).unwrap();
         assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
         close(&folder.path().join("missing")).unwrap();
+    }
+
+    #[test]
+    fn replace_removes_a_leftover_and_sets_the_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(folder.path().join("file.new"), "torn").unwrap();
+        fs::write(&path, "old and longer").unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn replace_keeps_the_old_content_when_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "old").unwrap();
+        fs::create_dir(folder.path().join("file.new")).unwrap();
+        assert!(replace(&path, b"new").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 }
