@@ -148,7 +148,7 @@ fn what_is_wrong_with_a_frame_is_said() {
     assert!(
         error(&exponent)
             .to_string()
-            .contains("field \"q\": \"6e-3\" is no plain decimal")
+            .contains("field \"q\": \"6e-3\" is not a plain decimal")
     );
     // Cut anywhere, a frame is never taken for a whole one.
     for text in [
