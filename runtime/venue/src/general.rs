@@ -362,7 +362,7 @@ pub(crate) fn number(field: &'static str, raw: &RawValue) -> Result<Number, Fram
     Number::parse(digits(raw)).map_err(|error| FrameError::Number { field, error })
 }
 
-/// Empty text means that there is no value, such as the funding rate of a symbol without funding.
+/// Empty text counts as absent, such as the funding rate of a symbol without funding.
 pub(crate) fn optional_number(
     field: &'static str,
     raw: Field<'_>,

@@ -7,12 +7,12 @@ use windvane_engine::Surface;
 
 use crate::frame::DiffIds;
 
-/// What to do with a depth difference.
+/// The action for a depth difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffStep {
     /// The difference continues the book: apply it.
     Apply,
-    /// There is no snapshot yet: keep the difference until one arrives.
+    /// The snapshot has not arrived yet: keep the difference until it does.
     Buffer,
     /// The book already contains the difference.
     Drop,
@@ -21,7 +21,7 @@ pub enum DiffStep {
     Gap,
 }
 
-/// What to do with a snapshot.
+/// The action for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotStep {
     /// Replace the book with the snapshot.

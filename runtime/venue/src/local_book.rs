@@ -10,14 +10,14 @@ use crate::frame::{BookLevels, DepthDiff, DepthSnapshot, DiffIds};
 use crate::join::{DiffStep, Joiner, Pending, SnapshotStep};
 use crate::number::Number;
 
-/// What a frame did to the book.
+/// The effect of a frame on the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookStep {
     /// The book has changed. It equals the venue's book at [`LocalBook::update_id`].
     Applied,
     /// The book already contained the frame.
     Dropped,
-    /// There is no book yet: the frame waits for a snapshot.
+    /// The book does not exist yet: the frame waits for a snapshot.
     Waiting,
     /// Updates are missing: the book is invalid. Fetch a snapshot (GET depth, limit 1000).
     Resync,
@@ -85,7 +85,7 @@ impl LocalBook {
         }
     }
 
-    /// The last update id of the venue that the book contains; `None` while there is no book.
+    /// The last update id of the venue that the book contains; `None` without a book.
     pub const fn update_id(&self) -> Option<i64> {
         self.update_id
     }

@@ -42,7 +42,7 @@ pub enum NumberError {
     },
 }
 
-/// The longest text, in bytes, whose digits are summed without an overflow check.
+/// The longest text, in bytes, that needs no overflow check.
 const SAFE_DIGITS: usize = 18;
 
 impl Number {

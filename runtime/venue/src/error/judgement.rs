@@ -21,7 +21,7 @@ use serde::de::IgnoredAny;
 
 use super::{Class, VenueError, code};
 
-/// What an HTTP response means.
+/// The meaning of an HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// The request was carried out; the body is JSON or empty.
@@ -96,7 +96,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What happened, as text for people.
+    /// The limit as text for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Weight => "too much request weight",

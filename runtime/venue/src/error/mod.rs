@@ -34,12 +34,12 @@ impl VenueError {
         code::lookup(self.code)
     }
 
-    /// What the code alone means for the sender of the request.
+    /// The meaning of the code alone, for the sender of the request.
     pub fn class(&self) -> Class {
         code::class_of(self.code)
     }
 
-    /// What a person should do next.
+    /// The next step for a person.
     pub fn advice(&self) -> &'static str {
         match (self.row(), self.class()) {
             (Some(row), _) => row.advice,

@@ -67,10 +67,9 @@ fn fits_batch(names: &Names, order: &NewOrder) -> bool {
 
 /// The outcome of each order of a batch.
 ///
-/// An order object is matched by its client order id. An error object has no id. The documents
-/// promise for placing that it stands at the position of its order. If any order object is at
-/// another position, or entries are missing, an error cannot be assigned and the outcome is
-/// unknown.
+/// An order object is matched by its client order id. An error object has no id, so it is matched
+/// by its position in the list, which the documents promise for placing. If any order object is at
+/// another position, or entries are missing, an error cannot be matched and the outcome is unknown.
 pub(super) fn outcomes(
     ids: &[ClientOrderId],
     entries: &[BatchEntry],

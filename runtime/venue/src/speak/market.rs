@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 1_000;
 /// Receives the events.
 pub type Emit<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
 
-/// What the caller must do after a frame.
+/// The next step of the caller after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Nothing.
@@ -152,7 +152,7 @@ impl MarketReader {
             return Ok(Missing::Nothing);
         };
         if told.partial {
-            // It has the first levels only. Use it only if there is no stream of differences.
+            // A partial book has the first levels only; a stream of differences has all of them.
             if !feed.has_diffs {
                 self.book(id, told.last_update_id, true, levels, emit)?;
             }
@@ -174,8 +174,8 @@ impl MarketReader {
         })
     }
 
-    /// The streams of an instrument were interrupted. Its book is invalid until the next snapshot,
-    /// and old quotes must not estimate the side of trades.
+    /// The streams of an instrument were interrupted. Until the next snapshot only the top of its
+    /// book is valid, and old quotes must not estimate the side of trades.
     pub fn interrupted(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
         if let Some(feed) = self.feeds.get_mut(usize::from(id.0)) {
             feed.taker_side = TakerSide::default();
@@ -302,7 +302,7 @@ impl MarketReader {
         taken
     }
 
-    /// Marks the book as invalid until the next snapshot.
+    /// Ends the book: until the next snapshot only its top is valid.
     fn void(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
         let rules = self.names.rules(id);
         let feed = self.feeds.get_mut(usize::from(id.0));

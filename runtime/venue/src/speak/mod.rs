@@ -61,7 +61,7 @@ pub enum FuturesAccount {
 pub struct Said<T> {
     /// Replies or events, in order.
     pub said: Vec<T>,
-    /// What was left out, and why.
+    /// Notes about the parts that were left out, with the reasons.
     pub notes: Vec<Note>,
 }
 
@@ -84,7 +84,7 @@ pub enum Note {
         surface: Surface,
         /// Symbol.
         symbol: String,
-        /// What was left out.
+        /// The ignored part.
         what: &'static str,
     },
     /// An open order with an id of this program, on a symbol that is not configured. No run cancels
@@ -120,7 +120,7 @@ pub enum Note {
     Asset {
         /// Name.
         asset: String,
-        /// What was left out.
+        /// The ignored part.
         what: &'static str,
     },
     /// A response could not be parsed: its outcome is unknown.
@@ -239,9 +239,9 @@ pub enum HearError {
     /// The message is about something else than the request.
     #[error("the response is about {found:?}, but {asked:?} was requested")]
     Other {
-        /// What the message is about.
+        /// The id or symbol in the message.
         found: String,
-        /// What was requested.
+        /// The id or symbol in the request.
         asked: String,
     },
     /// The account hides its state from the info endpoint.

@@ -379,7 +379,7 @@ fn as_futures(report: &ExecutionReport) -> FuturesOrder {
     }
 }
 
-/// Whether money came in or went out that is neither profit nor loss.
+/// Whether the reason is money that came in or went out, not profit or loss.
 const fn moves_money(reason: UpdateReason) -> bool {
     use UpdateReason as R;
     matches!(

@@ -11,7 +11,7 @@ pub use general::*;
 pub use processing::*;
 pub use request::*;
 
-/// What a failure means for the sender of the request.
+/// The meaning of a failure for the sender of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// The request was refused and changed nothing; a different request may pass.
@@ -47,9 +47,9 @@ pub struct ErrorCode {
     pub name: &'static str,
     /// The meaning that the documents give.
     pub meaning: &'static str,
-    /// What it means for the sender of the request.
+    /// The meaning for the sender of the request.
     pub class: Class,
-    /// What a person should do next.
+    /// The next step for a person.
     pub advice: &'static str,
 }
 
