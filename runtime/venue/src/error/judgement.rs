@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_a_code_is_classified_as_documented() {
+    fn statuses_without_a_code_are_classed_by_the_documents() {
         for (status, body, expected) in [
             (200, "{}", "success"),
             (200, "", "success"),
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_decide_where_the_status_is_ambiguous() {
+    fn codes_decide_where_the_status_leaves_room() {
         for (status, code, expected) in [
             (400, -1121, "definite"),
             (400, -2011, "definite"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_has_its_kind_and_its_length() {
+    fn a_limit_says_which_one_and_how_long() {
         for (status, retry_after, body, expected) in [
             (429, Some("7"), payload(-1003), "Weight Some(7)"),
             (429, Some(" 7 "), String::new(), "Weight Some(7)"),

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_parsed_from_a_number_and_from_text() {
+    fn a_code_is_read_as_number_and_as_text() {
         for text in [
             r#"{"code":-1121,"msg":"Invalid symbol."}"#,
             r#"{"msg":"Invalid symbol.","code":"-1121","data":[1]}"#,

@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unreserved_characters_stay_unencoded() {
+    fn only_unreserved_characters_stay() {
         assert_eq!(percent_encoded("aZ09-._~"), "aZ09-._~");
         assert_eq!(percent_encoded("mm:1 +&=é"), "mm%3A1%20%2B%26%3D%C3%A9");
     }
 
     #[test]
-    fn compact_lists_keep_the_space_inside_strings() {
+    fn lists_lose_the_space_between_tokens_only() {
         assert_eq!(compact_json(r#"[ "a b", "c" ]"#), r#"["a b","c"]"#);
         assert_eq!(compact_json(r#"["q\" , \\" , 1]"#), r#"["q\" , \\",1]"#);
     }

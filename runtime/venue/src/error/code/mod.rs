@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_each_code_follows_the_documents() {
+    fn only_outcomes_that_the_documents_call_unknown_are_unknown() {
         let of = |class| {
             let rows = all().filter(move |row| row.class == class);
             rows.map(|row| row.code).collect::<Vec<_>>()
