@@ -193,7 +193,7 @@ fn renamed(event: &str, names: Names, answer: &str) -> Result<Vec<Payload>, Fram
 }
 
 /// The stream sends a top when price or quantity have changed. The response has only its own time,
-/// which is no part of the state.
+/// so the time is not in the state.
 fn tops(surface: Surface, answer: &str) -> Result<Vec<Payload>, FrameError> {
     let payload = |record: &Record<'_>| {
         let state = members(record, TOP);

@@ -148,7 +148,7 @@ pub enum Note {
         what: &'static str,
     },
     /// A configured symbol is not in exchange information.
-    #[error("{surface}:{symbol} is no longer listed: its last known rules stay in use")]
+    #[error("{surface}:{symbol} is not listed any more: its last known rules stay in use")]
     Unlisted {
         /// Surface.
         surface: Surface,
