@@ -23,11 +23,11 @@
 //!     Outcome::Done(order) => println!("accepted as {:?}", order.order_id),
 //!     Outcome::Refused(refusal) => println!("not accepted: {refusal}"),
 //!     Outcome::Unknown(_) => {
-//!         // It may be in the book: ask for it by the id that was chosen before sending.
+//!         // It may be in the book: query it by the id that was chosen before sending.
 //!         let question = QueryOrder::new("BTCUSDT").client_order_id("mm:1");
 //!         println!("{:?}", client.spot().query_order(&question).await);
 //!     }
-//!     Outcome::Wait(wait) => println!("not sent, or not taken: {wait}"),
+//!     Outcome::Wait(wait) => println!("not sent, or not accepted: {wait}"),
 //! }
 //! # }
 //! ```

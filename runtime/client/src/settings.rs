@@ -173,7 +173,7 @@ fn base(
 pub struct Timeouts {
     /// For opening a connection, TLS included.
     pub connect: Duration,
-    /// For a complete response, from the start of the call.
+    /// For a complete response, from the moment the request is written.
     pub request: Duration,
     /// How long unused connections are kept.
     pub idle: Duration,

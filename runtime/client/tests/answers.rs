@@ -349,8 +349,7 @@ async fn the_clock_is_estimated_from_the_time_route() {
     let server = Scripted::start(vec![time()]).await;
     let mut settings = server.settings();
     // Each clock read is 10 ms after the previous one. A time request reads the clock four times:
-    // when it is sent, when it is stamped, when its response is judged, and when its response is
-    // used.
+    // before it is sent, when it is stamped, when its response is judged, and after its response.
     let now_us = AtomicI64::new(0);
     settings.local_time = LocalTime::from_fn(move || now_us.fetch_add(10_000, Ordering::Relaxed));
     let client = Client::new(settings).unwrap();

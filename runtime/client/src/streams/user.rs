@@ -35,11 +35,11 @@ impl Client {
     /// let mut stream = client.user_stream(Surface::Spot)?;
     /// while let Some(item) = stream.next().await {
     ///     match item {
-    ///         StreamItem::Connected { .. } => println!("now ask for orders and balances"),
-    ///         StreamItem::Gap { reason, .. } => println!("blind: {reason}"),
-    ///         StreamItem::Failed { why, .. } => println!("still blind: {why}"),
+    ///         StreamItem::Connected { .. } => println!("now read orders and balances"),
+    ///         StreamItem::Gap { reason, .. } => println!("events may be missing: {reason}"),
+    ///         StreamItem::Failed { why, .. } => println!("still not connected: {why}"),
     ///         StreamItem::Event(event) => println!("{event:?}"),
-    ///         StreamItem::Unreadable { error, .. } => println!("missed something: {error}"),
+    ///         StreamItem::Unreadable { error, .. } => println!("missed an event: {error}"),
     ///         StreamItem::Alive { .. } => {}
     ///     }
     /// }

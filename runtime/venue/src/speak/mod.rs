@@ -246,8 +246,8 @@ pub enum HearError {
     },
     /// The account hides its state from the info endpoint.
     #[error(
-        "accountPrivacy is {0}: the info endpoint hides the account; make it public or use \
-         the routes of document 4"
+        "accountPrivacy is {0}: the info endpoint hides the account; make the account public or \
+         use the routes of document 4"
     )]
     Private(String),
 }

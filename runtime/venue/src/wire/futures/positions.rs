@@ -48,7 +48,7 @@ record! {
 }
 
 request! {
-    /// Adds to or takes from the margin of an isolated position.
+    /// Adds margin to an isolated position, or removes it.
     ChangePositionMargin = "futures.change_position_margin" -> PositionMarginResult {
         symbol: String = "symbol",
         position_side?: PositionSide = "positionSide",
