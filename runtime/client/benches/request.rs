@@ -1,5 +1,5 @@
-//! From a typed order to the bytes that are written: parameters, time and nonce, signature, URL
-//! and its check.
+//! Measures the way from a typed order to the written bytes: parameters, time and nonce, signature,
+//! URL and its check.
 
 #![allow(missing_docs, reason = "the macro makes a public function")]
 #![allow(clippy::expect_used, reason = "a panic is how a bench fails")]

@@ -1,6 +1,6 @@
-//! The client: one request in, one outcome out. It holds connections, budget, clock and nonces.
+//! The client: one request in, one outcome out. It owns connections, budget, clock and nonces.
 //!
-//! What may never enter here: sending a request again, and knowledge of orders and positions.
+//! This module must never send a request again, and it must know nothing of orders and positions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::settings::Settings;
 use crate::tls;
 use crate::transport::{KnownUrls, RawAnswer, Ready, Transport, TransportError};
 
-/// After a question without an answer, and after a connection that failed.
+/// Pause after a read without a response, and after a failed connection.
 const BREATH: Duration = Duration::from_secs(1);
 
 /// A typed client of the venue. Cloning is cheap; clones share connections, budget and clock.
@@ -71,12 +71,13 @@ pub struct Client {
     departure: Option<Departure>,
 }
 
-/// Who is told when a request leaves: signed, and its bytes handed to the HTTP connection.
+/// A callback that runs when a request leaves: it is signed, and its bytes are passed to the HTTP
+/// connection.
 #[derive(Clone)]
 pub struct Departure(Arc<dyn Fn() + Send + Sync>);
 
 impl Departure {
-    /// Tells `listener`, which must not block.
+    /// Calls `listener` for each request. The listener must not block.
     pub fn new(listener: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
@@ -104,7 +105,7 @@ struct Shared {
 }
 
 impl Client {
-    /// A client; nothing is sent yet.
+    /// Creates a client; it sends nothing yet.
     pub fn new(settings: Settings) -> Result<Self, TransportError> {
         let tls = tls::config(&settings.tls_roots)?;
         let transport = Transport::new(&settings.timeouts, tls.clone())?;
@@ -147,8 +148,8 @@ impl Client {
         })
     }
 
-    /// The same client, every request of which goes through `lane` of the budget rather than
-    /// through that of its route ([`Lane::of`]).
+    /// The same client, but all its requests use this `lane` of the budget instead of the lane of
+    /// their route ([`Lane::of`]).
     #[must_use]
     pub fn in_lane(&self, lane: Lane) -> Self {
         Self {
@@ -157,8 +158,8 @@ impl Client {
         }
     }
 
-    /// The same client, which waits at most so long for the budget. Without it a request that
-    /// does not fit is answered at once by [`Outcome::Wait`].
+    /// The same client, but it waits at most this long for the budget. Without patience, a request
+    /// that does not fit gives [`Outcome::Wait`] at once.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self {
@@ -167,8 +168,8 @@ impl Client {
         }
     }
 
-    /// The same client, which waits for an answer no longer than this: for whoever has little time
-    /// and rather asks again.
+    /// The same client with a shorter response timeout, for a caller that has little time and
+    /// prefers to ask again.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
@@ -177,8 +178,8 @@ impl Client {
         }
     }
 
-    /// The same client with connections of its own. A connection lives on the async runtime that
-    /// opened it: whoever has a runtime to itself has its requests written there.
+    /// The same client with its own connections. A connection runs on the async runtime that opened
+    /// it. So a caller with its own runtime gets its requests written there.
     pub fn with_own_connections(&self) -> Result<Self, TransportError> {
         let tls = rustls::ClientConfig::clone(&self.shared.tls);
         Ok(Self {
@@ -187,7 +188,7 @@ impl Client {
         })
     }
 
-    /// The same client, which tells when its requests leave.
+    /// The same client with a callback that runs when its requests leave.
     #[must_use]
     pub fn telling(self, departure: Departure) -> Self {
         Self {
@@ -196,7 +197,7 @@ impl Client {
         }
     }
 
-    /// What it was made of.
+    /// The settings of the client.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
@@ -206,18 +207,19 @@ impl Client {
         &self.shared.clock
     }
 
-    /// Looks at, or changes, the budget of a surface; the second argument is its time.
+    /// Reads or changes the budget of a surface. The second argument of `work` is the budget's
+    /// time, in milliseconds.
     pub fn with_budget<T>(&self, surface: Surface, work: impl FnOnce(&mut Budget, u64) -> T) -> T {
         let work = |budgets: &mut Budgets, now_ms| work(budgets.of(surface), now_ms);
         self.shared.gate.with(work)
     }
 
-    /// The weight that a lane of a surface may still use now, as far as is known.
+    /// The weight that a lane of a surface may still use now, as far as it is known.
     pub fn weight_left(&self, surface: Surface, lane: Lane) -> u32 {
         self.with_budget(surface, |budget, now_ms| budget.weight_left(now_ms, lane))
     }
 
-    /// The weight that a surface allows in the interval that allows least.
+    /// The weight limit of a surface, in the interval with the smallest limit.
     pub fn weight_limit(&self, surface: Surface) -> u32 {
         self.with_budget(surface, |budget, now_ms| {
             let limits = budget.weights(now_ms).map(|(.., limit)| limit);
@@ -225,13 +227,13 @@ impl Client {
         })
     }
 
-    /// Takes how long requests to a surface waited for their share of the budget since the last
-    /// time, for metrics; those that did not wait are left out.
+    /// Returns how long requests to a surface waited for the budget since the last call, for
+    /// metrics. Requests that did not wait are not included.
     pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
         self.shared.gate.take_waits(surface)
     }
 
-    /// How long nothing at all may be sent to a surface, after a 429, 418 or 403.
+    /// How long nothing may be sent to a surface, after a 429, 418 or 403.
     pub fn stopped_for(&self, surface: Surface) -> Option<Duration> {
         let until_ms = self.with_budget(surface, |budget, now_ms| budget.stopped_until(now_ms));
         until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
@@ -244,7 +246,7 @@ impl Client {
         until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
     }
 
-    /// Changes each time the venue refuses a request for a limit.
+    /// Changes each time the venue refuses a request because of a limit.
     pub fn refusals(&self) -> watch::Receiver<u64> {
         self.shared.gate.refusals()
     }
@@ -255,28 +257,28 @@ impl Client {
         stop.map(|(why, until_ms)| (why, self.shared.gate.time_to(until_ms)))
     }
 
-    /// The bans of this address while the wall clock shows this time, Unix milliseconds: after a 418, or a
-    /// 429 or 403 that named its end. Whoever starts later must know of them too.
+    /// The bans of this address at this wall-clock time (Unix milliseconds): after a 418, or after
+    /// a 429 or 403 that stated its end. A later start of the program must respect them too.
     pub fn bans_at(&self, wall_ms: i64) -> BansNow<'_> {
         BansNow::new(&self.shared.gateway, self.shared.gate.now_ms(), wall_ms)
     }
 
-    /// Waits until a host tells of such a stop.
+    /// Waits until a host reports such a ban.
     pub async fn ban_told(&self) {
         self.shared.banned.notified().await;
     }
 
-    /// The way out that this client shares with whoever sends through [`Self::exchange`].
+    /// The gateway that this client shares with callers of [`Self::exchange`].
     pub fn gateway(&self) -> &Gateway {
         &self.shared.gateway
     }
 
-    /// When the clock of the gateway's budgets began.
+    /// Start time of the clock that the gateway's budgets use.
     pub fn began(&self) -> std::time::Instant {
         self.shared.gate.started().into_std()
     }
 
-    /// The clocks of the gateway.
+    /// The current times of the gateway's clocks.
     pub fn now(&self) -> Now {
         Now {
             ms: self.shared.gate.now_ms(),
@@ -284,11 +286,11 @@ impl Client {
         }
     }
 
-    /// Counts a request that leaves through [`Self::exchange`]. It waits for its share of the budget as
-    /// long as [`Self::with_patience`] allows.
+    /// Counts a request that leaves through [`Self::exchange`]. It waits for the budget as long as
+    /// [`Self::with_patience`] allows.
     ///
     /// # Errors
-    /// The budget did not let it out.
+    /// The budget did not allow the request in time.
     pub async fn pass(&self, route: &Route, cost: &Cost) -> Result<Departed, Wait> {
         let gate = &self.shared.gate;
         let lane = self.lane.unwrap_or_else(|| Lane::of(route));
@@ -296,11 +298,11 @@ impl Client {
         passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
     }
 
-    /// Writes a request once that the gateway let out and prepared, and reads the whole answer. It is
-    /// not judged.
+    /// Writes a prepared request that the gateway has allowed, once, and reads the complete
+    /// response. It does not classify the response.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The request could not be built, had no connection, or lost its response.
     pub async fn exchange(
         &self,
         surface: Surface,
@@ -312,10 +314,10 @@ impl Client {
             .await
     }
 
-    /// A prepared request with its address, ready to be written.
+    /// Combines a prepared request with its address, ready to be written.
     ///
     /// # Errors
-    /// No address, or an address that would change the signed bytes.
+    /// The surface has no address, or the address would change the signed bytes.
     pub fn ready(&self, surface: Surface, prepared: Prepared) -> Result<Ready, RequestError> {
         let base = self.shared.settings.addresses.rest_of(surface);
         let base = base.ok_or(RequestError::NoAddress(surface))?;
@@ -327,7 +329,7 @@ impl Client {
         self.send_stamped(request, None).await
     }
 
-    /// [`Self::send`] with a time and a nonce of the caller's.
+    /// [`Self::send`] with the caller's time and nonce.
     pub async fn send_stamped<R: Request>(
         &self,
         request: &R,
@@ -350,8 +352,7 @@ impl Client {
         }
     }
 
-    /// Sends any route once with any parameters; `version` where the settings' choice is not
-    /// wanted.
+    /// Sends any route once with any parameters. `version` overrides the choice of the settings.
     pub async fn call(
         &self,
         route: &'static Route,
@@ -361,7 +362,7 @@ impl Client {
         self.call_stamped(route, version, parameters, None).await
     }
 
-    /// [`Self::call`] with a time and a nonce of the caller's.
+    /// [`Self::call`] with the caller's time and nonce.
     pub async fn call_stamped(
         &self,
         route: &'static Route,
@@ -374,7 +375,7 @@ impl Client {
             Ok(departed) => departed,
             Err(wait) => return Outcome::Wait(wait),
         };
-        // Signed after waiting: a timestamp must be fresh.
+        // Sign after the wait for the budget, because a timestamp must be fresh.
         let ready = match self.prepare(route, version, parameters, stamp) {
             Ok(ready) => ready,
             Err(error) => return error.into(),
@@ -385,8 +386,8 @@ impl Client {
         self.outcome(Asked { route, version }, (&cost, departed), answer)
     }
 
-    /// The exact bytes that [`Self::call`] would send now; nothing is sent. `stamp` where time
-    /// and nonce are not to be the client's.
+    /// The exact bytes that [`Self::call`] would send now; it sends nothing. `stamp` overrides the
+    /// client's time and nonce.
     pub fn prepare(
         &self,
         route: &'static Route,
@@ -408,8 +409,8 @@ impl Client {
         self.shared.gateway.stamp(local_us, surface, true)
     }
 
-    /// Asks the time route of a surface `samples` times and keeps the offset of the shortest
-    /// round trip. The first question also pays for the connection.
+    /// Calls the time route of a surface `samples` times and keeps the offset of the shortest round
+    /// trip. The first call is slower because it also opens the connection.
     pub async fn sync_clock(&self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -449,7 +450,7 @@ impl Client {
         Ok(offset)
     }
 
-    /// Waits until a request of a surface is refused for its time (-1021).
+    /// Waits until the venue refuses a request of a surface because of its time (-1021).
     pub async fn clock_refused(&self, surface: Surface) {
         self.shared.clock.refused(surface).await;
     }
@@ -479,13 +480,13 @@ impl Client {
                 }
             }
             Err(failure) => match gateway.judge(now, asked, sent, Err(failure)) {
-                Ok(()) => unreachable!("without an answer nothing is known to be done"),
+                Ok(()) => unreachable!("without a response, the outcome cannot be done"),
                 Err(not_done) => not_done.into(),
             },
         }
     }
 
-    /// How long a refused handshake holds back the next one, milliseconds: see the gateway.
+    /// How long a refused handshake delays the next one, in milliseconds; see the gateway.
     pub(crate) fn heed_handshake(
         &self,
         surface: Surface,

@@ -1,7 +1,7 @@
 //! The venue's time, estimated from its time routes (spec 1 and 2, `time`).
 //!
-//! What may never enter here: reading a clock without being asked. Local time is an argument or
-//! comes from the [`LocalTime`] of the settings, so that tests need no real clock.
+//! This module must never read a clock by itself. Local time is an argument or comes from the
+//! [`LocalTime`] of the settings, so that tests need no real clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +13,15 @@ use windvane_protocol::route::Surface;
 
 pub use windvane_client_core::clock::{AHEAD_MAX_MS, Fit, Offset, Sample, estimate};
 
-/// Local Unix time in microseconds; the system's unless a test brings its own.
+/// Local Unix time in microseconds. It is the system's time, unless a test provides another source.
 #[derive(Clone)]
 pub struct LocalTime(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl LocalTime {
-    /// The system's clock, read once and then counted: whoever sets it later changes nothing here.
-    /// Stamps and nonces follow the venue's clock, which is read again and again; a jump between
-    /// two readings would put them outside of its window, and nonces never come back.
+    /// The system clock, read once and then advanced by a monotonic timer: a later change of the
+    /// system clock has no effect here. Stamps and nonces follow the venue's clock, which the
+    /// client measures repeatedly. A jump between two measurements would move them outside the
+    /// venue's window, and nonces can never go back.
     pub fn system() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let (base, started) = (since.unwrap_or_default(), Instant::now());
@@ -30,12 +31,12 @@ impl LocalTime {
         })
     }
 
-    /// A clock of the caller's: Unix microseconds.
+    /// A clock of the caller, in Unix microseconds.
     pub fn from_fn(now_us: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(now_us))
     }
 
-    /// Unix microseconds now.
+    /// The current time in Unix microseconds.
     pub fn now_us(&self) -> i64 {
         (self.0)()
     }
@@ -47,7 +48,7 @@ impl fmt::Debug for LocalTime {
     }
 }
 
-/// The venue's time on every surface: local time and the gateway's last offset.
+/// The venue's time on every surface: local time plus the gateway's last offset.
 #[derive(Debug)]
 pub struct Clock {
     local: LocalTime,
@@ -64,28 +65,29 @@ impl Clock {
         }
     }
 
-    /// Waits until a request is refused for its time; one that was since the last wait counts.
+    /// Waits until the venue refuses a request because of its time. A refusal since the last wait
+    /// counts.
     pub async fn refused(&self, surface: Surface) {
         self.refused[surface as usize].notified().await;
     }
 
-    /// The last offset of a surface. Chain API and JSON-RPC have no time route: futures' stands
-    /// for them, else spot's.
+    /// The last offset of a surface. The chain API and JSON-RPC have no time route: they use the
+    /// futures offset, or else the spot offset.
     pub fn offset(&self, surface: Surface) -> Option<Offset> {
         self.gateway.offset(surface)
     }
 
-    /// Takes an offset over.
+    /// Sets the offset of a surface.
     pub fn set(&self, surface: Surface, offset: Offset) {
         self.gateway.set_offset(surface, offset);
     }
 
-    /// The local clock, Unix microseconds.
+    /// The local time, in Unix microseconds.
     pub fn local_us(&self) -> i64 {
         self.local.now_us()
     }
 
-    /// The venue's time, Unix microseconds, as far as it is known.
+    /// The venue's time in Unix microseconds, as far as it is known.
     pub fn venue_us(&self, surface: Surface) -> i64 {
         self.gateway.venue_us(self.local.now_us(), surface)
     }
@@ -103,7 +105,7 @@ mod tests {
     use crate::settings::Api;
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_is_heard_once() {
+    async fn a_refusal_wakes_one_wait() {
         let identity = Identity {
             dialect: Dialect {
                 brand: Brand::new("svc").unwrap(),

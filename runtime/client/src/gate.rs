@@ -1,4 +1,4 @@
-//! Waiting for the budgets of an address, which several tasks share.
+//! Waits for the budgets of an address, which several tasks share.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -16,11 +16,11 @@ pub(crate) struct Gate {
     started: Instant,
     gateway: Gateway,
     waits: Mutex<Vec<(Surface, Lane, Duration)>>,
-    /// Counts the refusals for a limit.
+    /// Counts the refusals because of a limit.
     refusals: watch::Sender<u64>,
 }
 
-/// So many waits are remembered until somebody takes them.
+/// How many waits are remembered until a caller takes them.
 const WAITS_MAX: usize = 1_024;
 
 impl Gate {
@@ -33,17 +33,17 @@ impl Gate {
         }
     }
 
-    /// When the clock of the budgets began.
+    /// Start time of the clock of the budgets.
     pub(crate) const fn started(&self) -> Instant {
         self.started
     }
 
-    /// Changes with each refusal for a limit.
+    /// Changes with each refusal because of a limit.
     pub(crate) fn refusals(&self) -> watch::Receiver<u64> {
         self.refusals.subscribe()
     }
 
-    /// Lets a request out now, or as soon as the budget allows if that is within `patience`.
+    /// Allows a request now, or as soon as the budget has room, if that is within `patience`.
     pub(crate) async fn pass(
         &self,
         (surface, lane): (Surface, Lane),
@@ -84,14 +84,15 @@ impl Gate {
         }
     }
 
-    /// Takes what requests to a surface waited since the last time, those that gave up included.
+    /// Returns the waits of requests to a surface since the last call, including those that gave
+    /// up.
     pub(crate) fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = waits.extract_if(.., |(of, ..)| *of == surface);
         taken.map(|(_, lane, waited)| (lane, waited)).collect()
     }
 
-    /// How long it is until a time of the budget.
+    /// The duration until a time of the budget.
     pub(crate) fn time_to(&self, until_ms: u64) -> Duration {
         Duration::from_millis(until_ms.saturating_sub(self.now_ms()))
     }

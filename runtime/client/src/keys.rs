@@ -1,7 +1,7 @@
-//! Keys from files: secrets as text, and encrypted wallet keystores (Web3 Secret Storage).
+//! Reads keys from files: secrets as text, and encrypted wallet keystores (Web3 Secret Storage).
 //!
-//! What may never enter here: a secret in an error or in `Debug`, and a file that others may
-//! read.
+//! Two rules: no secret appears in an error or in `Debug`, and a file that other users may read is
+//! refused.
 
 use std::fs;
 use std::io;
@@ -12,20 +12,20 @@ use secrecy::{ExposeSecret, SecretString};
 use windvane_protocol::sign::{KeyError, Wallet};
 use zeroize::Zeroizing;
 
-/// A key that cannot be had. No variant holds any part of a secret.
+/// A key cannot be loaded. No variant contains any part of a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file cannot be read.
-    #[error("{}: {error}; check the path and its rights", .path.display())]
+    #[error("{}: {error}; check the path and its permissions", .path.display())]
     Read {
         /// File.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Others than its owner may read the file.
+    /// Other users than the owner may read the file.
     #[error(
-        "{} has mode {mode:04o}: others may read it; `chmod 600` it, or better make a new key",
+        "{} has mode {mode:04o}: other users may read it; `chmod 600` it, or create a new key",
         .path.display()
     )]
     Open {
@@ -34,35 +34,35 @@ pub enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
-    /// There is no text in it.
+    /// The file contains no text.
     #[error("{} is empty: one line with the secret is expected", .path.display())]
     Empty {
         /// File.
         path: PathBuf,
     },
-    /// The keystore does not open.
+    /// The keystore cannot be decrypted.
     #[error(
-        "{}: the keystore does not open with this password, or is none ({reason}); check both",
+        "{}: wrong password, or the file is not a keystore ({reason}); check both",
         .path.display()
     )]
     Keystore {
         /// File.
         path: PathBuf,
-        /// What the keystore library says.
+        /// The error of the keystore library.
         reason: String,
     },
-    /// The text is no key.
+    /// The text is not a key.
     #[error("{}: {error}", .path.display())]
     Key {
         /// File.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         error: KeyError,
     },
 }
 
-/// The secret in a file, without white space around it. On Unix the file is refused if anyone but
-/// its owner has any right to it (mode 0600 is meant).
+/// Reads the secret in a file, without surrounding white space. On Unix, the file is refused if any
+/// user except the owner has access to it; its mode should be 0600.
 pub fn secret_file(path: &Path) -> Result<SecretString, KeyFileError> {
     refuse_open(path)?;
     let text = fs::read_to_string(path).map_err(|error| KeyFileError::Read {
@@ -78,7 +78,7 @@ pub fn secret_file(path: &Path) -> Result<SecretString, KeyFileError> {
     Ok(SecretString::from(text.trim()))
 }
 
-/// The wallet whose key stands as 64 hexadecimal digits in a file of mode 0600.
+/// Reads a wallet whose key is in a file of mode 0600, as 64 hexadecimal digits.
 pub fn wallet_file(path: &Path) -> Result<Wallet, KeyFileError> {
     let secret = secret_file(path)?;
     Wallet::from_hex(&secret).map_err(|error| KeyFileError::Key {
@@ -87,8 +87,8 @@ pub fn wallet_file(path: &Path) -> Result<Wallet, KeyFileError> {
     })
 }
 
-/// The wallet in an encrypted keystore. The password is made expensive to guess: this takes about
-/// a second of computing, so do it once, and not inside an async task.
+/// Decrypts the wallet in an encrypted keystore. The format makes guessing a password expensive, so
+/// decryption takes about a second of CPU time: do it once, and not inside an async task.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -101,7 +101,7 @@ pub fn wallet_file(path: &Path) -> Result<Wallet, KeyFileError> {
 /// # Ok::<(), keys::KeyFileError>(())
 /// ```
 pub fn keystore(path: &Path, password: &SecretString) -> Result<Wallet, KeyFileError> {
-    // A file that cannot be read is told apart from one that cannot be opened.
+    // Distinguishes a file that cannot be read from a keystore that cannot be decrypted.
     fs::metadata(path).map_err(|error| KeyFileError::Read {
         path: path.to_owned(),
         error,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_refused() {
+    fn a_file_that_other_users_may_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         for mode in [0o644, 0o640, 0o604, 0o660] {
             let path = file(folder.path(), KEY, mode);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_file_and_nothing_of_the_secret() {
+    fn errors_name_the_file_but_not_the_secret() {
         let folder = tempfile::tempdir().unwrap();
         let path = file(folder.path(), "not-a-key-but-secret", 0o600);
         let refused = wallet_file(&path).unwrap_err();

@@ -1,18 +1,18 @@
 //! A typed client of the venue: transport, budget, clock and streams.
 //!
-//! - [`Client`] sends one request once and says what became of it as an [`Outcome`]: done,
-//!   refused, unknown, or wait. It never sends anything again by itself.
-//! - [`budget`] plans what may be sent, [`clock`] knows the venue's time, [`nonce`] never gives
-//!   the same number twice.
-//! - [`streams`] are user and market events that arrive by themselves: [`Client::user_stream`],
+//! - [`Client`] sends one request once and returns its [`Outcome`]: done, refused, unknown, or
+//!   wait. It never sends anything again by itself.
+//! - [`budget`] plans the requests that may be sent, [`clock`] knows the venue's time, and
+//!   [`nonce`] never returns the same number twice.
+//! - [`streams`] deliver user and market events: [`Client::user_stream`],
 //!   [`Client::market_stream`].
 //! - [`keys`] reads keys from files and keystores.
-//! - [`call`] makes a request of any route from text, as the command line does.
+//! - [`call`] builds a request of any route from text, for the command line.
 //!
-//! The decisions that need no IO are in `windvane-client-core`; its modules appear here under the
-//! same names.
+//! `windvane-client-core` has the decisions that need no IO; its modules are re-exported here under
+//! the same names.
 //!
-//! An order, with each of its outcomes:
+//! An order with each of its outcomes:
 //!
 //! ```no_run
 //! use windvane_client::{Client, Outcome};
@@ -23,16 +23,16 @@
 //!     Outcome::Done(order) => println!("accepted as {:?}", order.order_id),
 //!     Outcome::Refused(refusal) => println!("not accepted: {refusal}"),
 //!     Outcome::Unknown(_) => {
-//!         // It may be in the book: ask for it by the id that was chosen before sending.
+//!         // It may be in the book: query it by the id that was chosen before sending.
 //!         let question = QueryOrder::new("BTCUSDT").client_order_id("mm:1");
 //!         println!("{:?}", client.spot().query_order(&question).await);
 //!     }
-//!     Outcome::Wait(wait) => println!("not sent, or not taken: {wait}"),
+//!     Outcome::Wait(wait) => println!("not sent, or not accepted: {wait}"),
 //! }
 //! # }
 //! ```
 //!
-//! What may never enter this crate: orders, positions, and decisions to send something again.
+//! This crate must never contain orders, positions, or decisions to send something again.
 
 #![forbid(unsafe_code)]
 

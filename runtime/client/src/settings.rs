@@ -1,5 +1,5 @@
-//! What a client is made of: addresses, keys, dialect, timeouts. No file and no environment is
-//! read here.
+//! The settings of a client: addresses, keys, dialect, timeouts. This module reads no file and no
+//! environment variable.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use windvane_client_core::gateway::Identity;
 pub(crate) use windvane_client_core::settings::is_market_data;
 pub use windvane_client_core::settings::{Api, MarketData, default_version};
 
-/// Everything that a [`crate::Client`] has to know.
+/// All settings of a [`crate::Client`].
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Base addresses.
     pub addresses: Addresses,
     /// Brand, network, `recvWindow`.
     pub dialect: Dialect,
-    /// Keys; a client without any may use what needs none.
+    /// Keys. A client without keys may use the routes that need none.
     pub credentials: Credentials,
-    /// How requests of the spot surface are signed where the caller does not say.
+    /// How requests of the spot surface are signed, unless the caller chooses.
     pub spot_api: Api,
-    /// How requests of the futures surface are signed where the caller does not say.
+    /// How requests of the futures surface are signed, unless the caller chooses.
     pub futures_api: Api,
-    /// Where market data comes from.
+    /// The source of market data.
     pub market_data: MarketData,
-    /// Authorities that are trusted beside those built in: for a venue behind one of one's own.
+    /// Trusted authorities in addition to the built-in ones, for a venue with a private authority.
     pub tls_roots: Vec<Root>,
-    /// How long to wait for what.
+    /// Timeouts.
     pub timeouts: Timeouts,
     /// Reserved parts of the limits.
     pub shares: Shares,
@@ -44,7 +44,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Settings with the defaults for everything but addresses, dialect and keys.
+    /// Default settings, except addresses, dialect and keys.
     pub fn new(addresses: Addresses, dialect: Dialect, credentials: Credentials) -> Self {
         Self {
             addresses,
@@ -61,7 +61,7 @@ impl Settings {
         }
     }
 
-    /// The version in which a route is called unless the caller names one: see
+    /// The version in which a route is called unless the caller chooses one; see
     /// [`default_version`].
     pub fn version(&self, route: &Route) -> Option<Version> {
         let api = match route.surface {
@@ -71,7 +71,7 @@ impl Settings {
         default_version(route, api)
     }
 
-    /// Who asks, and how.
+    /// The identity for the gateway: dialect, keys, signing versions and hosts.
     pub fn identity(&self) -> Identity {
         let host = |surface| self.addresses.rest_of(surface).map(Url::authority);
         Identity {
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// Base addresses of the surfaces. Those that are not set cannot be used.
+/// Base addresses of the surfaces. A surface without an address cannot be used.
 ///
 /// ```
 /// use windvane_client::Addresses;
@@ -102,7 +102,7 @@ pub struct Addresses {
     ws: [Option<Url>; 4],
 }
 
-/// A base address that cannot be one.
+/// A base address is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{surface}.{part} = {value:?} must be {schemes} and a host, without query: {reason}")]
 pub struct AddressError {
@@ -114,8 +114,8 @@ pub struct AddressError {
 }
 
 impl Addresses {
-    /// Sets the REST address of a surface: `http` or `https`, a path before every route's is
-    /// allowed.
+    /// Sets the REST address of a surface: `http` or `https`. The address may have a path, which
+    /// comes before the path of every route.
     pub fn rest(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
         self.rest[surface as usize] = Some(base(surface, "rest", address, ["http", "https"])?);
         Ok(self)
@@ -168,14 +168,14 @@ fn base(
     Ok(url)
 }
 
-/// How long to wait for what.
+/// Timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection, TLS included.
+    /// For opening a connection, TLS included.
     pub connect: Duration,
-    /// For a whole answer, from the call on.
+    /// For a complete response, from the moment the request is written.
     pub request: Duration,
-    /// Unused connections are kept so long.
+    /// How long unused connections are kept.
     pub idle: Duration,
 }
 

@@ -1,10 +1,11 @@
-//! One TLS configuration for REST and WebSocket: rustls with the ring provider, named here so
-//! that no other crate's choice of a default decides it, and the roots of the web's public key
-//! infrastructure that are built in (`webpki-roots`): the same trust on every machine, in an
-//! empty container too, and nothing that is installed on the machine can add to it. A venue behind
-//! an authority of one's own needs that authority's certificate in the settings.
+//! One TLS configuration for REST and WebSocket: rustls with the ring provider. The provider is
+//! named here, so that another crate cannot change the default. The trusted roots are the built-in
+//! ones of the web's public key infrastructure (`webpki-roots`). So trust is the same on every
+//! machine, even in an empty container, and certificates that are installed on the machine do not
+//! extend it. For a venue with a private authority, put that authority's certificate into the
+//! settings.
 //!
-//! What may never enter here: a way to connect without a check of the certificate.
+//! This module must never offer a connection without a certificate check.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,29 +13,29 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// The certificate of an authority that is trusted beside those built in.
+/// The certificate of an authority that is trusted in addition to the built-in ones.
 pub type Root = rustls::pki_types::CertificateDer<'static>;
 
-/// Certificates that cannot be had from a file.
+/// Certificates cannot be loaded from a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RootsError {
-    /// The file cannot be read, or is no PEM.
+    /// The file cannot be read, or is not PEM.
     #[error("{}: {reason}; check the path, and that it is a PEM file", .path.display())]
     Read {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// There is no certificate in it.
-    #[error("{} holds no certificate: a PEM block that begins with BEGIN CERTIFICATE is expected", .path.display())]
+    /// The file contains no certificate.
+    #[error("{} has no certificate: a PEM block that begins with BEGIN CERTIFICATE is expected", .path.display())]
     Empty {
         /// File.
         path: PathBuf,
     },
 }
 
-/// The certificates in a PEM file, for [`crate::Settings::tls_roots`].
+/// Reads the certificates in a PEM file, for [`crate::Settings::tls_roots`].
 ///
 /// ```no_run
 /// # fn trust(mut settings: windvane_client::Settings) -> Result<(), Box<dyn std::error::Error>> {
@@ -58,8 +59,8 @@ pub fn roots_file(path: &Path) -> Result<Vec<Root>, RootsError> {
     Ok(roots)
 }
 
-/// The configuration; it fails if a root is no certificate of an authority, or the provider lacks
-/// the protocol versions asked for.
+/// The TLS configuration. It fails if a root is not an authority's certificate, or if the provider
+/// does not support the requested protocol versions.
 pub(crate) fn config(own: &[Root]) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());

@@ -1,5 +1,5 @@
-//! HTTP: one prepared request out, one answer in. Nothing is sent twice, no redirect is followed,
-//! no proxy of the system is used.
+//! HTTP: one prepared request out, one response in. It sends nothing twice, follows no redirect and
+//! uses no system proxy.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,29 +18,29 @@ use crate::client::Departure;
 use crate::outcome::{Lost, RequestError};
 use crate::settings::Timeouts;
 
-/// No answer of the documents comes near this length.
+/// The documented responses are far shorter than this.
 const ANSWER_MAX: usize = 64 << 20;
 
-/// An answer as it came: nothing decoded, nothing judged.
+/// A response as received: not decoded and not classified.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawAnswer {
     /// HTTP status.
     pub status: u16,
     /// Headers.
     pub headers: HeaderMap,
-    /// Body; bytes that are no UTF-8 are replaced.
+    /// Body; bytes that are not UTF-8 are replaced.
     pub text: String,
 }
 
 impl fmt::Debug for RawAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The answer of createApiKey is a secret.
+        // The response of createApiKey contains a secret.
         write!(f, "HTTP {}, {} bytes", self.status, self.text.len())
     }
 }
 
 impl RawAnswer {
-    /// A header's value, if it is text.
+    /// The value of a header, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -59,19 +59,19 @@ impl RawAnswer {
 pub struct Ready {
     /// Method.
     pub method: Method,
-    /// The whole address; its query is what was signed.
+    /// The complete address; its query is the signed text.
     pub url: Url,
-    /// Headers. They may hold an API key.
+    /// Headers. They may contain an API key.
     pub headers: Vec<(&'static str, String)>,
     /// Body.
     pub body: Option<String>,
-    /// What was signed: the text of the HMAC or `Message`, or typed data as JSON.
+    /// The signed text: the text of the HMAC or `Message`, or typed data as JSON.
     pub signed: Option<String>,
 }
 
 impl Ready {
-    /// Puts base address and prepared request together, and refuses if the URL would carry other
-    /// bytes than those that were signed.
+    /// Combines the base address and the prepared request. It refuses if the URL would contain
+    /// other bytes than the signed ones.
     pub(crate) fn new(
         base: &Url,
         prepared: Prepared,
@@ -101,7 +101,7 @@ impl Ready {
         })
     }
 
-    /// As the HTTP library takes it.
+    /// Converts into the request type of the HTTP library.
     fn into_request(self) -> Result<reqwest::Request, RequestError> {
         let method = match self.method {
             Method::Get => http::Method::GET,
@@ -121,7 +121,7 @@ impl Ready {
         }
         match (self.body, self.method) {
             (Some(body), _) => *request.body_mut() = Some(body.into()),
-            // Said, because some servers refuse a POST that does not say it (411).
+            // Send the length explicitly: some servers refuse a POST without it (411).
             (None, Method::Post | Method::Put) => {
                 let zero = HeaderValue::from_static("0");
                 request.headers_mut().insert(CONTENT_LENGTH, zero);
@@ -134,12 +134,12 @@ impl Ready {
 
 impl fmt::Debug for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither key nor signature: a log is not the place for them.
+        // Key and signature must not reach a log.
         write!(f, "{} {}", self.method, self.url.path())
     }
 }
 
-/// The URL of a text, if it carries the bytes that were signed and no others.
+/// Parses a URL and checks that it contains exactly the signed bytes.
 fn checked(text: &str, prepared: &Prepared) -> Result<Url, RequestError> {
     let url = Url::parse(text).map_err(|error| RequestError::Url {
         url: text.split('?').next().unwrap_or_default().to_owned(),
@@ -155,8 +155,8 @@ fn checked(text: &str, prepared: &Prepared) -> Result<Url, RequestError> {
     Ok(url)
 }
 
-/// URLs without a query, one for each route that sends a body: an order does not wait for its
-/// address to be parsed again.
+/// A cache of URLs without a query, one for each route that sends a body, so that an order does not
+/// wait for a URL parser.
 #[derive(Debug, Default)]
 pub(crate) struct KnownUrls(Mutex<BTreeMap<String, Url>>);
 
@@ -166,7 +166,7 @@ impl KnownUrls {
         text: String,
         parse: impl FnOnce(&str) -> Result<Url, RequestError>,
     ) -> Result<Url, RequestError> {
-        // A map is whole after every operation on it.
+        // The map is consistent after every operation, so a poisoned lock is safe to use.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(url) = known.get(&text) {
             return Ok(url.clone());
@@ -177,7 +177,7 @@ impl KnownUrls {
     }
 }
 
-/// A few characters of `signed` around the first that `url` has otherwise.
+/// A few characters of `signed` around the first difference from `url`.
 fn difference(signed: &str, url: &str) -> String {
     let same = signed.chars().zip(url.chars());
     let same = same.take_while(|(signed, url)| signed == url).count();
@@ -188,7 +188,7 @@ fn difference(signed: &str, url: &str) -> String {
         .collect()
 }
 
-/// The connections of a client: HTTP/1.1, kept alive.
+/// The connections of a client: HTTP/1.1 with keep-alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     http: reqwest::Client,
@@ -228,7 +228,7 @@ impl Transport {
         })
     }
 
-    /// The same connections; an answer is waited for so long at most.
+    /// The same connections, with at most this response timeout.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
             timeout: self.timeout.min(timeout),
@@ -236,7 +236,7 @@ impl Transport {
         }
     }
 
-    /// Writes a request once and reads the whole answer.
+    /// Writes a request once and reads the complete response.
     pub(crate) async fn exchange(
         &self,
         ready: Ready,
@@ -281,7 +281,7 @@ impl Transport {
     }
 }
 
-/// An error with its causes, without the URL, which may hold a signature.
+/// An error with its causes, but without the URL, which may contain a signature.
 fn chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_is_what_was_signed() {
+    fn the_query_equals_the_signed_bytes() {
         let query = "symbol=BTCUSDT&newClientOrderId=mm%3A1&x=%20%27";
         let ready = ready(query).unwrap();
         assert_eq!(ready.url.query(), Some(query));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_was_parsed_before_is_the_same() {
+    fn a_cached_url_equals_the_parsed_url() {
         let base = Url::parse("http://127.0.0.1:1/base/").unwrap();
         let known = KnownUrls::default();
         let ready = |path| Ready::new(&base, prepared(path, None), &known).unwrap().url;

@@ -1,5 +1,5 @@
-//! What the client makes of answers that real services give: good ones, limits, HTML, nothing,
-//! half of it. Each test also counts the requests, because none may ever be sent twice.
+//! The outcomes of responses that real services send: good ones, limits, HTML, empty and partial
+//! ones. Each test also counts the requests, because none may be sent twice.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -46,7 +46,7 @@ async fn send(client: &Client, what: (&'static Route, Parameters)) -> Outcome<Ra
     client.call(what.0, None, &what.1).await
 }
 
-/// Both outcomes of one answer: for an order, and for a question.
+/// Both outcomes of one response: for an order, and for a read.
 async fn both(step: impl Fn() -> Step) -> (Outcome<RawAnswer>, Outcome<RawAnswer>) {
     let mut outcomes = Vec::new();
     for what in [order(), depth()] {
@@ -102,7 +102,7 @@ async fn a_connection_that_breaks_leaves_an_order_unknown() {
 }
 
 #[tokio::test]
-async fn half_an_answer_is_no_answer() {
+async fn a_partial_response_counts_as_no_response() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"orderId\":";
     let (order, question) = both(|| Step::WriteAndCut(half.to_owned())).await;
     assert!(matches!(
@@ -113,14 +113,14 @@ async fn half_an_answer_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_no_answer() {
+async fn a_non_http_response_counts_as_no_response() {
     let (order, question) = both(|| Step::WriteAndCut("garbage\r\n\r\n".to_owned())).await;
     assert!(matches!(order, Outcome::Unknown(Doubt::NoAnswer(_))));
     assert!(matches!(question, Outcome::Wait(_)));
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_in_time_leaves_an_order_unknown() {
+async fn a_late_response_leaves_an_order_unknown() {
     let server = Scripted::start(vec![Step::Silence]).await;
     let mut settings = server.settings();
     settings.timeouts.request = Duration::from_millis(200);
@@ -186,7 +186,7 @@ async fn an_error_payload_is_a_definite_refusal() {
 }
 
 #[tokio::test]
-async fn words_that_are_not_the_venues_say_nothing_of_an_order() {
+async fn a_response_without_error_code_leaves_an_order_unknown() {
     for (status, body) in [
         (400, ""),
         (404, "<html>Not Found</html>"),
@@ -203,7 +203,7 @@ async fn words_that_are_not_the_venues_say_nothing_of_an_order() {
 }
 
 #[tokio::test]
-async fn after_429_nothing_is_sent_until_the_time_named() {
+async fn after_429_nothing_is_sent_until_retry_after() {
     let limited = answer(429, "Retry-After: 30\r\n", r#"{"code":-1003,"msg":"slow"}"#);
     let server = Scripted::start(vec![limited]).await;
     let client = Client::new(server.settings()).unwrap();
@@ -211,7 +211,7 @@ async fn after_429_nothing_is_sent_until_the_time_named() {
         panic!("no wait")
     };
     assert!(wait.after > Duration::from_secs(29) && wait.after <= Duration::from_secs(30));
-    // A cancel, and a request of the other surface on the same address, do not pass either.
+    // A cancel, and a request of the other surface on the same address, must not pass either.
     for name in ["spot.cancel_order", "futures.ping"] {
         let outcome = client
             .call(route::named(name).unwrap(), None, &Parameters::new())
@@ -247,7 +247,7 @@ async fn the_order_limit_stops_orders_and_lets_cancels_pass() {
 }
 
 #[tokio::test]
-async fn during_a_ban_nothing_leaves() {
+async fn during_a_ban_nothing_is_sent() {
     let banned = answer(418, "Retry-After: 259200\r\n", "");
     let server = Scripted::start(vec![banned]).await;
     let client = Client::new(server.settings()).unwrap();
@@ -255,7 +255,7 @@ async fn during_a_ban_nothing_leaves() {
         panic!("no wait")
     };
     assert!(wait.after > Duration::from_hours(71));
-    // Patience does not help: the end of the ban is further away.
+    // Patience does not help: the ban ends later than the patience.
     let patient = client.with_patience(Duration::from_mins(1));
     let Outcome::Wait(wait) = send(&patient, depth()).await else {
         panic!("no wait")
@@ -279,7 +279,7 @@ async fn headers_and_exchange_information_correct_the_budget() {
     };
     assert!(matches!(send(&client, depth()).await, Outcome::Done(_)));
     assert_eq!(weight(&client), (60_000, 700, 1_200));
-    // 700 and the reserves leave nothing for questions; reconciliation still passes.
+    // 700 and the reserves leave nothing for reads; reconciliation still passes.
     assert!(matches!(send(&client, depth()).await, Outcome::Wait(_)));
     let info = (
         route::named("spot.exchange_info").unwrap(),
@@ -288,7 +288,7 @@ async fn headers_and_exchange_information_correct_the_budget() {
     let reconcile = client.in_lane(Lane::Reconcile);
     assert!(matches!(send(&reconcile, info).await, Outcome::Done(_)));
     assert_eq!(weight(&client), (60_000, 701, 6_000));
-    // One order per ten seconds, says the venue.
+    // The venue allows one order per ten seconds.
     assert!(matches!(send(&client, order()).await, Outcome::Done(_)));
     let Outcome::Wait(wait) = send(&client, order()).await else {
         panic!("no wait")
@@ -314,8 +314,8 @@ async fn surfaces_behind_one_host_keep_their_own_limits() {
     let done = client.call(info, None, &Parameters::new()).await;
     assert!(matches!(done, Outcome::Done(_)));
     assert_eq!(budget(Surface::Futures), (60_000, 700, 6_000));
-    // Whether they share a counter is not documented: what we sent counts for both, and what others
-    // used for the surface whose header showed it.
+    // The documents do not state whether they share a counter. So our own requests count for both,
+    // and foreign use counts only for the surface whose header showed it.
     assert_eq!(budget(Surface::Spot), (60_000, 1, 1_200));
     assert_eq!(budget(Surface::Rpc), (60_000, 1, 6_000));
 }
@@ -331,7 +331,7 @@ async fn a_patient_client_waits_for_the_budget() {
 }
 
 #[tokio::test]
-async fn a_ban_lasts_as_long_as_it_says_where_the_local_clock_is_behind() {
+async fn a_ban_ends_at_retry_after_despite_a_slow_local_clock() {
     let until = r#"{"code":-1003,"msg":"Way too many requests; IP banned until 1723163184210."}"#;
     let server = Scripted::start(vec![answer(418, "Retry-After: 10\r\n", until)]).await;
     let mut settings = server.settings();
@@ -348,8 +348,8 @@ async fn the_clock_is_estimated_from_the_time_route() {
     let time = || answer(200, "", r#"{"serverTime":5010}"#);
     let server = Scripted::start(vec![time()]).await;
     let mut settings = server.settings();
-    // Each reading is 10 ms after the one before; a question reads it when it is sent, when it is
-    // stamped, when its answer is judged, and when the clock is read from the answer.
+    // Each clock read is 10 ms after the previous one. A time request reads the clock four times:
+    // before it is sent, when it is stamped, when its response is judged, and after its response.
     let now_us = AtomicI64::new(0);
     settings.local_time = LocalTime::from_fn(move || now_us.fetch_add(10_000, Ordering::Relaxed));
     let client = Client::new(settings).unwrap();
@@ -362,7 +362,7 @@ async fn the_clock_is_estimated_from_the_time_route() {
 }
 
 #[tokio::test]
-async fn an_api_key_is_made_with_the_nonce_that_the_venue_gives() {
+async fn an_api_key_is_created_with_the_nonce_of_the_venue() {
     let key = r#"{"apiKey":"a","apiSecret":"b"}"#;
     let server = Scripted::start(vec![answer(200, "", "1755"), answer(200, "", key)]).await;
     let mut settings = server.settings();
@@ -395,8 +395,8 @@ async fn an_api_key_is_made_with_the_nonce_that_the_venue_gives() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_no_connection_for_https() {
-    // It answers the TLS greeting in plain text, as a wrong port does.
+async fn https_does_not_connect_to_a_server_without_tls() {
+    // It answers the TLS greeting in plain text, like a wrong port.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -418,7 +418,7 @@ async fn a_server_without_tls_is_no_connection_for_https() {
 }
 
 #[tokio::test]
-async fn a_call_takes_an_empty_answer_for_success_only_where_the_documents_do() {
+async fn an_empty_response_is_success_only_where_documented() {
     let order = [
         "symbol=BTCUSDT",
         "side=BUY",

@@ -1,4 +1,4 @@
-//! Nonces, which are the whole process's: nothing else may draw them while this test runs.
+//! Tests nonces, which belong to the whole process: nothing else may draw one while this test runs.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -13,7 +13,7 @@ use windvane_client::clock::LocalTime;
 use windvane_protocol::route::Surface;
 
 #[tokio::test]
-async fn reading_the_clock_by_a_local_clock_that_is_ahead_spoils_no_nonce() {
+async fn a_clock_sync_with_a_fast_local_clock_keeps_nonces_valid() {
     let time = answer(200, "", r#"{"serverTime":5000}"#);
     let server = Scripted::start(vec![time]).await;
     let mut settings = server.settings();

@@ -1,5 +1,5 @@
-//! Streams against a WebSocket server that does what each test wants. Nothing waits for time to
-//! pass but the stream itself, whose times are milliseconds here.
+//! Streams with a WebSocket server that each test controls. Only the stream itself waits for time
+//! to pass, and its times are milliseconds here.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,13 +27,13 @@ use windvane_protocol::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_protocol::route::Surface;
 use windvane_protocol::user_stream::UserStreamEvent;
 
-/// What would be waited for in vain fails.
+/// Fails instead of waiting forever.
 async fn within<F: Future>(future: F) -> F::Output {
     let limit = Duration::from_secs(30);
     tokio::time::timeout(limit, future).await.expect("in time")
 }
 
-/// One WebSocket that was accepted: it answers PINGs as long as somebody reads it.
+/// One accepted WebSocket. It answers PINGs as long as the test reads it.
 struct Peer {
     path: String,
     socket: WebSocketStream<TcpStream>,
@@ -54,7 +54,7 @@ impl Peer {
     }
 }
 
-/// A server whose accepted sockets are handed to the test.
+/// A server that passes its accepted sockets to the test.
 async fn sockets() -> (String, mpsc::UnboundedReceiver<Peer>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("ws://{}", listener.local_addr().unwrap());
@@ -91,7 +91,7 @@ fn key(key: &str) -> Step {
     answer(200, "", &format!("{{\"listenKey\":\"{key}\"}}"))
 }
 
-/// The next item that says something.
+/// The next item that is not only a status.
 async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {
     loop {
         match within(stream.next()).await.unwrap() {
@@ -115,7 +115,7 @@ async fn market(stream: &mut MarketStream) -> StreamItem<String> {
     }
 }
 
-/// How long the client's requests stop, as soon as they do.
+/// The duration for which the client's requests stop, as soon as they do.
 async fn stopped(client: &Client) -> Duration {
     loop {
         match client.stopped_for(Surface::Spot) {
@@ -197,7 +197,7 @@ async fn a_key_may_have_any_characters() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_later_is_told_with_the_refusal() {
+async fn a_refused_key_is_reported_with_the_refusal() {
     let refused = answer(401, "", r#"{"code":-2015,"msg":"Invalid API-key."}"#);
     let rest = Scripted::start(vec![key("one"), refused]).await;
     let (ws, mut accepted) = sockets().await;
@@ -216,7 +216,7 @@ async fn a_key_that_is_refused_later_is_told_with_the_refusal() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_at_the_subscription_is_told() {
+async fn a_connection_that_ends_at_the_subscription_is_reported() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
@@ -281,7 +281,7 @@ async fn a_key_is_renewed_while_the_stream_runs() {
 }
 
 #[tokio::test]
-async fn an_unreadable_frame_is_told() {
+async fn an_unreadable_frame_is_reported() {
     let rest = Scripted::start(vec![key("one")]).await;
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
@@ -319,7 +319,7 @@ async fn a_venue_that_does_not_answer_pings_is_left() {
         market(&mut stream).await,
         StreamItem::Connected { connection: 0 }
     );
-    // From here on nobody reads, so nobody answers.
+    // From here on nothing reads the socket, so nothing answers the pings.
     let reason = GapReason::NoPong;
     let gap = StreamItem::Gap {
         connection: 0,
@@ -329,7 +329,7 @@ async fn a_venue_that_does_not_answer_pings_is_left() {
 }
 
 #[tokio::test]
-async fn topics_are_spread_over_connections_and_subscribed_before_it_stands() {
+async fn topics_are_split_over_connections_and_subscribed_first() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
@@ -357,7 +357,7 @@ async fn topics_are_spread_over_connections_and_subscribed_before_it_stands() {
 }
 
 #[tokio::test]
-async fn a_connection_is_replaced_without_loss_or_doubles() {
+async fn a_connection_is_replaced_without_loss_or_duplicates() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, mut accepted) = sockets().await;
     let mut settings = settings(&rest, &ws);
@@ -367,7 +367,8 @@ async fn a_connection_is_replaced_without_loss_or_doubles() {
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
 
-    // Every number goes to every connection; the next one when the client has seen the last.
+    // Every number goes to every connection. The next number follows when the client has received
+    // the previous one.
     let (numbers, mut to_send) = mpsc::unbounded_channel::<u32>();
     let (joined, mut joins) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -381,7 +382,7 @@ async fn a_connection_is_replaced_without_loss_or_doubles() {
                     let _ = joined.send(());
                 }
                 Some(number) = to_send.recv() => for peer in &mut peers {
-                    // Those that the client has closed refuse it.
+                    // Sending fails for connections that the client has closed.
                     let _ = peer.socket.send(Message::text(format!("{{\"n\":{number}}}"))).await;
                 },
                 else => return,
@@ -410,7 +411,7 @@ async fn a_connection_is_replaced_without_loss_or_doubles() {
 }
 
 #[tokio::test]
-async fn documented_market_data_lets_only_tradepro_through() {
+async fn documented_market_data_allows_only_tradepro() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, _accepted) = sockets().await;
     let mut settings = settings(&rest, &ws);
@@ -429,7 +430,7 @@ async fn documented_market_data_lets_only_tradepro_through() {
 }
 
 #[tokio::test]
-async fn frames_decode_where_they_are_needed() {
+async fn frames_are_decoded_on_demand() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, mut accepted) = sockets().await;
     let client = Client::new(settings(&rest, &ws)).unwrap();
@@ -450,7 +451,7 @@ async fn frames_decode_where_they_are_needed() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_meets_a_ban_stops_requests_too() {
+async fn a_ban_at_a_handshake_stops_requests_too() {
     // The WebSocket address of this venue answers like its REST address: 418.
     let banned = answer(418, "Retry-After: 600\r\n", "");
     let rest = Scripted::start(vec![banned]).await;
@@ -464,7 +465,7 @@ async fn a_handshake_that_meets_a_ban_stops_requests_too() {
 }
 
 #[tokio::test]
-async fn a_limit_at_a_handshake_stops_as_long_as_one_at_a_request() {
+async fn a_limit_at_a_handshake_stops_requests_as_long() {
     for (status, seconds) in [(429, 60), (418, 120)] {
         let rest = Scripted::start(vec![answer(status, "", "")]).await;
         let ws = format!("ws://{}", rest.address);
@@ -478,7 +479,7 @@ async fn a_limit_at_a_handshake_stops_as_long_as_one_at_a_request() {
 }
 
 #[tokio::test]
-async fn an_encrypted_stream_to_a_plain_server_is_tried_again_with_pauses() {
+async fn a_tls_stream_to_a_plain_server_is_retried_with_pauses() {
     let rest = Scripted::start(Vec::new()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ws = format!("wss://{}", listener.local_addr().unwrap());
@@ -486,7 +487,7 @@ async fn an_encrypted_stream_to_a_plain_server_is_tried_again_with_pauses() {
     let topics = [Topic::of("BTCUSDT", Feed::TradePro)];
     let _stream = client.market_stream(Surface::Spot, &topics).unwrap();
     for _ in 0..3 {
-        // Accepted and dropped before the handshake is over.
+        // The connection is accepted and dropped before the handshake is over.
         drop(within(listener.accept()).await.unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! A feed against venues that lack streams in every way: what consumers see is the same.
+//! A feed with venues whose streams fail in different ways: consumers get the same frames.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ const TRADES: &str = "btcusdt@tradepro";
 const BOOK: &str = "btcusdt@depth";
 const LEVELS: &str = "btcusdt@depth5";
 
-/// The longest time that a test waits for something.
+/// The longest time that a test waits for an item.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A feed of a venue.
@@ -48,7 +48,7 @@ impl Bench {
         Self { market, feed }
     }
 
-    /// The first item of which `pick` makes something.
+    /// The first item for which `pick` returns a value.
     async fn first<T>(&mut self, mut pick: impl FnMut(FeedItem) -> Option<T>) -> T {
         let found = async {
             loop {
@@ -58,10 +58,10 @@ impl Bench {
             }
         };
         let found = tokio::time::timeout(PATIENCE, found).await;
-        found.expect("what the test waits for comes in time")
+        found.expect("the item arrives in time")
     }
 
-    /// Waits until the topic is served from there; why it is.
+    /// Waits until the topic is served from this source; returns the reason.
     async fn served(&mut self, wanted: &str, from: Source) -> Why {
         let wanted: Topic = wanted.parse().unwrap();
         let is_it = |item| match item {
@@ -73,7 +73,7 @@ impl Bench {
         self.first(is_it).await
     }
 
-    /// Waits for a frame of each of these topics, and lets `check` look at them.
+    /// Waits for a frame of each of these topics, and calls `check` for each of them.
     async fn frames(&mut self, wanted: &[&str], check: impl Fn(&MarketStreamEvent<'_>)) {
         let mut left: BTreeSet<&str> = wanted.iter().copied().collect();
         let is_last = |item| {
@@ -120,14 +120,14 @@ async fn a_refused_topic_is_polled_and_the_others_stay_streams() {
 }
 
 #[tokio::test]
-async fn a_refused_symbol_does_not_take_its_kind_with_it() {
+async fn a_refused_symbol_does_not_affect_other_symbols() {
     let habits = Habits {
         refuses: Some("nosuch"),
         ..Habits::default()
     };
     let topics = [TOP, "nosuch@bookTicker"];
     let mut bench = Bench::new(habits, MarketData::Auto, &topics).await;
-    // It is not to be had by polling either.
+    // Polling cannot provide it either.
     let why = bench.served("nosuch@bookTicker", Source::None).await;
     assert!(
         matches!(&why, Why::NotAnswered(words) if words.contains("-1121")),
@@ -138,7 +138,7 @@ async fn a_refused_symbol_does_not_take_its_kind_with_it() {
 }
 
 #[tokio::test]
-async fn a_venue_that_closes_at_a_topic_is_not_asked_for_ever() {
+async fn a_topic_that_closes_the_connection_is_given_up() {
     let habits = Habits {
         closes: Some("markPrice"),
         ..Habits::default()
@@ -152,12 +152,12 @@ async fn a_venue_that_closes_at_a_topic_is_not_asked_for_ever() {
     bench.frames(&[MARK, TOP], |_| {}).await;
     assert_eq!(bench.source(TOP), Source::Stream);
     let sockets = bench.market.asked().sockets;
-    // Three on each path, and the one of the other topic.
+    // Three on each path, and one for the other topic.
     assert_eq!(sockets.len(), 7, "{sockets:?}");
 }
 
 #[tokio::test]
-async fn a_symbol_at_which_the_venue_closes_does_not_take_its_kind_with_it() {
+async fn a_symbol_that_closes_the_connection_does_not_affect_others() {
     let habits = Habits {
         closes: Some("nosuch"),
         ..Habits::default()
@@ -178,7 +178,7 @@ async fn a_symbol_at_which_the_venue_closes_does_not_take_its_kind_with_it() {
 }
 
 #[tokio::test]
-async fn a_kind_at_which_the_venue_closes_is_not_asked_for_symbol_by_symbol() {
+async fn a_kind_that_closes_the_connection_is_not_tried_per_symbol() {
     let habits = Habits {
         closes: Some("markPrice"),
         ..Habits::default()
@@ -196,7 +196,7 @@ async fn a_kind_at_which_the_venue_closes_is_not_asked_for_symbol_by_symbol() {
         left.is_empty().then_some(())
     };
     bench.first(is_last).await;
-    // Seven pieces, three connections for each on each path.
+    // Seven groups, with three connections for each of them on each path.
     let sockets = bench.market.asked().sockets.len();
     assert!(sockets <= 42, "{sockets}");
 }
@@ -215,7 +215,7 @@ async fn a_silent_topic_is_polled_and_given_up_once_the_market_moves() {
 }
 
 #[tokio::test]
-async fn a_stray_frame_takes_no_topic_off_polling() {
+async fn a_stray_frame_does_not_end_polling() {
     let stray = r#"{"stream":"btcusdt@bookTicker","data":null}"#;
     let read = r#"{"stream":"btcusdt@bookTicker","data":{"e":"bookTicker","u":1,"E":1,"T":1,"s":"BTCUSDT","b":"1","B":"1","a":"2","A":"1"}}"#;
     for stray in [stray, read] {
@@ -238,7 +238,7 @@ async fn a_stray_frame_takes_no_topic_off_polling() {
 }
 
 #[tokio::test]
-async fn a_frame_that_cannot_be_read_is_no_life() {
+async fn an_unreadable_frame_does_not_keep_a_stream_alive() {
     let habits = Habits {
         silent: Some("bookTicker"),
         stray: Some(r#"{"stream":"btcusdt@bookTicker","data":null}"#),
@@ -250,7 +250,7 @@ async fn a_frame_that_cannot_be_read_is_no_life() {
 }
 
 #[tokio::test]
-async fn a_quiet_market_proves_nothing_against_its_stream() {
+async fn a_quiet_market_does_not_end_its_stream() {
     let habits = Habits {
         silent: Some("bookTicker"),
         is_quiet: true,
@@ -260,7 +260,7 @@ async fn a_quiet_market_proves_nothing_against_its_stream() {
     assert_eq!(bench.served(TOP, Source::Both).await, Why::Silent);
     bench.frames(&[TOP], |_| {}).await;
     while bench.market.asked().requests.len() < 4 {
-        // The same answer again is no news: no frame, and no proof.
+        // The same response again is not news: it gives no frame and no evidence.
         let next = tokio::time::timeout(Duration::from_millis(20), bench.feed.next()).await;
         assert!(next.is_err(), "{next:?}");
     }
@@ -268,7 +268,7 @@ async fn a_quiet_market_proves_nothing_against_its_stream() {
 }
 
 #[tokio::test]
-async fn a_venue_without_the_combined_path_is_asked_on_the_other() {
+async fn the_raw_path_is_used_if_there_is_no_combined_path() {
     let habits = Habits {
         unknown_paths: &["/stream"],
         ..Habits::default()
@@ -278,7 +278,7 @@ async fn a_venue_without_the_combined_path_is_asked_on_the_other() {
         bench
             .frames(&[TOP, LEVELS], |event| match event {
                 MarketStreamEvent::Top(_) => {}
-                // The bare payload would be taken for a difference.
+                // The bare payload would be decoded as a difference.
                 MarketStreamEvent::Snapshot(snapshot) => assert!(snapshot.partial),
                 other => panic!("{other:?}"),
             })
@@ -291,7 +291,7 @@ async fn a_venue_without_the_combined_path_is_asked_on_the_other() {
 }
 
 #[tokio::test]
-async fn a_venue_without_any_path_of_streams_is_polled() {
+async fn a_venue_without_stream_paths_is_polled() {
     let habits = Habits {
         unknown_paths: &["/stream", "/ws"],
         ..Habits::default()
@@ -304,7 +304,7 @@ async fn a_venue_without_any_path_of_streams_is_polled() {
             MarketStreamEvent::Top(_)
             | MarketStreamEvent::Marks(_)
             | MarketStreamEvent::Trade(_) => {}
-            // Of differences: whole books, each of which replaces the last one.
+            // Instead of differences: whole books, each of which replaces the previous one.
             MarketStreamEvent::Snapshot(snapshot) => assert!(!snapshot.partial),
             other => panic!("{other:?}"),
         })
@@ -312,7 +312,7 @@ async fn a_venue_without_any_path_of_streams_is_polled() {
 }
 
 #[tokio::test]
-async fn a_firewall_before_the_streams_does_not_stop_polling() {
+async fn a_firewall_for_streams_does_not_stop_polling() {
     let habits = Habits {
         forbids: Some((&["/ws"], "")),
         ..Habits::default()
@@ -322,12 +322,12 @@ async fn a_firewall_before_the_streams_does_not_stop_polling() {
     for _ in 0..2 {
         bench.frames(&[TOP, TRADES], |_| {}).await;
     }
-    // Nor does it see one handshake after the other.
+    // The firewall does not get one handshake after another either.
     assert_eq!(bench.market.asked().sockets, ["/ws"]);
 }
 
 #[tokio::test]
-async fn a_path_that_a_firewall_forbids_is_followed_by_the_other() {
+async fn a_forbidden_path_is_replaced_by_the_other() {
     let habits = Habits {
         forbids: Some((&["/stream"], "Retry-After: 0\r\n")),
         ..Habits::default()
@@ -360,7 +360,7 @@ async fn documented_sends_nothing_outside_documents_1_to_3() {
 }
 
 #[tokio::test]
-async fn documented_trades_are_polled_where_the_stream_is_refused() {
+async fn documented_trades_are_polled_if_the_stream_is_refused() {
     let habits = Habits {
         refuses: Some("tradepro"),
         ..Habits::default()
@@ -379,7 +379,7 @@ async fn documented_trades_are_polled_where_the_stream_is_refused() {
 }
 
 #[tokio::test]
-async fn what_no_document_tells_cannot_be_fed() {
+async fn an_undocumented_topic_cannot_be_fed() {
     let mut settings = settings("127.0.0.1:9".parse().unwrap());
     settings.market_data = MarketData::Documented;
     let client = Client::new(settings).unwrap();
@@ -394,7 +394,7 @@ async fn what_no_document_tells_cannot_be_fed() {
 }
 
 #[tokio::test]
-async fn streams_are_never_polled() {
+async fn streams_mode_never_polls() {
     let habits = Habits {
         refuses: Some("bookTicker"),
         silent: Some("markPrice"),
@@ -424,7 +424,7 @@ async fn a_limit_stops_polling() {
     for _ in 0..2 {
         assert_eq!(bench.first(is_told).await, 1);
     }
-    // Both were told, and the second was not even asked.
+    // Both topics were reported, and the second one was not even requested.
     assert_eq!(bench.market.asked().requests.len(), 1);
     let next = tokio::time::timeout(Duration::from_millis(600), bench.feed.next()).await;
     assert!(next.is_err(), "{next:?}");
@@ -432,7 +432,7 @@ async fn a_limit_stops_polling() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_is_not_the_venues_is_not_final() {
+async fn a_refusal_without_venue_code_is_not_final() {
     let habits = Habits {
         rest_status: Some(404),
         ..Habits::default()
@@ -448,7 +448,7 @@ async fn a_refusal_that_is_not_the_venues_is_not_final() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_passes_is_not_final() {
+async fn a_temporary_refusal_is_not_final() {
     for (topic, code) in [(BOOK, -1112), (TOP, -4022)] {
         let habits = Habits {
             refuses_once: Some(code),
@@ -467,7 +467,7 @@ async fn a_refusal_that_passes_is_not_final() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_told_with_its_topics() {
+async fn a_lost_connection_is_reported_with_its_topics() {
     let mut bench = Bench::new(Habits::default(), MarketData::Auto, &[TOP, MARK]).await;
     bench.frames(&[TOP, MARK], |_| {}).await;
     bench.market.cut();
@@ -484,7 +484,7 @@ async fn a_lost_connection_is_told_with_its_topics() {
 }
 
 #[tokio::test]
-async fn a_question_that_stays_unanswered_is_told_once() {
+async fn an_unanswered_poll_is_reported_once() {
     let habits = Habits {
         rest_status: Some(502),
         ..Habits::default()

@@ -1,5 +1,5 @@
-//! TLS with certificates that the test makes: whom the client believes, over REST and WebSocket,
-//! and that it never falls back to plain text.
+//! TLS with certificates that the test creates. It checks which certificates the client trusts over
+//! REST and WebSocket, and that the client never falls back to plain text.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -26,7 +26,7 @@ use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings, WaitReaso
 use windvane_protocol::route::{self, Surface};
 use windvane_protocol::wire::Parameters;
 
-/// A server on loopback, and the authority that has signed its certificate.
+/// A server on loopback, and the authority that signed its certificate.
 struct Venue {
     authority: CertifiedIssuer<'static, KeyPair>,
     acceptor: TlsAcceptor,
@@ -54,7 +54,7 @@ impl Venue {
         self.authority.der().clone()
     }
 
-    /// A client's settings that trust these authorities.
+    /// Settings of a client that trusts these authorities.
     fn settings(&self, roots: Vec<Root>) -> Settings {
         let address = self.address();
         let mut settings = common::settings(address);
@@ -70,13 +70,14 @@ impl Venue {
         self.listener.local_addr().unwrap()
     }
 
-    /// The next connection, after its handshake: without one nothing of a request can have come.
+    /// The next connection, after its handshake. Before the handshake no part of a request can
+    /// arrive.
     async fn accept(&self) -> io::Result<TlsStream<TcpStream>> {
         let (stream, _) = self.listener.accept().await?;
         self.acceptor.accept(stream).await
     }
 
-    /// What comes of a question, and of the connection that it comes over.
+    /// The outcome of a request, and the result of its connection.
     async fn asked(&self, roots: Vec<Root>) -> (Outcome<RawAnswer>, io::Result<String>) {
         let answer = async {
             let mut stream = self.accept().await?;
@@ -108,7 +109,7 @@ async fn ping(settings: Settings) -> Outcome<RawAnswer> {
     client.call(route, None, &Parameters::new()).await
 }
 
-/// The words of a connection that did not come about.
+/// The reason of a connection that failed.
 fn not_connected(outcome: Outcome<RawAnswer>) -> String {
     let Outcome::Wait(wait) = outcome else {
         panic!("{outcome:?}")
@@ -124,7 +125,7 @@ fn not_connected(outcome: Outcome<RawAnswer>) -> String {
 }
 
 #[tokio::test]
-async fn a_venue_behind_an_authority_of_the_settings_is_spoken_to() {
+async fn a_venue_with_a_configured_authority_is_accepted() {
     let venue = Venue::start("127.0.0.1").await;
     let (outcome, request) = venue.asked(vec![venue.root()]).await;
     let answer = outcome.done().unwrap();
@@ -155,26 +156,26 @@ async fn a_certificate_for_another_name_is_refused() {
 }
 
 #[tokio::test]
-async fn an_https_address_is_never_spoken_to_in_plain_text() {
+async fn an_https_address_never_falls_back_to_plain_text() {
     let venue = Venue::start("127.0.0.1").await;
     let hello = async {
         let (mut stream, _) = venue.listener.accept().await.unwrap();
         let mut hello = [0; 1];
         stream.read_exact(&mut hello).await.unwrap();
-        // What answers is no TLS.
+        // The server answers without TLS.
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
         hello
     };
     let (outcome, hello) = tokio::join!(ping(venue.settings(vec![venue.root()])), hello);
     not_connected(outcome);
-    assert_eq!(hello, [22], "a TLS record of a handshake");
-    // It does not come again either.
+    assert_eq!(hello, [22], "the client must send a TLS handshake record");
+    // The client does not connect again either.
     let again = tokio::time::timeout(Duration::ZERO, venue.listener.accept());
     assert!(again.await.is_err());
 }
 
 #[tokio::test]
-async fn streams_believe_whom_requests_believe() {
+async fn streams_trust_the_same_authorities_as_requests() {
     let venue = Venue::start("127.0.0.1").await;
     let topics = ["btcusdt@trade".parse().unwrap()];
     let stranger = Client::new(venue.settings(Vec::new())).unwrap();
@@ -191,7 +192,7 @@ async fn streams_believe_whom_requests_believe() {
     assert!(why.contains("invalid peer certificate"), "{why}");
     drop((unheard, stranger));
 
-    // The stranger's stream may still try again: it never comes through.
+    // The stream of the other client may still try again, but it never connects.
     let client = Client::new(venue.settings(vec![venue.root()])).unwrap();
     let mut stream = client.market_stream(Surface::Spot, &topics).unwrap();
     let peer = loop {
@@ -207,7 +208,7 @@ async fn streams_believe_whom_requests_believe() {
     let id: serde_json::Value = serde_json::from_str(&command).unwrap();
     let done = format!("{{\"result\":null,\"id\":{}}}", id["id"]);
     socket.send(Message::text(done)).await.unwrap();
-    // The answer itself comes out as a frame.
+    // The response itself is delivered as a frame.
     let item = loop {
         match stream.next().await.unwrap() {
             StreamItem::Event(_) => {}
@@ -221,7 +222,7 @@ async fn streams_believe_whom_requests_believe() {
 }
 
 #[test]
-fn roots_are_read_from_pem_files_alone() {
+fn roots_are_read_only_from_pem_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("authority.pem");
     let absent = roots_file(&path).unwrap_err();

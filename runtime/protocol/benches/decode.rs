@@ -1,4 +1,4 @@
-//! Speed of decoding one frame, by kind and by path.
+//! Measures the time to decode one frame, by kind of frame and by parser.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 

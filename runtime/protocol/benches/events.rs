@@ -1,4 +1,5 @@
-//! Speed from one frame to one typed event: what a client does with each message of a stream.
+//! Measures the time from one frame to one typed event: the work of a client for each stream
+//! message.
 
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 

@@ -1,5 +1,5 @@
 //! Writes the seeds of the fuzz targets into `fuzz/corpus`: frames of the tests, and requests and
-//! answers of a few routes. To be run again when the route table changes its order.
+//! responses of a few routes. Run it again when the order of the route table changes.
 
 use std::io::Error;
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::path::Path;
 use windvane_protocol::route;
 use windvane_protocol::wire::examples;
 
-/// Of the answers, every so manieth is a seed: their shapes repeat.
+/// One response in every `ANSWERS_STEP` is a seed, because their shapes repeat.
 const ANSWERS_STEP: usize = 5;
-/// Routes with requests of each way to sign.
+/// Routes that together use every signing scheme.
 const SIGNED: [&str; 9] = [
     "futures.new_order",
     "futures.batch_orders",
@@ -89,17 +89,17 @@ fn routes() -> Result<(), Error> {
     Ok(())
 }
 
-/// What becomes of a frame, as `tests/truth` reads it from a byte.
+/// The fate of a frame, as `tests/truth` decodes it from a byte.
 #[derive(Clone, Copy)]
 enum Fate {
     Lost,
     Late,
     Twice,
-    /// A snapshot this many updates old arrives before it.
+    /// A snapshot that is this many updates old arrives before the frame.
     Snapshot(u8),
-    /// The frames that are late arrive after it, the last first.
+    /// All late frames arrive after it, the last one first.
     Catches,
-    /// It repeats this many updates of before.
+    /// The frame repeats this many earlier updates.
     Overlaps(u8),
     Arrives,
 }
@@ -118,8 +118,8 @@ impl Fate {
     }
 }
 
-/// Streams by what they are about: the fates of their frames, over and over, and how many updates
-/// a frame has.
+/// Streams by their subject: the fates of their frames, repeated in a cycle, and the number of
+/// updates of a frame.
 const STREAMS: [(&str, &[Fate], u8); 9] = {
     use Fate::{Arrives, Catches, Late, Lost, Overlaps, Snapshot, Twice};
     [
@@ -143,7 +143,7 @@ const STREAMS: [(&str, &[Fate], u8); 9] = {
     ]
 };
 
-/// Both joining rules over each of the streams, and over one in which all of it is drawn.
+/// Seeds for both join rules: each of the streams, and streams in which everything is random.
 fn books() -> Result<(), Error> {
     for (surface, word) in [(0, "spot"), (1, "futures")] {
         for (name, fates, size) in STREAMS {
@@ -168,7 +168,7 @@ fn books() -> Result<(), Error> {
     Ok(())
 }
 
-/// A stream of frames with these fates and `size` updates each, which are drawn.
+/// A stream of frames with these fates and `size` random updates each.
 fn stream(surface: u8, fates: &[u8], size: u8) -> Vec<u8> {
     let mut draw = drawn(surface);
     let mut bytes = vec![surface];
@@ -180,7 +180,7 @@ fn stream(surface: u8, fates: &[u8], size: u8) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a small generator.
+/// Pseudo-random bytes of a small generator.
 fn drawn(seed: u8) -> impl Iterator<Item = u8> {
     let mut state = u32::from(seed);
     std::iter::repeat_with(move || {

@@ -2,15 +2,15 @@
 
 use windvane_engine::AssetId;
 
-/// Asset names in the order in which they were first met.
+/// Asset names in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assets {
     names: Vec<String>,
 }
 
 impl Assets {
-    /// The id of `name`, which is added if it is new. Assets beyond 65,535 share the last id,
-    /// which no venue comes near.
+    /// The id of `name`; a new name is added to the table. Assets beyond 65,535 share the last id.
+    /// No venue lists nearly as many.
     pub fn id(&mut self, name: &str) -> AssetId {
         let known = self.names.iter().position(|known| known == name);
         let at = known.unwrap_or_else(|| {
@@ -20,7 +20,7 @@ impl Assets {
         AssetId(u16::try_from(at).unwrap_or(u16::MAX))
     }
 
-    /// The name of an asset; empty for an id that is not of this table.
+    /// The name of an asset; empty if the id is not in this table.
     pub fn name(&self, id: AssetId) -> &str {
         self.names.get(usize::from(id.0)).map_or("", String::as_str)
     }

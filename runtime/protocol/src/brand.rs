@@ -1,10 +1,10 @@
-//! The service's brand word and what is derived from it (spec 4, the brand object). The word is
-//! configuration, never a constant.
+//! The service's brand word and the names that are derived from it (spec 4, the brand object). The
+//! word is configuration, never a constant.
 
-/// Every spelling that carries the brand word.
+/// Every name that contains the brand word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brand {
-    /// The word as paths and parameters spell it: `svc`.
+    /// The word as it appears in paths and parameters: `svc`.
     pub word: String,
     /// v3 signing domain name: `SvcSignTransaction`.
     pub signing_domain: String,
@@ -12,25 +12,25 @@ pub struct Brand {
     pub withdrawal_domain: String,
     /// Withdrawal field name: `svc chain`.
     pub withdrawal_field: String,
-    /// Parameter of the management routes: `svcChain`; its typed field has the first letter
-    /// upper-cased.
+    /// Parameter of the management routes: `svcChain`. Its typed field starts with an upper-case
+    /// letter.
     pub chain_parameter: String,
     /// Path segment: `svc`.
     pub path_segment: String,
     /// JSON-RPC method prefix: `svc_`.
     pub rpc_prefix: String,
-    /// The sentence that is signed for API keys, without the space and the nonce at its end; it
-    /// has no default.
+    /// The sentence that a wallet signs to get an API key, without the space and the nonce at its
+    /// end. It has no default.
     pub login_sentence: Option<String>,
 }
 
-/// A brand word that cannot be one.
+/// The brand word is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("brand = {0:?} must be 1 to 32 ASCII letters and digits, a letter first")]
 pub struct BrandError(pub String);
 
 impl Brand {
-    /// All names derived from the word.
+    /// Derives all names from the word.
     pub fn new(word: &str) -> Result<Self, BrandError> {
         let starts = word.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
         if !starts || word.len() > 32 || !word.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -48,7 +48,7 @@ impl Brand {
         })
     }
 
-    /// A template of the route table with the words in: `{brand}`, `{Brand}`, `{rpc}`.
+    /// Fills a template of the route table: replaces `{brand}`, `{Brand}` and `{rpc}`.
     pub fn fill(&self, template: &str) -> String {
         if !template.contains('{') {
             return template.to_owned();
@@ -60,7 +60,8 @@ impl Brand {
     }
 }
 
-/// The text with its first letter upper-cased, as typed field names are (spec 4, section 2).
+/// The text with its first letter in upper case, as in the names of typed fields (spec 4, section
+/// 2).
 pub fn upper_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {

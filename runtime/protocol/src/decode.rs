@@ -1,5 +1,5 @@
-//! One text frame to one typed frame: the fast scanner first, the general parser for every other
-//! spelling. Both give the same result; the scanner only refuses more.
+//! Decodes one text frame into one typed frame. It tries the fast scanner first, and the general
+//! parser for every other spelling. Both give the same result; the scanner only refuses more.
 
 use crate::frame::{BookLevels, Decoded, FrameError};
 use crate::{general, scan};
@@ -17,8 +17,8 @@ pub fn decode<'a>(frame: &'a [u8], levels: &mut BookLevels) -> Result<Decoded<'a
     general::decode(frame, levels)
 }
 
-/// A stream of the first 5, 10 or 20 levels (`<symbol>@depth<levels>[@100ms]`) rather than of
-/// differences.
+/// Whether the stream sends the first 5, 10 or 20 levels (`<symbol>@depth<levels>[@100ms]`) rather
+/// than differences.
 pub(crate) fn is_partial_depth(stream: Option<&str>) -> bool {
     let topic = stream.and_then(|stream| stream.split('@').nth(1));
     let levels = topic.and_then(|topic| topic.strip_prefix("depth"));

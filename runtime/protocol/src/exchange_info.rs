@@ -1,6 +1,6 @@
-//! Exchange information of both surfaces to [`SymbolRules`] (spec 1, Symbol rules; spec 2,
-//! Exchange information). Unknown fields are ignored; decimals come from the JSON text, written
-//! as text or as numbers.
+//! Converts exchange information of both surfaces into [`SymbolRules`] (spec 1, Symbol rules; spec
+//! 2, Exchange information). Unknown fields are ignored. Decimals are taken from the JSON text,
+//! whether it has them as text or as numbers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,13 +12,13 @@ use crate::wire::exchange::{Symbol, SymbolFilter};
 use crate::wire::words::ContractStatus;
 use crate::wire::{Exact, Whole, Word};
 
-/// Why exchange information could not be read.
+/// Why exchange information could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeInfoError {
-    /// Not JSON, or a field of another type than documented.
+    /// Not JSON, or a field has another type than documented.
     #[error("exchange information: {0}")]
     Json(String),
-    /// A filter without one of its fields.
+    /// A filter lacks one of its fields.
     #[error("exchange information of {symbol}: {filter} without {field:?}")]
     MissingField {
         /// Symbol.
@@ -51,7 +51,7 @@ pub fn entries(text: &str) -> Result<Vec<(String, &str)>, ExchangeInfoError> {
     Ok(entries)
 }
 
-/// The surface of one entry of `symbols`: a `contractType` is of futures only.
+/// The surface of one entry of `symbols`: only futures entries have a `contractType`.
 pub fn surface(entry: &str) -> Result<Surface, ExchangeInfoError> {
     Ok(surface_of(&parse::<Symbol>(entry)?))
 }
@@ -61,8 +61,8 @@ pub fn symbol_rules(entry: &str) -> Result<SymbolRules, ExchangeInfoError> {
     rules(parse::<Symbol>(entry)?)
 }
 
-/// Names of the assets that an answer lists: those of its list of assets, and those of its symbols. An
-/// answer that cannot be read has none.
+/// Names of the assets in an exchange information response: those in its list of assets, and those
+/// of its symbols. The list is empty if the response cannot be parsed.
 pub fn assets(answer: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Listed {
@@ -116,7 +116,7 @@ fn rules(entry: Symbol) -> Result<SymbolRules, ExchangeInfoError> {
     let small = |value: Option<Whole>| value.and_then(|value| u8::try_from(value.0).ok());
     rules.price_precision = small(entry.price_precision);
     rules.qty_precision = small(entry.quantity_precision);
-    // Words that we do not know are types that we never send.
+    // Unknown values are types that the client never sends, so they are left out.
     let types = entry.order_types.or(entry.futures_order_types);
     let types = types.unwrap_or_default().into_iter();
     rules.order_types = types.filter_map(|word| word.known().copied()).collect();
@@ -183,7 +183,7 @@ fn apply(filter: &SymbolFilter, rules: &mut SymbolRules) -> Result<(), ExchangeI
                 avg_price_mins: count(filter.avg_price_mins).unwrap_or(0),
             });
         }
-        // Futures spell the field `notional`, spot `minNotional`.
+        // Futures use the field `notional`, spot uses `minNotional`.
         "MIN_NOTIONAL" => {
             let value = filter.notional.or(filter.min_notional);
             rules.min_notional = Some(need("notional", value)?);
@@ -198,7 +198,7 @@ fn apply(filter: &SymbolFilter, rules: &mut SymbolRules) -> Result<(), ExchangeI
                 avg_price_mins: count(filter.avg_price_mins).unwrap_or(0),
             });
         }
-        // A filter that the documents do not know: the venue judges by it.
+        // The documents do not list this filter: the venue applies it.
         _ => {}
     }
     Ok(())

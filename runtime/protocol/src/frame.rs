@@ -1,16 +1,16 @@
-//! The public frames of the venue as types (spec 4, Public market streams). Text is borrowed from
-//! the line; nothing here knows where it came from.
+//! The venue's public frames as types (spec 4, Public market streams). Text is borrowed from the
+//! line. Nothing here depends on where the line came from.
 
 use windvane_engine::{Level, Surface};
 
 use crate::number::{Number, NumberError};
 
-/// A decoded frame and what is known of its origin.
+/// A decoded frame and what is known about its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded<'a> {
-    /// `stream` of a combined stream's envelope.
+    /// `stream` in the envelope of a combined stream.
     pub stream: Option<&'a str>,
-    /// The surface, where the frame's keys tell it (see [`crate::surface`]).
+    /// The surface, where the frame's keys identify it (see [`crate::surface`]).
     pub surface: Option<Surface>,
     /// The payload.
     pub frame: Frame<'a>,
@@ -21,29 +21,29 @@ pub struct Decoded<'a> {
 pub enum Frame<'a> {
     /// `trade` or `aggTrade`.
     Trade(Trade<'a>),
-    /// `tradepro`: a trade that does not say who crossed.
+    /// `tradepro`: a trade that does not report which side was the taker.
     TradePro(TradePro<'a>),
     /// `bookTicker`.
     Top(BookTop<'a>),
-    /// `depthUpdate`; its levels are in the [`BookLevels`] given to the decoder.
+    /// `depthUpdate`; its levels are in the [`BookLevels`] that was passed to the decoder.
     Depth(DepthDiff<'a>),
-    /// The whole book or its first levels: a REST answer or a partial depth frame; its levels
-    /// are in the [`BookLevels`] given to the decoder.
+    /// The whole book or its first levels: a REST response or a partial depth frame. Its levels are
+    /// in the [`BookLevels`] that was passed to the decoder.
     Snapshot(DepthSnapshot<'a>),
-    /// `markPriceUpdate`, one or a whole array of them.
+    /// `markPriceUpdate`: one, or an array of them.
     Marks(Vec<MarkPrice<'a>>),
-    /// Exchange information; the text of the object, for [`crate::exchange_info`].
+    /// Exchange information: the text of the object, for [`crate::exchange_info`].
     ExchangeInfo(&'a str),
-    /// A frame that carries nothing for a book or a tape: klines, tickers, answers to commands.
+    /// A frame with no data for a book or a trade tape: klines, tickers, responses to commands.
     Other,
 }
 
-/// A trade between others.
+/// A public trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade<'a> {
     /// Symbol.
     pub symbol: &'a str,
-    /// `aggTrade`: fills of one taker order at one price, as one.
+    /// `aggTrade`: the fills of one taker order at one price, combined into one trade.
     pub aggregate: bool,
     /// `E`, milliseconds.
     pub event_ms: i64,
@@ -61,7 +61,7 @@ pub struct Trade<'a> {
     pub fills: Option<FillIds>,
 }
 
-/// The trades that an aggregate combines.
+/// The ids of the trades that an aggregate combines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillIds {
     /// `f`, the first.
@@ -70,8 +70,8 @@ pub struct FillIds {
     pub last: i64,
 }
 
-/// A trade between others as `tradepro` tells it (spec 1 and 2, Events). It names the addresses
-/// of taker and maker but not which of them bought: [`crate::TakerSide`] estimates that.
+/// A public trade from `tradepro` (spec 1 and 2, Events). It has the addresses of taker and maker
+/// but does not report which of them bought. [`crate::TakerSide`] estimates that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradePro<'a> {
     /// Symbol.
@@ -86,7 +86,7 @@ pub struct TradePro<'a> {
     pub price: Number,
     /// `q`.
     pub qty: Number,
-    /// `h`: the transaction that settled the trade.
+    /// `h`: the hash of the transaction that settled the trade.
     pub hash: Option<&'a str>,
     /// `m[0]`; `None` where it is `hidden`.
     pub taker: Option<&'a str>,
@@ -95,7 +95,7 @@ pub struct TradePro<'a> {
 }
 
 impl<'a> TradePro<'a> {
-    /// The same trade as the stream `trade` would tell it, with the side that was estimated.
+    /// The same trade in the form of the stream `trade`, with the estimated side.
     pub fn with_side(&self, buyer_is_maker: bool) -> Trade<'a> {
         Trade {
             symbol: self.symbol,
@@ -111,7 +111,7 @@ impl<'a> TradePro<'a> {
     }
 }
 
-/// An entry of `m`: an address, unless it is the text `hidden`.
+/// An entry of `m`: an address, or `None` for the text `hidden`.
 pub(crate) fn shown(entry: &str) -> Option<&str> {
     (entry != "hidden").then_some(entry)
 }
@@ -123,7 +123,7 @@ pub struct BookTop<'a> {
     pub symbol: &'a str,
     /// `u`.
     pub update_id: i64,
-    /// `E`, milliseconds; 0 on spot, which sends none.
+    /// `E`, milliseconds; 0 on spot, which does not send it.
     pub event_ms: i64,
     /// `T`, milliseconds; 0 on spot.
     pub transaction_ms: i64,
@@ -137,7 +137,7 @@ pub struct BookTop<'a> {
     pub ask_qty: Number,
 }
 
-/// A difference of the book: absolute quantities, 0 removes a level.
+/// A difference of the book. Quantities are absolute; 0 removes a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepthDiff<'a> {
     /// Symbol.
@@ -153,18 +153,18 @@ pub struct DepthDiff<'a> {
 /// The update ids of a depth difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffIds {
-    /// `U`, the first update in the frame.
+    /// `U`, the first update id in the frame.
     pub first: i64,
-    /// `u`, the last.
+    /// `u`, the last update id in the frame.
     pub last: i64,
-    /// `pu`, the last of the frame before; futures only.
+    /// `pu`, the last update id of the previous frame; futures only.
     pub previous: Option<i64>,
 }
 
 /// The book at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepthSnapshot<'a> {
-    /// The symbol, in any case; a REST answer does not carry one.
+    /// The symbol, in any case; a REST response has no symbol.
     pub symbol: Option<&'a str>,
     /// `lastUpdateId`, or `u` of a partial depth frame.
     pub last_update_id: i64,
@@ -172,7 +172,7 @@ pub struct DepthSnapshot<'a> {
     pub event_ms: i64,
     /// `T`, milliseconds; 0 where absent.
     pub transaction_ms: i64,
-    /// From a stream of the first 5, 10 or 20 levels: every frame replaces the last.
+    /// From a stream of the first 5, 10 or 20 levels, where every frame replaces the previous one.
     pub partial: bool,
 }
 
@@ -195,8 +195,8 @@ pub struct MarkPrice<'a> {
     pub next_funding_ms: i64,
 }
 
-/// The levels of the frame that was decoded last, reused from frame to frame: bids first, then
-/// asks, all at one price scale and one quantity scale.
+/// The levels of the last decoded frame: bids first, then asks, all at one price scale and one
+/// quantity scale. The buffer is reused for every frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BookLevels {
     levels: Vec<Level>,
@@ -235,12 +235,13 @@ impl BookLevels {
         self.levels.clear();
     }
 
-    /// Ends the bids: what is pushed from now on is an ask.
+    /// Ends the bids: levels pushed after this call are asks.
     pub(crate) fn end_bids(&mut self) {
         self.bids = self.levels.len();
     }
 
-    /// Adds a level. Numbers of another scale than the first bring all to the finer one.
+    /// Adds a level. If its scales differ from the first level's, all levels move to the finer
+    /// scale.
     #[inline]
     pub(crate) fn push(&mut self, price: Number, qty: Number) -> Result<(), NumberError> {
         if price.scale != self.price_scale || qty.scale != self.qty_scale {
@@ -270,10 +271,10 @@ impl BookLevels {
 /// Why a frame could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Not JSON, or a field of another type than documented.
-    #[error("no valid frame: {0}")]
+    /// Not JSON, or a field has another type than documented.
+    #[error("not a valid frame: {0}")]
     Json(String),
-    /// A field that the kind of frame must have is absent.
+    /// A field that this kind of frame must have is absent.
     #[error("{kind} without its field {field:?}")]
     Missing {
         /// Kind of the frame.
@@ -281,7 +282,7 @@ pub enum FrameError {
         /// The absent key.
         field: &'static str,
     },
-    /// A number that cannot be taken exactly.
+    /// A number that has no exact representation.
     #[error("field {field:?}: {error}")]
     Number {
         /// The key.

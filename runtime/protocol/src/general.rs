@@ -1,5 +1,6 @@
-//! The general parser: any JSON spelling of a public frame, keys in any order, unknown keys
-//! ignored, numbers as text or as numbers. Slower than the scanner, and its reference.
+//! The general parser: any JSON spelling of a public frame, with keys in any order, unknown keys
+//! ignored, and numbers as text or as numbers. It is slower than the scanner and defines the
+//! correct result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ use crate::frame::{
 use crate::number::Number;
 use crate::surface;
 
-/// Every key of every frame; what a key means depends on the kind.
+/// Every key of every frame; the meaning of a key depends on the kind of frame.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Fields<'a> {
@@ -143,7 +144,7 @@ fn payload<'a>(
 
 type Typed<'a> = (Option<Surface>, Frame<'a>);
 
-/// `!markPrice@arr`; other arrays (tickers) carry nothing for a book.
+/// Decodes `!markPrice@arr`; other arrays (tickers) have no data for a book.
 fn array<'a>(text: &'a str, stream: Option<&'a str>) -> Result<Decoded<'a>, FrameError> {
     let items: Vec<Fields<'a>> = parse(text)?;
     let mut marks = Vec::new();
@@ -193,7 +194,7 @@ fn trade<'a>(fields: &Fields<'a>, aggregate: bool) -> Result<Typed<'a>, FrameErr
     Ok((surface, Frame::Trade(trade)))
 }
 
-/// `h` and `m` may be absent or `null`: the trade is one without them.
+/// `h` and `m` may be absent or `null`; the trade then has no hash and no addresses.
 fn trade_pro<'a>(fields: &Fields<'a>) -> Result<TradePro<'a>, FrameError> {
     let kind = "tradepro";
     let sides: Vec<Option<&str>> = match fields.maker {
@@ -348,7 +349,7 @@ pub(crate) fn string<'a>(
         .map_err(|error| FrameError::Json(format!("field {field:?} of {kind}: {error}")))
 }
 
-/// A number's text: the digits themselves, or what stands between the quotes.
+/// The text of a number: the digits themselves, or the text between the quotes.
 fn digits(raw: &RawValue) -> &[u8] {
     let text = raw.get();
     let inner = text
@@ -361,7 +362,7 @@ pub(crate) fn number(field: &'static str, raw: &RawValue) -> Result<Number, Fram
     Number::parse(digits(raw)).map_err(|error| FrameError::Number { field, error })
 }
 
-/// Empty text stands for "none", as in a funding rate of a symbol without funding.
+/// Empty text counts as absent, such as the funding rate of a symbol without funding.
 pub(crate) fn optional_number(
     field: &'static str,
     raw: Field<'_>,

@@ -1,5 +1,5 @@
-//! Joining a depth snapshot and the stream of differences into one book (spec 4, Local book).
-//! Ids only: who keeps levels feeds them as this machine says.
+//! Joins a depth snapshot and the stream of differences into one book (spec 4, Local book). This
+//! state machine sees update ids only; the caller keeps the levels and follows its decisions.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,34 @@ use windvane_engine::Surface;
 
 use crate::frame::DiffIds;
 
-/// What to do with a depth difference.
+/// The action for a depth difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffStep {
-    /// It continues the book: apply it.
+    /// The difference continues the book: apply it.
     Apply,
-    /// There is no snapshot yet: keep it until there is one.
+    /// The snapshot has not arrived yet: keep the difference until it does.
     Buffer,
-    /// The book already holds it.
+    /// The book already contains the difference.
     Drop,
-    /// Updates are missing before it: the book is void until the next snapshot; keep it for that.
+    /// Updates before this one are missing. The book is invalid until the next snapshot; keep the
+    /// difference for that.
     Gap,
 }
 
-/// What to do with a snapshot.
+/// The action for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotStep {
-    /// Replace the book by it.
+    /// Replace the book with the snapshot.
     Snapshot,
-    /// The book is already further.
+    /// The book is already newer than the snapshot.
     Drop,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No book; differences wait.
+    /// No book yet; differences are buffered.
     Waiting,
-    /// A snapshot with this `lastUpdateId`, and no difference applied to it yet.
+    /// A snapshot with this `lastUpdateId`; no difference has been applied to it yet.
     Fresh(i64),
     /// The last applied difference ended with this `u`.
     Joined(i64),
@@ -41,10 +42,14 @@ enum State {
 
 /// The state machine of one instrument's book.
 ///
-/// Futures: drop `u < lastUpdateId`; the first applied has `U <= lastUpdateId <= u` (or its `pu`
-/// is `lastUpdateId` itself, which proves the same); then each `pu` is the previous `u`.
-/// Spot: drop `u <= lastUpdateId`; the first applied has `U <= lastUpdateId + 1 <= u`; then each
-/// `U` is the previous `u + 1`. Anything else is a gap: start again from the next snapshot.
+/// Futures: drop `u < lastUpdateId`. The first applied difference has `U <= lastUpdateId <= u`, or
+/// its `pu` equals `lastUpdateId`, which proves the same. After that, each `pu` equals the previous
+/// `u`.
+///
+/// Spot: drop `u <= lastUpdateId`. The first applied difference has `U <= lastUpdateId + 1 <= u`.
+/// After that, each `U` equals the previous `u + 1`.
+///
+/// Anything else is a gap: start again from the next snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Joiner {
     surface: Surface,
@@ -52,7 +57,7 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// Without a book.
+    /// Starts without a book.
     pub const fn new(surface: Surface) -> Self {
         Self {
             surface,
@@ -60,7 +65,7 @@ impl Joiner {
         }
     }
 
-    /// There is a book.
+    /// Whether there is a book.
     pub const fn has_book(&self) -> bool {
         !matches!(self.state, State::Waiting)
     }
@@ -81,8 +86,8 @@ impl Joiner {
         step
     }
 
-    /// Takes the `lastUpdateId` of a snapshot. The differences that were kept follow it, oldest
-    /// first, through [`Self::on_diff`].
+    /// Takes the `lastUpdateId` of a snapshot. The caller then passes the buffered differences to
+    /// [`Self::on_diff`], oldest first.
     pub fn on_snapshot(&mut self, last_update_id: i64) -> SnapshotStep {
         if let State::Joined(last) = self.state
             && last_update_id <= last
@@ -121,7 +126,7 @@ impl Joiner {
         if continues {
             DiffStep::Apply
         } else if ids.last <= last {
-            // Received twice: absolute quantities that the book has already left behind.
+            // Received twice. Quantities are absolute, and the book already has newer ones.
             DiffStep::Drop
         } else {
             DiffStep::Gap
@@ -129,8 +134,8 @@ impl Joiner {
     }
 }
 
-/// Differences that wait for a snapshot, the oldest first. Bounded: the oldest give way, and if
-/// they turn out to be needed the join finds a gap.
+/// Differences that wait for a snapshot, oldest first. The number is bounded: the oldest are
+/// dropped. If a dropped difference was needed, the join finds a gap.
 #[derive(Clone, Debug)]
 pub struct Pending<T> {
     frames: VecDeque<(DiffIds, T)>,
@@ -154,17 +159,17 @@ impl<T> Pending<T> {
         }
     }
 
-    /// All that is kept, oldest first; afterwards nothing is.
+    /// Returns all kept differences, oldest first, and empties the buffer.
     pub fn take(&mut self) -> VecDeque<(DiffIds, T)> {
         std::mem::take(&mut self.frames)
     }
 
-    /// Nothing is kept.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// An update id lies between the first and the last that is kept.
+    /// Whether an update id is between the first and the last kept id.
     pub fn encloses(&self, update_id: i64) -> bool {
         let first = self.frames.front().map(|(ids, _)| ids.first);
         let last = self.frames.back().map(|(ids, _)| ids.last);

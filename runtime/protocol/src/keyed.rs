@@ -1,9 +1,10 @@
-//! Records of stream payloads: short keys on the wire, names in the code. Reading only.
+//! A macro for records of stream payloads: short keys on the wire, full names in the code. It only
+//! reads.
 
 use serde::Deserialize;
 
-/// Records of short keys: name, type, key. An `Option` may be absent or `null`; unknown keys are
-/// left out.
+/// Declares records with short keys: name, type, key. An `Option` may be absent or `null`; unknown
+/// keys are ignored.
 macro_rules! keyed {
     ($($(#[$meta:meta])* $name:ident {
         $($(#[$note:meta])* $field:ident: $ty:ty = $key:literal,)*
@@ -20,7 +21,7 @@ macro_rules! keyed {
 }
 pub(crate) use keyed;
 
-/// A list that may be `null`, which is an empty one.
+/// Reads a list; `null` counts as an empty list.
 pub(crate) fn list<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,7 +1,9 @@
-//! The venue's language, pure: bytes to engine input, engine request to bytes.
+//! The venue's wire protocol as pure functions: bytes to engine inputs, and engine requests to
+//! bytes.
 //!
-//! What may never enter this crate: IO, a clock, async. Wire quirks change often, order logic
-//! does not; so every spelling of the venue is known here and nowhere else.
+//! This crate must never contain IO, a clock or async code. The venue's formats change often; the
+//! order logic of the engine does not. So every spelling of the venue is known here and nowhere
+//! else.
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +42,6 @@ pub use join::{DiffStep, Joiner, Pending, SnapshotStep};
 pub use number::{Number, NumberError};
 pub use symbol_rules::SymbolRules;
 pub use taker_side::TakerSide;
-/// For crates that know the engine through this one alone.
+/// For crates that reach the engine only through this crate.
 #[doc(hidden)]
 pub use windvane_engine::{constant, planted};

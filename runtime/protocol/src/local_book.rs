@@ -1,6 +1,6 @@
-//! A local order book: snapshot and differences joined by the rules of spec 4 section 5
-//! ([`Joiner`]), with its levels. For those who watch a market from outside of the engine, which
-//! keeps books of its own.
+//! A local order book with its levels: snapshot and differences, joined by the rules of spec 4
+//! section 5 ([`Joiner`]). It is for programs that watch a market outside the engine; the engine
+//! keeps its own books.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use crate::frame::{BookLevels, DepthDiff, DepthSnapshot, DiffIds};
 use crate::join::{DiffStep, Joiner, Pending, SnapshotStep};
 use crate::number::Number;
 
-/// What a frame did to the book.
+/// The effect of a frame on the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookStep {
-    /// The book has changed and is that of the venue at [`LocalBook::update_id`].
+    /// The book has changed. It equals the venue's book at [`LocalBook::update_id`].
     Applied,
-    /// The book held it already.
+    /// The book already contained the frame.
     Dropped,
-    /// There is no book yet: the frame waits for a snapshot.
+    /// The book does not exist yet: the frame waits for a snapshot.
     Waiting,
-    /// Updates are missing: the book is void. Fetch a snapshot (GET depth, limit 1000).
+    /// Updates are missing: the book is invalid. Fetch a snapshot (GET depth, limit 1000).
     Resync,
 }
 
-/// The levels of a frame that waits.
+/// The levels of a frame that waits for a snapshot.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
     bids: Vec<(Number, Number)>,
     asks: Vec<(Number, Number)>,
 }
 
-/// The book of one symbol.
+/// The order book of one symbol.
 ///
-/// Subscribe first, then fetch the snapshot: differences that come before it wait. A book of
-/// partial depth frames needs no joining: each replaces the last.
+/// Subscribe first, then fetch the snapshot: differences that arrive before it wait. A book of
+/// partial depth frames needs no join: each frame replaces the previous one.
 ///
 /// ```
 /// use windvane_engine::Surface;
@@ -64,17 +64,17 @@ struct Waiting {
 pub struct LocalBook {
     joiner: Joiner,
     pending: Pending<Waiting>,
-    /// Price and quantity by [`Number::key`] of the price.
+    /// Price and quantity, keyed by [`Number::key`] of the price.
     bids: BTreeMap<i128, (Number, Number)>,
     asks: BTreeMap<i128, (Number, Number)>,
     update_id: Option<i64>,
 }
 
-/// Differences that wait for a snapshot: at ten a second, more than a minute of them.
+/// How many differences may wait for a snapshot: at ten a second, more than a minute of them.
 const PENDING_FRAMES_MAX: usize = 1000;
 
 impl LocalBook {
-    /// Without a book.
+    /// Starts without a book.
     pub const fn new(surface: Surface) -> Self {
         Self {
             joiner: Joiner::new(surface),
@@ -85,7 +85,7 @@ impl LocalBook {
         }
     }
 
-    /// The venue's update id up to which the book is known; `None` while there is no book.
+    /// The last update id of the venue that the book contains; `None` without a book.
     pub const fn update_id(&self) -> Option<i64> {
         self.update_id
     }
@@ -100,7 +100,7 @@ impl LocalBook {
         self.asks.values().copied()
     }
 
-    /// Takes a difference with its levels.
+    /// Applies, buffers or drops a difference with its levels.
     pub fn on_diff(&mut self, diff: &DepthDiff<'_>, levels: &BookLevels) -> BookStep {
         let sides = || {
             (
@@ -129,8 +129,8 @@ impl LocalBook {
         }
     }
 
-    /// Takes a snapshot with its levels: a REST answer, after which the differences that waited
-    /// are applied, or a partial depth frame, which replaces the whole book.
+    /// Takes a snapshot with its levels. After a REST response, the waiting differences are applied
+    /// to it. A partial depth frame replaces the whole book.
     pub fn on_snapshot(&mut self, snapshot: &DepthSnapshot<'_>, levels: &BookLevels) -> BookStep {
         if snapshot.partial {
             if self
@@ -191,7 +191,7 @@ impl LocalBook {
     }
 }
 
-/// The levels of a frame as numbers.
+/// Converts the levels of a frame into numbers.
 fn numbers(side: &[Level], levels: &BookLevels) -> impl Iterator<Item = (Number, Number)> {
     let (price_scale, qty_scale) = (levels.price_scale(), levels.qty_scale());
     side.iter().map(move |level| {
@@ -207,7 +207,7 @@ fn numbers(side: &[Level], levels: &BookLevels) -> impl Iterator<Item = (Number,
     })
 }
 
-/// Absolute quantities; 0 removes the level.
+/// Sets levels to absolute quantities; 0 removes the level.
 fn set(
     side: &mut BTreeMap<i128, (Number, Number)>,
     levels: impl IntoIterator<Item = (Number, Number)>,

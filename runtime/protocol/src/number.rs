@@ -1,52 +1,52 @@
-//! Decimal text to an exact integer and its scale. No floating point, no rounding: digits that
-//! do not fit are an error.
+//! Parses decimal text into an exact integer and its scale. No floating point, no rounding: digits
+//! that do not fit are an error.
 
 use windvane_engine::decimal::pow10;
 
-/// A decimal as the text wrote it: `mantissa / 10^scale`, trailing zeros kept.
+/// A decimal exactly as the text spells it: `mantissa / 10^scale`, with trailing zeros kept.
 ///
-/// A venue writes all prices of a symbol with the same number of decimals, so that the mantissas
-/// of neighbours usually compare and copy without any conversion.
+/// A venue writes all prices of a symbol with the same number of decimals. So neighbouring
+/// mantissas can usually be compared and copied without conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Number {
-    /// The digits without the point.
+    /// The digits without the decimal point.
     pub mantissa: i64,
-    /// Digits after the point, at most 18.
+    /// Digits after the decimal point, at most 18.
     pub scale: u8,
 }
 
-/// Why a text is no usable number.
+/// Why a text is not a usable number.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// Not `digits` or `digits.digits` with an optional minus; exponents are refused too.
-    #[error("{0:?} is no plain decimal (digits with at most one point, no exponent)")]
+    /// Not `digits` or `digits.digits` with an optional minus. Exponents are refused.
+    #[error("{0:?} is not a plain decimal (digits with at most one point, no exponent)")]
     Malformed(String),
     /// More significant digits than 64 bits hold, or more than 18 decimals.
     #[error("{0:?} has more digits than 64 bits hold")]
     TooLong(String),
-    /// The number has digits below the wanted scale.
+    /// The number has non-zero digits below the requested scale.
     #[error("{value} has too many non-zero digits for {scale} decimal places")]
     TooFine {
         /// The number.
         value: Number,
-        /// The scale that was asked for.
+        /// The requested scale.
         scale: u8,
     },
-    /// The number leaves 64 bits at the wanted scale.
-    #[error("{value} leaves 64 bits at {scale} decimal places")]
+    /// The number does not fit in 64 bits at the requested scale.
+    #[error("{value} does not fit in 64 bits at {scale} decimal places")]
     TooLarge {
         /// The number.
         value: Number,
-        /// The scale that was asked for.
+        /// The requested scale.
         scale: u8,
     },
 }
 
-/// The longest text whose digits are added up without looking for overflow.
+/// The longest text, in bytes, that needs no overflow check.
 const SAFE_DIGITS: usize = 18;
 
 impl Number {
-    /// Reads `digits` or `digits.digits`, with an optional minus.
+    /// Parses `digits` or `digits.digits`, with an optional minus.
     pub fn parse(text: &[u8]) -> Result<Self, NumberError> {
         let malformed = || NumberError::Malformed(String::from_utf8_lossy(text).into_owned());
         let (negative, digits) = match text {
@@ -64,7 +64,7 @@ impl Number {
             return Err(malformed());
         }
         let magnitude = sum(whole, fraction).or_else(|| {
-            // Zeros at the end say nothing: without them the digits may fit.
+            // Trailing zeros do not change the value: without them the digits may fit.
             let end = fraction
                 .iter()
                 .rposition(|&b| b != b'0')
@@ -91,9 +91,9 @@ impl Number {
         self.rescaled(scale)
     }
 
-    /// The number times 10^18, exactly: comparable and ordered, whatever the scale.
+    /// The number times 10^18, exactly. Keys of numbers with different scales can be compared.
     pub fn key(self) -> i128 {
-        // 63 bits of mantissa and 60 bits of power stay within 127.
+        // 63 bits of mantissa and 60 bits of power fit in 127 bits.
         i128::from(self.mantissa) * i128::from(pow10(18 - self.scale))
     }
 
@@ -113,7 +113,8 @@ impl Number {
     }
 }
 
-/// The digits of both parts as one integer; `None` if 64 bits or 18 decimals do not hold them.
+/// The digits of both parts as one integer; `None` if they do not fit in 64 bits or have more than
+/// 18 decimals.
 fn sum(whole: &[u8], fraction: &[u8]) -> Option<Number> {
     if fraction.len() > 18 {
         return None;
@@ -130,8 +131,9 @@ fn sum(whole: &[u8], fraction: &[u8]) -> Option<Number> {
     })
 }
 
-/// The number at the start of `text` up to a closing quote, and how many bytes it took, the quote
-/// included; `None` for everything that [`Number::parse`] should judge instead.
+/// Parses the number from the start of `text` to a closing quote. Returns it with the number of
+/// bytes read, the quote included. Returns `None` for every text that [`Number::parse`] must
+/// decide.
 #[inline]
 pub(crate) fn scan_quoted(text: &[u8]) -> Option<(Number, usize)> {
     let mut mantissa = 0_u64;
@@ -157,7 +159,7 @@ pub(crate) fn scan_quoted(text: &[u8]) -> Option<(Number, usize)> {
         at - point - 1
     };
     let point_is_last = point != usize::MAX && scale == 0;
-    // The point counts as one of the bytes, so `at` is never less than the number of digits.
+    // The decimal point counts as a byte, so `at` is never less than the number of digits.
     if at == 0 || at > SAFE_DIGITS || point_is_last {
         return None;
     }
@@ -191,7 +193,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn zeros_at_the_end_are_kept_until_they_do_not_fit() {
+    fn trailing_zeros_are_kept_while_they_fit() {
         let number = |mantissa, scale| Number { mantissa, scale };
         assert_eq!(
             Number::parse(b"61837.63000000"),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_decimal_is_refused() {
+    fn only_plain_decimals_are_accepted() {
         for text in ["", ".", "5.", ".5", "1e3", "+1", "1.2.3", "-", "1 ", "NaN"] {
             let error = Number::parse(text.as_bytes()).unwrap_err();
             assert_eq!(error, NumberError::Malformed(text.to_owned()));
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_below_the_scale_are_an_error_and_zeros_are_not() {
+    fn only_non_zero_digits_below_the_scale_are_an_error() {
         let value = Number::parse(b"61837.63000000").unwrap();
         assert_eq!(value.at(2), Ok(6_183_763));
         assert_eq!(value.at(8), Ok(6_183_763_000_000));
@@ -239,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn the_quoted_scan_says_nothing_else_than_parse(text in "[-0-9.e]{0,24}") {
+        fn the_quoted_scan_agrees_with_parse(text in "[-0-9.e]{0,24}") {
             let quoted = format!("{text}\",\"q\":");
             if let Some((number, taken)) = scan_quoted(quoted.as_bytes()) {
                 prop_assert_eq!(Number::parse(text.as_bytes()), Ok(number));

@@ -1,5 +1,5 @@
-//! The fast path: frames with the keys in the order in which the venue writes them and without
-//! white space. Anything else is `None`, never an error: the general parser judges it.
+//! The fast path: frames with the keys in the order in which the venue writes them, without white
+//! space. Anything else is `None`, never an error: the general parser decides it.
 
 use crate::decode::is_partial_depth;
 use crate::frame::{
@@ -260,7 +260,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Takes `literal` if it comes next.
+    /// Consumes `literal` if it comes next.
     #[inline]
     fn skip(&mut self, literal: &[u8]) -> bool {
         match self.rest.strip_prefix(literal) {
@@ -277,8 +277,8 @@ impl<'a> Cursor<'a> {
         self.skip(literal).then_some(())
     }
 
-    /// Text up to the closing quote, which is taken too. Without escapes and ASCII only, so that
-    /// it means what it says.
+    /// Text up to the closing quote, which is consumed too. The text must be ASCII without escapes,
+    /// so that it needs no decoding.
     #[inline]
     fn text(&mut self) -> Option<&'a str> {
         let plain = |b: u8| (0x20..0x7f).contains(&b) && b != b'\\';
@@ -291,7 +291,7 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// A whole number as JSON writes it, at most 18 digits, not negative.
+    /// A whole number in JSON syntax, at most 18 digits, not negative.
     #[inline]
     fn integer(&mut self) -> Option<i64> {
         let mut value = 0_i64;
@@ -307,12 +307,13 @@ impl<'a> Cursor<'a> {
         if len == 0 || len > 18 || leading_zero {
             return None;
         }
-        // A fraction or exponent is caught by what has to follow.
+        // A fraction or an exponent fails at the next expected literal.
         self.rest = &self.rest[len..];
         Some(value)
     }
 
-    /// A decimal up to the closing quote, which is taken too; the opening one is already.
+    /// A decimal up to the closing quote, which is consumed too. The opening quote has been
+    /// consumed already.
     #[inline]
     fn number(&mut self) -> Option<Number> {
         let (number, taken) = scan_quoted(self.rest)?;
@@ -320,8 +321,8 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// `,"m":BOOL`, perhaps `,"M":BOOL`, and the closing brace: who was maker, and whether there
-    /// was an `M`.
+    /// `,"m":BOOL`, optionally `,"M":BOOL`, and the closing brace. Returns whether the buyer was
+    /// the maker, and whether there was an `M`.
     #[inline]
     fn maker_and_end(&mut self) -> Option<(bool, bool)> {
         self.expect(b",\"m\":")?;

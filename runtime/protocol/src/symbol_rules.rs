@@ -1,5 +1,5 @@
-//! The rules of a symbol as decimals, wherever they come from, and their way into an
-//! [`Instrument`] with the scales that hold all of them exactly.
+//! The rules of a symbol as decimals, from any source, and their conversion into an [`Instrument`]
+//! with scales that represent all of them exactly.
 
 use windvane_engine::decimal::{SCALE_MAX, exact_mantissa};
 use windvane_engine::instrument::{
@@ -9,7 +9,7 @@ use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInFor
 
 use crate::assets::Assets;
 
-/// Everything that exchange information says of a symbol (spec 1, Symbol rules; spec 2, Exchange
+/// All data that exchange information has on a symbol (spec 1, Symbol rules; spec 2, Exchange
 /// information), before scales are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolRules {
@@ -21,7 +21,7 @@ pub struct SymbolRules {
     pub status: SymbolStatus,
     /// `baseAsset`.
     pub base: String,
-    /// `quoteAsset`; on futures `marginAsset` where given.
+    /// `quoteAsset`; on futures `marginAsset` where present.
     pub quote: String,
     /// `pricePrecision`.
     pub price_precision: Option<u8>,
@@ -75,7 +75,7 @@ pub struct PriceRule {
 pub struct LotRule {
     /// `minQty`.
     pub min: Decimal,
-    /// `maxQty`; 0 for none.
+    /// `maxQty`; 0 means no maximum.
     pub max: Decimal,
     /// `stepSize`.
     pub step: Decimal,
@@ -86,7 +86,7 @@ pub struct LotRule {
 pub struct NotionalRule {
     /// `minNotional`.
     pub min: Decimal,
-    /// `maxNotional`; 0 for none.
+    /// `maxNotional`; 0 means no maximum.
     pub max: Decimal,
     /// `applyMinToMarket`.
     pub apply_min_to_market: bool,
@@ -96,7 +96,7 @@ pub struct NotionalRule {
     pub avg_price_mins: u32,
 }
 
-/// Why rules make no instrument.
+/// Why the rules cannot form an instrument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
     /// More decimals than a scale may have.
@@ -104,24 +104,24 @@ pub enum RulesError {
     TooFine {
         /// Symbol.
         symbol: String,
-        /// Which rule.
+        /// The name of the rule.
         what: &'static str,
         /// Its value.
         value: Decimal,
     },
-    /// A bound that leaves 64 bits at the instrument's scale.
+    /// A bound that does not fit in 64 bits at the instrument's scale.
     #[error("{symbol}: {what} {value} leaves 64 bits at {scale} decimal places")]
     TooLarge {
         /// Symbol.
         symbol: String,
-        /// Which rule.
+        /// The name of the rule.
         what: &'static str,
         /// Its value.
         value: Decimal,
         /// The scale.
         scale: u8,
     },
-    /// More decimals than a run that is under way counts in.
+    /// More decimals than the scales of the current run have.
     #[error(
         "{symbol}: {what} {value} has more than {scale} decimal places, in which this run counts: \
          restart it to trade by the new rules"
@@ -129,7 +129,7 @@ pub enum RulesError {
     Finer {
         /// Symbol.
         symbol: String,
-        /// Which rule.
+        /// The name of the rule.
         what: &'static str,
         /// Its value.
         value: Decimal,
@@ -141,7 +141,7 @@ pub enum RulesError {
     Negative {
         /// Symbol.
         symbol: String,
-        /// Which rule.
+        /// The name of the rule.
         what: &'static str,
         /// Its value.
         value: Decimal,
@@ -149,7 +149,7 @@ pub enum RulesError {
 }
 
 impl SymbolRules {
-    /// A symbol that trades and of which nothing else is known.
+    /// A symbol that trades and whose rules are not known.
     pub fn unknown(surface: Surface, symbol: &str, base: &str, quote: &str) -> Self {
         Self {
             surface,
@@ -177,13 +177,14 @@ impl SymbolRules {
         }
     }
 
-    /// The instrument, with the smallest scales that hold every price and every quantity rule.
+    /// The instrument, with the smallest scales that represent every price rule and every quantity
+    /// rule.
     pub fn instrument(&self, assets: &mut Assets) -> Result<Instrument, RulesError> {
         self.instrument_for(Decimal::ZERO, Decimal::ZERO, assets)
     }
 
-    /// The same, with scales that hold market data of these steps too: venues publish quantities
-    /// that are finer than the step of an order.
+    /// The same, with scales that also represent market data of these steps. Venues publish
+    /// quantities that are finer than the step of an order.
     pub fn instrument_for(
         &self,
         price_step: Decimal,
@@ -227,10 +228,10 @@ impl SymbolRules {
         })
     }
 
-    /// The same instrument under these rules, at the scales and with the assets that are known of it.
+    /// The same instrument under these rules. It keeps the scales and assets of `known`.
     ///
     /// # Errors
-    /// A rule needs more decimals than these scales have, or is none.
+    /// A rule needs more decimals than these scales have, or it is negative or too large.
     pub fn at_scales_of(&self, known: &Instrument) -> Result<Instrument, RulesError> {
         let (price_scale, qty_scale) = (known.price_scale, known.qty_scale);
         let price = self.price.map(|rule| ("tickSize", rule.tick, price_scale));

@@ -1,17 +1,19 @@
-//! Who crossed, where the venue does not say: `tradepro` names taker and maker by address only.
-//! An estimate, and the only place that makes one; where `m` is told, nobody asks here.
+//! Estimates the taker's side of a trade where the venue does not report it: `tradepro` names taker
+//! and maker by address only. This is the only module that estimates the side. Trades with the
+//! field `m` do not need it.
 
 use crate::number::Number;
 
-/// Estimates the taker's side of the trades of one symbol from the quotes before it, and between
-/// the quotes from the direction of the last change of price.
+/// Estimates the taker's side of one symbol's trades. It uses the last quotes before a trade, and
+/// between the quotes the direction of the last price change.
 ///
-/// - At or above the best ask the buyer crossed, at or below the best bid the seller did.
-/// - Strictly between them, or without quotes: up from the last different price, the buyer did;
-///   down, the seller did.
-/// - The first trade of all, without quotes: the buyer.
+/// - At or above the best ask, the buyer was the taker; at or below the best bid, the seller was.
+/// - Between them, or without quotes: if the price rose from the last different price, the buyer
+///   was the taker; if it fell, the seller was.
+/// - For the first trade without quotes: the buyer.
 ///
-/// Quotes that are polled are older than the trades: then the estimate is worse, never an error.
+/// Quotes from polling are older than the trades. The estimate is then worse, but it is never an
+/// error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TakerSide {
     quotes: Option<(Number, Number)>,
@@ -20,12 +22,12 @@ pub struct TakerSide {
 }
 
 impl TakerSide {
-    /// Takes the best bid and ask.
+    /// Stores the best bid and ask.
     pub fn on_quotes(&mut self, bid: Number, ask: Number) {
         self.quotes = (bid.key() < ask.key()).then_some((bid, ask));
     }
 
-    /// Takes the price of the next trade: was the buyer the maker?
+    /// Takes the price of the next trade. Returns whether the buyer was the maker.
     pub fn on_trade(&mut self, price: Number) -> bool {
         let at = price.key();
         let by_quotes = self.quotes.and_then(|(bid, ask)| {
@@ -62,22 +64,22 @@ mod tests {
     fn quotes_decide_and_between_them_the_last_move() {
         let mut side = TakerSide::default();
         assert!(!side.on_trade(price("100")));
-        assert!(side.on_trade(price("99.5")), "down: the seller crossed");
-        assert!(side.on_trade(price("99.50")), "unmoved: as before");
+        assert!(side.on_trade(price("99.5")), "down: the seller took");
+        assert!(side.on_trade(price("99.50")), "same price: no change");
         side.on_quotes(price("99.4"), price("99.60"));
         assert!(
             !side.on_trade(price("99.6")),
-            "at the ask: the buyer crossed"
+            "at the ask: the buyer was the taker"
         );
         assert!(
             side.on_trade(price("99.4")),
-            "at the bid: the seller crossed"
+            "at the bid: the seller was the taker"
         );
         assert!(
             !side.on_trade(price("99.5")),
-            "between, up from the last price"
+            "between the quotes, up from the last price"
         );
-        // Crossed quotes say nothing.
+        // Crossed quotes (bid above ask) are ignored.
         side.on_quotes(price("100"), price("99"));
         assert!(side.on_trade(price("99.45")));
     }

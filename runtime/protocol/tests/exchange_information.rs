@@ -1,4 +1,4 @@
-//! Exchange information of both surfaces, every filter, numbers as text and as numbers.
+//! Exchange information of both surfaces with every filter, with numbers as text and as numbers.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -101,7 +101,7 @@ fn a_spot_symbol_has_every_rule() {
 }
 
 #[test]
-fn rules_that_cannot_be_are_refused_by_name() {
+fn invalid_rules_are_refused_with_their_name() {
     let missing = SPOT.replace("\"tickSize\":\"0.00010000\"", "\"tick\":1");
     let entries = exchange_info::entries(&missing).unwrap();
     let error = exchange_info::symbol_rules(entries[0].1).unwrap_err();
@@ -129,7 +129,7 @@ fn rules_that_cannot_be_are_refused_by_name() {
 }
 
 #[test]
-fn a_count_may_be_spelled_twice() {
+fn a_count_may_have_two_spellings() {
     let both = r#"{"filterType":"MAX_NUM_ORDERS","maxNumOrders":150,"limit":200}"#;
     let named = r#"{"filterType":"MAX_NUM_ALGO_ORDERS","maxNumAlgoOrders":"10"}"#;
     let start = FUTURES.find("\"filters\":[").unwrap() + "\"filters\":[".len();

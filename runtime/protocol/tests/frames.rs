@@ -1,5 +1,5 @@
-//! Frames of both surfaces: what the scanner takes and what the general parser takes is the same,
-//! whatever the order of the keys, the white space and the type of the numbers.
+//! Frames of both surfaces. The scanner and the general parser give the same result, whatever the
+//! order of the keys, the white space and the type of the numbers.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -25,7 +25,7 @@ fn decoded(text: &str) -> (Option<Surface>, String, BookLevels) {
     (frame.surface, format!("{:?}", frame.frame), levels)
 }
 
-/// Spelled as the scanner does not know it: white space after the brace, an unknown key.
+/// A spelling that the scanner does not support: white space after the brace, and an unknown key.
 fn otherwise(text: &str) -> String {
     text.replacen('{', "{ \"zz\" : [1, {}], ", 1)
 }
@@ -73,7 +73,7 @@ fn a_futures_top_has_all_its_fields() {
 }
 
 #[test]
-fn levels_of_mixed_scales_come_out_at_the_finest() {
+fn levels_of_mixed_scales_get_the_finest_scale() {
     let (_, _, levels) = decoded(recorded("futures_depth"));
     assert_eq!((levels.price_scale(), levels.qty_scale()), (2, 3));
     let level = |price, qty| Level { price, qty };
@@ -86,7 +86,7 @@ fn levels_of_mixed_scales_come_out_at_the_finest() {
 }
 
 #[test]
-fn snapshots_partial_depth_and_marks_are_told_apart() {
+fn snapshots_partial_depth_and_marks_are_distinguished() {
     let mut levels = BookLevels::default();
     let rest = br#"{"lastUpdateId":5,"E":2,"T":1,"bids":[["1.5","2"]],"asks":[[1.6, 3]]}"#;
     let Frame::Snapshot(snapshot) = decode(rest, &mut levels).unwrap().frame else {
@@ -137,7 +137,7 @@ fn snapshots_partial_depth_and_marks_are_told_apart() {
 }
 
 #[test]
-fn what_is_wrong_with_a_frame_is_said() {
+fn an_invalid_frame_gives_an_error_with_the_reason() {
     let mut levels = BookLevels::default();
     let mut error = |text: &str| decode(text.as_bytes(), &mut levels).unwrap_err();
     assert!(matches!(error("{\"e\":\"trade\","), FrameError::Json(_)));
@@ -148,9 +148,9 @@ fn what_is_wrong_with_a_frame_is_said() {
     assert!(
         error(&exponent)
             .to_string()
-            .contains("field \"q\": \"6e-3\" is no plain decimal")
+            .contains("field \"q\": \"6e-3\" is not a plain decimal")
     );
-    // Cut anywhere, a frame is never taken for a whole one.
+    // A frame that is cut at any position must not be accepted as a complete one.
     for text in [
         recorded("futures_top"),
         recorded("spot_top"),
@@ -169,7 +169,8 @@ fn what_is_wrong_with_a_frame_is_said() {
     }
 }
 
-/// The members of a flat object in another order, with other white space, numbers unquoted.
+/// The members of a flat object in a different order, with other white space, and with numbers
+/// without quotes.
 fn reordered(text: &str, shift: usize, unquote: bool) -> String {
     let Ok(serde_json::Value::Object(object)) = serde_json::from_str(text) else {
         panic!()
@@ -253,9 +254,10 @@ proptest! {
         prop_assert_eq!(decoded(&text), decoded(&reordered(&text, shift, false)));
     }
 
-    /// A byte changed anywhere: if the scanner still takes it, it means what JSON says.
+    /// One byte is changed. If the scanner accepts the frame, its result equals that of the general
+    /// parser.
     #[test]
-    fn no_typing_error_is_taken_by_the_scanner_alone(
+    fn both_parsers_agree_on_a_damaged_frame(
         which in 0_usize..8, at: prop::sample::Index, byte in 0x20_u8..0x7f,
     ) {
         let line = include_str!("frames.txt").lines().nth(which).unwrap();

@@ -1,4 +1,5 @@
-//! Joining, against the rules of spec 4 section 5 written a second time, and on broken streams.
+//! Tests the join against a second implementation of the rules of spec 4 section 5, and with broken
+//! streams.
 
 use proptest::prelude::*;
 use windvane_engine::Surface;
@@ -40,7 +41,7 @@ fn futures_join_where_the_ids_enclose_the_snapshot() {
 }
 
 #[test]
-fn spot_joins_where_the_ids_enclose_the_update_after_the_snapshot() {
+fn spot_joins_where_the_ids_enclose_the_next_update() {
     for (ids, step) in [
         (spot(90, 100), DiffStep::Drop),
         (spot(90, 101), DiffStep::Apply),
@@ -52,7 +53,7 @@ fn spot_joins_where_the_ids_enclose_the_update_after_the_snapshot() {
 }
 
 #[test]
-fn a_gap_voids_the_book_until_the_next_snapshot() {
+fn a_gap_invalidates_the_book_until_the_next_snapshot() {
     let mut joiner = fresh(Surface::Spot, 100);
     assert_eq!(joiner.on_diff(spot(101, 105)), DiffStep::Apply);
     assert_eq!(joiner.on_diff(spot(107, 108)), DiffStep::Gap);
@@ -60,14 +61,15 @@ fn a_gap_voids_the_book_until_the_next_snapshot() {
     assert_eq!(joiner.on_diff(spot(109, 110)), DiffStep::Buffer);
     assert_eq!(joiner.on_snapshot(108), SnapshotStep::Snapshot);
     assert_eq!(joiner.on_diff(spot(109, 110)), DiffStep::Apply);
-    // An old snapshot does not throw the book back, a frame received twice changes nothing.
+    // An old snapshot does not move the book back, and a frame that is received twice changes
+    // nothing.
     assert_eq!(joiner.on_snapshot(109), SnapshotStep::Drop);
     assert_eq!(joiner.on_diff(spot(109, 110)), DiffStep::Drop);
     assert_eq!(joiner.on_diff(spot(111, 111)), DiffStep::Apply);
 }
 
 #[test]
-fn what_waits_is_bounded_and_loses_the_oldest() {
+fn the_buffer_is_bounded_and_drops_the_oldest() {
     let mut pending = Pending::new(2);
     for id in 1..=3 {
         pending.push(spot(id, id), id);
@@ -77,14 +79,15 @@ fn what_waits_is_bounded_and_loses_the_oldest() {
     assert_eq!(kept, [2, 3]);
 }
 
-/// The update up to which the book is known, if there is a book.
+/// The last update that the book contains, if there is a book.
 type Book = Option<i64>;
 
 proptest! {
-    /// A stream cut into frames at random, some of them lost or doubled, with one snapshot at a
-    /// random place: whatever is applied is without a hole and starts at the snapshot.
+    /// A stream is cut into frames at random. Some frames are lost or repeated, and one snapshot
+    /// arrives at a random position. The applied updates must have no gap and start at the
+    /// snapshot.
     #[test]
-    fn applied_updates_have_no_hole(
+    fn applied_updates_have_no_gap(
         is_futures: bool,
         sizes in prop::collection::vec(1_i64..5, 1..40),
         fates in prop::collection::vec(0_u8..12, 40),
@@ -99,7 +102,7 @@ proptest! {
             match joiner.on_diff(ids) {
                 DiffStep::Apply => {
                     let before = book.expect("applied without a book");
-                    assert!(ids.first <= before + 1, "hole: {before} then {ids:?}");
+                    assert!(ids.first <= before + 1, "gap: {before} then {ids:?}");
                     *book = Some(before.max(ids.last));
                 }
                 DiffStep::Drop => assert!(ids.last <= book.unwrap()),

@@ -1,5 +1,5 @@
-//! The joined book against the truth: whatever is lost, doubled or reordered on the way, it is
-//! the venue's book at its update id, or it says that it is none.
+//! Compares the joined book with the true book. Frames may be lost, repeated or reordered. Then the
+//! joined book equals the venue's book at its update id, or it reports that there is no book.
 
 use proptest::prelude::*;
 use windvane_engine::Surface;
@@ -9,15 +9,15 @@ mod truth;
 
 use truth::{FIRST_ID, Feed, feed, play};
 
-/// What happens to a frame on its way.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// After the next one.
+    /// It arrives after the next frame.
     Late,
-    /// A snapshot of this age, in updates, arrives first.
+    /// A snapshot that is this many updates old arrives first.
     AfterSnapshot(usize),
 }
 
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn the_joined_book_is_the_venues_or_none(
+    fn the_joined_book_equals_the_venues_book_or_is_absent(
         is_futures: bool,
         updates in prop::collection::vec((any::<bool>(), 0_u32..6, 0_u32..4), 1..80),
         sizes in prop::collection::vec(1_usize..5, 80),
@@ -79,15 +79,15 @@ proptest! {
             }
             from = to;
         }
-        // Whatever went before, a fresh snapshot always brings the book back.
+        // A fresh snapshot always restores the book, whatever happened before.
         let step = feed(&mut book, &truth.snapshot(from));
         truth.check(&book, step);
         prop_assert_eq!(book.update_id(), Some(FIRST_ID + from as i64));
     }
 
-    /// What the fuzz target does, for machines without it.
+    /// Runs the code of the fuzz target on machines without a fuzzer.
     #[test]
-    fn streams_of_any_bytes_keep_the_book_true(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn a_stream_of_any_bytes_keeps_the_book_correct(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         play(&bytes);
     }
 }
@@ -107,9 +107,9 @@ fn a_partial_depth_frame_replaces_the_book() {
     assert_eq!((bids, book.update_id()), (vec!["1.25".to_owned()], Some(8)));
 }
 
-/// The seeds of the fuzz target, which between them take every step under both rules.
+/// The seeds of the fuzz target together reach every step under both join rules.
 #[test]
-fn the_seeds_of_the_fuzz_target_hold_and_reach_every_step() {
+fn the_fuzz_seeds_pass_and_reach_every_step() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/book_join");
     for word in ["spot", "futures"] {
         let mut seen = [0; 4];

@@ -1,4 +1,4 @@
-//! Events of the public streams, and the same events out of REST answers.
+//! Events of the public streams, and the same events from REST responses.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -40,7 +40,7 @@ const TICKER: &str = r#"{"e":"24hrTicker","E":1672515782136,"s":"BNBBTC","p":"0.
 const FORCED: &str = r#"{"e":"forceOrder","E":1568014460893,"o":{"s":"BTCUSDT","S":"SELL","o":"LIMIT","f":"IOC","q":"0.014","p":"9910","ap":"9910","X":"FILLED","l":"0.014","z":"0.014","T":1568014460893}}"#;
 
 #[test]
-fn a_tradepro_names_taker_and_maker_unless_they_hide() {
+fn a_tradepro_names_taker_and_maker_unless_hidden() {
     let mut levels = BookLevels::default();
     let MarketStreamEvent::TradePro(trade) = event(recorded("tradepro"), &mut levels) else {
         panic!()
@@ -56,12 +56,12 @@ fn a_tradepro_names_taker_and_maker_unless_they_hide() {
         Some("0x71c7656ec7ab88b098defb751b7401b5f6d8976f")
     );
     assert_eq!(trade.maker, None);
-    // As a trade it is the one that the stream `trade` would have sent.
+    // Converted into a trade, it equals the event that the stream `trade` would have sent.
     let MarketStreamEvent::Trade(twin) = event(recorded("futures_trade"), &mut levels) else {
         panic!()
     };
     assert_eq!(trade.with_side(twin.buyer_is_maker), twin);
-    // Without a hash, without addresses, with numbers as numbers.
+    // No hash, no addresses, and numbers that are not text.
     for m in [
         "",
         r#","m":null"#,
@@ -80,7 +80,7 @@ fn a_tradepro_names_taker_and_maker_unless_they_hide() {
 }
 
 #[test]
-fn an_aggregate_tells_its_fills() {
+fn an_aggregate_has_the_ids_of_its_fills() {
     let mut levels = BookLevels::default();
     let MarketStreamEvent::Trade(trade) = event(recorded("aggregate"), &mut levels) else {
         panic!()
@@ -90,7 +90,7 @@ fn an_aggregate_tells_its_fills() {
 }
 
 #[test]
-fn cold_frames_are_typed_bare_and_wrapped() {
+fn less_frequent_frames_are_parsed_bare_and_wrapped() {
     let mut levels = BookLevels::default();
     for text in [KLINE, MINI, TICKER, FORCED] {
         let bare = event(text, &mut levels);
@@ -134,7 +134,7 @@ fn cold_frames_are_typed_bare_and_wrapped() {
 }
 
 #[test]
-fn answers_and_unknown_frames_are_carried() {
+fn responses_and_unknown_frames_are_kept() {
     let mut levels = BookLevels::default();
     let MarketStreamEvent::Answer(answer) = event(r#"{"result":null,"id":9}"#, &mut levels) else {
         panic!()
@@ -159,7 +159,7 @@ fn answers_and_unknown_frames_are_carried() {
     );
 }
 
-/// The payloads of an answer.
+/// The payloads of a response.
 fn polled(feed: Feed, surface: Surface, answer: &str) -> Vec<Payload> {
     polling::payloads(feed, surface, "BTCUSDT", 1_700_000_060_000, answer).unwrap()
 }
@@ -178,7 +178,7 @@ fn a_polled_book_is_a_partial_depth_frame() {
         event(stream, &mut streamed_levels)
     );
     assert_eq!(levels, streamed_levels);
-    // Under the name of differences it is a book that replaces the last one too.
+    // Under the name of a depth stream it also replaces the previous book.
     let polled = polled.replace("depth5", "depth");
     let MarketStreamEvent::Snapshot(snapshot) = event(&polled, &mut levels) else {
         panic!()
@@ -194,7 +194,7 @@ fn a_polled_book_is_a_partial_depth_frame() {
 }
 
 #[test]
-fn polled_tops_and_marks_are_what_the_streams_send() {
+fn polled_tops_and_marks_equal_the_stream_events() {
     let mut levels = BookLevels::default();
     let rest = r#"{"symbol":"BTCUSDT","bidPrice":"61800.20","bidQty":"2.507","askPrice":"61800.30","askQty":"2.510","time":1723161256313}"#;
     for text in [rest.to_owned(), format!(" [{rest}]")] {
@@ -203,7 +203,7 @@ fn polled_tops_and_marks_are_what_the_streams_send() {
         else {
             panic!()
         };
-        // What an answer does not tell.
+        // The response does not have these values.
         (streamed.update_id, streamed.event_ms) = (0, 1_723_161_256_313);
         let top = MarketStreamEvent::Top(streamed);
         assert_eq!(event(&payload.text, &mut levels), top);
@@ -224,7 +224,7 @@ fn polled_tops_and_marks_are_what_the_streams_send() {
 }
 
 #[test]
-fn the_state_of_a_top_is_its_quotes_and_not_its_time() {
+fn the_state_of_a_top_excludes_its_time() {
     let rest = |qty: &str, time: u32| {
         let text = format!(
             r#"{{"symbol":"A","bidPrice":"1","bidQty":"{qty}","askPrice":"2","askQty":"1","time":{time}}}"#
@@ -238,7 +238,7 @@ fn the_state_of_a_top_is_its_quotes_and_not_its_time() {
 }
 
 #[test]
-fn polled_trades_are_what_the_streams_send() {
+fn polled_trades_equal_the_stream_events() {
     let mut levels = BookLevels::default();
     let rest = r#"[{"id":5266583935,"price":"61800.30","qty":"0.006","quoteQty":"370.8","time":1723161256322,"isBuyerMaker":false}]"#;
     let payload = &polled(Feed::Trade, Surface::Futures, rest)[0];
@@ -246,7 +246,7 @@ fn polled_trades_are_what_the_streams_send() {
     else {
         panic!()
     };
-    // An answer has no event time of its own.
+    // A response does not have its own event time.
     streamed.event_ms = streamed.trade_ms;
     assert_eq!(payload.trade_id, Some(streamed.id));
     let trade = MarketStreamEvent::Trade(streamed);
@@ -274,7 +274,7 @@ fn polled_trades_come_in_the_order_of_their_ids() {
 }
 
 #[test]
-fn polled_tickers_are_what_the_streams_send() {
+fn polled_tickers_equal_the_stream_events() {
     let rest = r#"{"symbol":"BNBBTC","priceChange":"0.0015","priceChangePercent":"250.00","weightedAvgPrice":"0.0018","lastPrice":"0.0025","lastQty":"10","openPrice":"0.0010","highPrice":"0.0025","lowPrice":"0.0010","volume":"10000","quoteVolume":"18","openTime":0,"closeTime":1675216573749,"firstId":0,"lastId":18150,"count":18151}"#;
     let mut levels = BookLevels::default();
     let MarketStreamEvent::Ticker(mut streamed) = event(TICKER, &mut levels) else {
@@ -292,7 +292,7 @@ fn polled_tickers_are_what_the_streams_send() {
 }
 
 #[test]
-fn polled_klines_are_what_the_streams_send() {
+fn polled_klines_equal_the_stream_events() {
     let rest = r#"[[1699999980000,"1","4","0.5","2","10",1700000039999,"20",7,"5","9","0"],
         [1700000040000,"2","3","1","2.5","11",1700000099999,"21",8,"6","10","0"]]"#;
     let mut levels = BookLevels::default();

@@ -1,5 +1,5 @@
-//! What `prepare` puts on the wire: one route of each scheme in full, and properties that hold
-//! for all parameters.
+//! The bytes that `prepare` puts on the wire: one complete route of each scheme, and properties
+//! that hold for all parameters.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -60,7 +60,7 @@ fn request(name: &str, version: Option<Version>, pairs: &[(&str, &str)]) -> Prep
     .unwrap()
 }
 
-/// The request as it would be written down, in one text.
+/// The request as readable text.
 fn shown(prepared: &Prepared) -> String {
     let query = prepared.query.as_ref().map(|query| format!("?{query}"));
     let query = query.unwrap_or_default();
@@ -91,7 +91,7 @@ fn api_key_routes_send_the_header_only() {
 }
 
 #[test]
-fn historical_trades_of_v3_show_an_api_key_where_there_is_one() {
+fn v3_historical_trades_send_an_api_key_if_there_is_one() {
     let prepare = |name: &str, version, credentials: &Credentials| {
         let pairs = parameters(&[("symbol", "BTCUSDT")]);
         let (route, dialect) = (named(name).unwrap(), dialect());
@@ -113,7 +113,7 @@ fn historical_trades_of_v3_show_an_api_key_where_there_is_one() {
         prepare(futures, Version::V1, &without),
         Err(PrepareError::NoApiKey { route: futures })
     );
-    // Other market data never shows it.
+    // Other market data never sends the key.
     assert!(!shows_key(
         &prepare("spot.trades", Version::V3, &with).unwrap()
     ));
@@ -168,7 +168,7 @@ fn management_routes_sign_typed_data() {
 }
 
 #[test]
-fn management_parameters_are_sent_as_the_documents_list_them() {
+fn management_parameters_are_sent_in_documented_order() {
     let pairs = [
         ("builderName", "b"),
         ("user", "0xme"),
@@ -200,9 +200,9 @@ fn management_parameters_are_sent_as_the_documents_list_them() {
     assert_ne!(as_sent, expected);
 }
 
-/// Spec 4, section 2: a verifier takes the fields in request order.
+/// Spec 4, section 2: a verifier uses the fields in the order of the request.
 #[test]
-fn the_order_sent_is_that_of_the_signed_type_whatever_the_caller_gives() {
+fn the_sent_order_equals_the_order_of_the_signed_type() {
     let address = "0x21cf8ae13bb72632562c6fff438652ba1a151bb4";
     let given: [&[(&str, &str)]; 4] = [
         &[("agentAddress", address), ("nonce", "9")],
@@ -307,7 +307,7 @@ fn rpc_parameters_are_positional() {
 }
 
 #[test]
-fn what_the_caller_gives_is_kept_and_the_signature_stands_last() {
+fn given_fields_are_kept_and_the_signature_comes_last() {
     let pairs = [
         ("signature", "ff"),
         ("nonce", "7"),
@@ -373,7 +373,7 @@ fn a_missing_key_is_named() {
     );
 }
 
-/// Any text, and values that a naive encoder gets wrong.
+/// Any text, and values that a naive encoder handles wrongly.
 fn any_value() -> impl Strategy<Value = String> {
     prop_oneof![
         ".{0,12}",
@@ -396,7 +396,7 @@ fn signed_routes() -> Vec<(&'static Route, Version)> {
         .collect()
 }
 
-/// What a server reads from a form: names and values, decoded.
+/// The names and values that a server decodes from a form.
 fn decoded(text: &str) -> Vec<(String, String)> {
     let decode = |text| -> String {
         let bytes = percent_encoding::percent_decode_str(text);
@@ -423,7 +423,7 @@ proptest! {
         let (signed, signature) = text.rsplit_once("&signature=").unwrap();
         prop_assert_eq!(Some(signed), prepared.signed.as_deref());
         prop_assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
-        // Nothing that was given is lost or changed, and it comes first.
+        // All given parameters come first, unchanged.
         prop_assert_eq!(&decoded(signed)[..pairs.len()], &pairs[..]);
 
         let scheme = route.listing(Some(version)).unwrap().scheme;

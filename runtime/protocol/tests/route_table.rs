@@ -1,6 +1,5 @@
-//! The route table against the documents: every line of `route_documents.txt`, which was copied
-//! from their pages by hand, and nothing else, is in the table, with label, weight and
-//! parameters.
+//! Compares the route table with the documents. `route_documents.txt` was copied from their pages
+//! by hand. The table has exactly its lines, with label, weight and parameters.
 
 #![allow(
     clippy::unwrap_used,
@@ -106,7 +105,7 @@ fn weight_text(weight: Weight) -> String {
 }
 
 #[test]
-fn the_table_holds_what_the_documents_list_and_nothing_else() {
+fn the_table_equals_the_documents() {
     let (documented, listed) = (documented(), listed());
     let table: BTreeSet<String> = listed.iter().cloned().collect();
     let missing: Vec<&String> = documented.difference(&table).collect();
@@ -115,21 +114,21 @@ fn the_table_holds_what_the_documents_list_and_nothing_else() {
         missing.is_empty() && invented.is_empty(),
         "{missing:#?}\n{invented:#?}"
     );
-    assert_eq!(listed.len(), table.len(), "a row stands twice");
+    assert_eq!(listed.len(), table.len(), "a row occurs twice");
 }
 
 #[test]
 fn names_are_unique_and_begin_with_their_surface() {
     let mut names = BTreeSet::new();
     for route in route::all() {
-        assert!(names.insert(route.name), "{} twice", route.name);
+        assert!(names.insert(route.name), "{} occurs twice", route.name);
         let prefix = match route.surface {
             Surface::Rpc => "{rpc}".to_owned(),
             surface => format!("{surface}."),
         };
         assert!(route.name.starts_with(&prefix), "{}", route.name);
         assert_eq!(route::named(route.name), Some(route));
-        assert!(!route.answer.is_empty(), "{} answers nothing", route.name);
+        assert!(!route.answer.is_empty(), "{} has no response", route.name);
     }
     assert_eq!(
         route::named("svc_userFills").map(|route| route.name),
@@ -139,7 +138,7 @@ fn names_are_unique_and_begin_with_their_surface() {
 }
 
 #[test]
-fn a_method_and_path_name_one_route_alone() {
+fn a_method_and_path_identify_one_route() {
     let mut seen = BTreeSet::new();
     for (route, listing) in rows().filter(|(route, _)| route.surface != Surface::Rpc) {
         assert!(
@@ -152,19 +151,19 @@ fn a_method_and_path_name_one_route_alone() {
 }
 
 #[test]
-fn each_surface_has_as_many_routes_in_each_version_as_the_documents() {
+fn the_number_of_routes_equals_the_documents() {
     let count = |surface, version| {
         let in_version = |(route, listing): &(&Route, &Listing)| {
             route.surface == surface && listing.version == version
         };
         rows().filter(in_version).count()
     };
-    // Document 1: 14 signed pairs (openOrder of document 4 among them), the fee estimate, and
-    // three routes of v1 alone; 13 rows of market data.
+    // Document 1: 14 signed pairs (with openOrder of document 4), the fee estimate, and three
+    // routes only in v1; 13 rows of market data.
     assert_eq!(count(Surface::Spot, Some(Version::V1)), 14 + 1 + 3);
     assert_eq!(count(Surface::Spot, Some(Version::V3)), 14 + 1 + 13);
     // Document 2: 14 signed pairs, three of listen keys, 16 rows of market data, 8 of agents and
-    // builders; document 4: 11 pairs in v1 and v3, two in v2 and v3, the account, one in v1 alone.
+    // builders. Document 4: 11 pairs in v1 and v3, two in v2 and v3, the account, one only in v1.
     assert_eq!(
         count(Surface::Futures, Some(Version::V1)),
         14 + 3 + 16 + 11 + 1
@@ -180,7 +179,7 @@ fn each_surface_has_as_many_routes_in_each_version_as_the_documents() {
 }
 
 #[test]
-fn the_account_route_of_v3_is_sent_by_its_later_name() {
+fn the_v3_account_route_uses_its_later_name() {
     let route = route::named("futures.account").unwrap();
     let listing = route.listing(Some(Version::V3)).unwrap();
     assert_eq!(listing.path, "/fapi/v3/accountWithJoinMargin");
@@ -196,7 +195,7 @@ fn the_account_route_of_v3_is_sent_by_its_later_name() {
 fn labels_and_versions_decide_how_a_request_is_authenticated() {
     for (route, listing) in rows() {
         let wanted = match (listing.version, route.security) {
-            // Named with their own scheme in documents 2 to 4.
+            // Documents 2 to 4 name their own scheme for these routes.
             _ if matches!(listing.scheme, Scheme::Typed(_) | Scheme::WalletMessage) => continue,
             _ if route.name == "spot.noop" => Scheme::Message,
             (_, Security::None) | (Some(Version::V3), Security::MarketData) => Scheme::Open,
@@ -258,7 +257,7 @@ fn every_inner_signature_has_its_parameters_in_its_version() {
 }
 
 #[test]
-fn reading_changes_nothing_and_orders_are_counted() {
+fn reads_change_nothing_and_orders_are_counted() {
     for route in route::all() {
         let reads = route.method == Method::Get || route.surface == Surface::Rpc;
         assert!(!(reads && route.changes), "{} reads", route.name);
@@ -310,12 +309,12 @@ fn depth_and_klines_weigh_by_their_limit() {
     assert_eq!(
         weight("spot.klines", Some(1500)),
         1,
-        "not stated: planned as 1"
+        "not documented: planned as 1"
     );
 }
 
 #[test]
-fn an_order_of_a_batch_is_a_new_order_but_for_what_the_documents_say() {
+fn a_batch_order_differs_from_a_new_order_as_documented() {
     let single = route::named("futures.new_order").unwrap().params;
     let absent = ["closePosition", "builder", "feeRate"];
     let kept: Vec<Param> = single
@@ -339,7 +338,7 @@ fn an_order_of_a_batch_is_a_new_order_but_for_what_the_documents_say() {
 }
 
 #[test]
-fn what_a_type_makes_mandatory_are_parameters_of_its_route() {
+fn mandatory_parameters_belong_to_their_route() {
     for name in ["spot.new_order", "futures.new_order"] {
         let route = route::named(name).unwrap();
         let order_type = route.params.iter().find(|param| param.name == "type");
@@ -358,7 +357,7 @@ fn what_a_type_makes_mandatory_are_parameters_of_its_route() {
 }
 
 #[test]
-fn what_document_4_adds_is_marked_as_public_facts() {
+fn routes_of_document_4_are_marked_as_public_facts() {
     let facts = route::all().filter(|route| route.source == Source::PublicFacts);
     let names: Vec<&str> = facts.map(|route| route.name).collect();
     assert_eq!(names.len(), 17, "{names:?}");

@@ -1,4 +1,4 @@
-//! Events of the user streams, in the shapes of documents 1 and 2 and in those that trip clients.
+//! Events of the user streams, in the shapes of documents 1 and 2 and in those that break clients.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -88,7 +88,7 @@ fn an_execution_report_has_all_its_fields() {
 #[test]
 fn keys_that_differ_only_in_case_are_different_keys() {
     let report = report(sample("spot_fill"));
-    // e/E, p/P, x/X, l/L, n/N, t/T, z/Z, q/Q, o/O all stand in that frame.
+    // That frame has all of these pairs: e/E, p/P, x/X, l/L, n/N, t/T, z/Z, q/Q, o/O.
     assert_eq!(
         (report.price, report.stop_price),
         (Some(exact("61838")), Some(exact("0")))
@@ -202,7 +202,7 @@ fn a_funding_update_has_no_positions_which_wipes_none() {
 }
 
 #[test]
-fn margin_calls_and_configuration_are_read() {
+fn margin_calls_and_configuration_are_parsed() {
     let UserStreamEvent::MarginCall(call) = futures(sample("futures_margin_call")) else {
         panic!()
     };
@@ -266,7 +266,7 @@ fn numbers_and_flags_are_read_as_text_and_as_numbers() {
         .replace("\"i\":8886775", "\"i\":\"8886775\"");
     assert_ne!(text, other);
     assert_eq!(futures(text), futures(&other));
-    // More digits than a double holds come out as they went in.
+    // Digits beyond the precision of a double are kept.
     let exact_text = text.replace("61800.30", "9007199254740993.000000001");
     assert_eq!(
         order(&exact_text).order.price,
@@ -275,7 +275,7 @@ fn numbers_and_flags_are_read_as_text_and_as_numbers() {
 }
 
 #[test]
-fn unknown_words_and_events_are_carried() {
+fn unknown_values_and_events_are_kept() {
     let text = sample("futures_fill")
         .replace("\"X\":\"FILLED\"", "\"X\":\"PENDING_NEW\"")
         .replace("\"x\":\"TRADE\"", "\"x\":\"AMENDMENT\"");
@@ -300,7 +300,7 @@ fn unknown_words_and_events_are_carried() {
         assert_eq!((other.event.as_deref(), other.event_ms), (name, event_ms));
         assert_eq!(other.text, text);
     }
-    // A futures event on a spot stream is none of spot's.
+    // A futures event on a spot stream is not a spot event.
     assert!(matches!(
         spot(sample("futures_fill")),
         UserStreamEvent::Other(_)
@@ -317,7 +317,7 @@ fn an_absent_or_null_commission_is_none() {
 }
 
 #[test]
-fn what_is_wrong_with_an_event_is_said() {
+fn an_invalid_event_gives_an_error_with_the_reason() {
     let error = |text: &str| decode(Surface::Futures, text).unwrap_err();
     assert!(matches!(error(""), StreamError::Json(_)));
     assert!(matches!(error("<html>"), StreamError::Json(_)));
@@ -330,7 +330,7 @@ fn what_is_wrong_with_an_event_is_said() {
     );
     let wrong = sample("futures_fill").replace("\"q\":\"0.006\"", "\"q\":\"much\"");
     assert!(error(&wrong).to_string().contains("\"much\" is no decimal"));
-    // Cut anywhere, a frame is never taken for a whole one.
+    // A frame that is cut at any position must not be accepted as a complete one.
     let text = sample("futures_account");
     for end in 0..text.len() {
         assert!(decode(Surface::Futures, &text[..end]).is_err());
@@ -338,7 +338,7 @@ fn what_is_wrong_with_an_event_is_said() {
 }
 
 proptest! {
-    /// No text makes the decoder panic, and what is damaged is never another event.
+    /// No text makes the decoder panic, and a damaged event never becomes a different event.
     #[test]
     fn damage_is_an_error_or_the_same_event(
         which in 0_usize..9, at: prop::sample::Index, byte in 0x20_u8..0x7f,

@@ -1,6 +1,6 @@
-//! Signatures made by others with public, worthless keys: published HMAC examples of services of
-//! this shape, and EIP-712 values of an independent library. Each must come out of the signing
-//! functions and of a whole prepared request.
+//! Signatures from other sources with public, worthless keys: published HMAC examples of similar
+//! services, and EIP-712 values of an independent library. The signing functions and complete
+//! prepared requests must reproduce each of them.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,9 +1,9 @@
-//! Spec 4, section 6, "What trips real clients of such services": the tests of each of its 15
-//! points, wherever they live, and a check that they are there.
+//! Spec 4, section 6, "What trips real clients of such services": for each of its 15 points the
+//! tests that cover it, in any crate, and a check that these tests exist.
 
 use std::path::Path;
 
-/// A point in a few words, and its tests: file below `runtime/`, name.
+/// A point in short form, and its tests: file below `runtime/`, name.
 type Point = (&'static str, &'static [(&'static str, &'static str)]);
 
 const POINTS: [Point; 15] = [
@@ -393,8 +393,8 @@ const POINTS: [Point; 15] = [
     ),
 ];
 
-/// The function of this name is a test: nothing but attributes, comments and the head of a
-/// property block stands between it and what makes it one.
+/// Whether the function of this name is a test: only attributes, comments and the head of a
+/// property block may come between it and its test attribute.
 fn is_test(source: &str, name: &str) -> bool {
     let heads = [format!("fn {name}("), format!("async fn {name}(")];
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
@@ -430,7 +430,7 @@ fn every_point_names_tests_that_exist() {
 }
 
 #[test]
-fn a_function_that_is_no_test_is_told_from_one() {
+fn a_function_without_a_test_attribute_is_not_a_test() {
     let source = "#[test]\n// why\nfn one() {}\nfn two() {}\n";
     assert!(is_test(source, "one"));
     assert!(!is_test(source, "two") && !is_test(source, "three"));

@@ -1,5 +1,5 @@
-//! Requests as they are sent and answers as they are read: what trips real clients (spec 4,
-//! section 6), and properties of the scalars.
+//! Requests as sent and responses as parsed: the points that break real clients (spec 4, section
+//! 6), and properties of the scalars.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -105,7 +105,7 @@ fn point_10_code_is_text_or_number() {
     }
 }
 
-/// The same JSON with every number as text, every text that is a number as number, and every
+/// The same JSON with every number as text, every text that is a number as a number, and every
 /// boolean as text.
 fn in_other_clothes(json: &str) -> String {
     if json.starts_with('{') {
@@ -172,11 +172,11 @@ fn point_10_numbers_beyond_double_precision_keep_every_digit() {
         read::<Whole>("9007199254740993").unwrap(),
         Whole(9_007_199_254_740_993)
     );
-    // One digit too many is an error, not a neighbour.
+    // One digit too many is an error; the value is not rounded.
     assert_eq!(exact("79228162514264337593543950336"), None);
     assert_eq!(exact("0.00000000000000000000000000001"), None);
     assert_eq!(exact("1.23456789012345678901234567891e3"), None);
-    // Zeros behind the point are no digits.
+    // Trailing zeros after the point do not count as digits.
     assert_eq!(
         exact("1.500000000000000000000000000000000000"),
         Some(decimal("1.5"))
@@ -184,7 +184,7 @@ fn point_10_numbers_beyond_double_precision_keep_every_digit() {
 }
 
 #[test]
-fn exponents_are_read_and_what_is_no_number_is_not() {
+fn exponents_are_parsed_and_other_texts_are_refused() {
     assert_eq!(exact("1e-8"), Some(decimal("0.00000001")));
     assert_eq!(exact("-1.25E+3"), Some(decimal("-1250")));
     assert_eq!(exact("\"1.2e2\""), Some(decimal("120")));
@@ -225,7 +225,7 @@ fn point_11_an_empty_body_is_a_success_where_nothing_is_said() {
     let result: SimpleResult = read("").unwrap();
     assert_eq!((result.code.0, result.msg.as_str()), (200, ""));
     assert_eq!(read::<Empty>("").unwrap(), Empty {});
-    // Where something must be said, it is an error.
+    // Routes whose response needs content refuse an empty body.
     for route in [
         "futures.new_order",
         "spot.account",
@@ -306,7 +306,7 @@ fn klines_are_arrays_of_eleven_entries_or_more() {
 }
 
 #[test]
-fn json_rpc_envelopes_carry_any_id_and_either_result_or_error() {
+fn json_rpc_envelopes_keep_any_id() {
     type Answer = <info::GetOpenOrders as Request>::Answer;
     let result = r#""result":{"address":"0x0","accountPrivacy":"disabled","openOrders":[]}"#;
     for id in ["1", "\"a\"", "null", "[1e400]", "{\"x\":1}"] {
@@ -324,7 +324,7 @@ fn json_rpc_envelopes_carry_any_id_and_either_result_or_error() {
 }
 
 #[test]
-fn unknown_words_are_carried_and_written_again() {
+fn unknown_values_are_kept_and_serialized_again() {
     let order = order(|body| {
         body["status"] = json!("NEW_WORD");
         body["timeInForce"] = json!("GTD");
@@ -341,7 +341,7 @@ fn unknown_words_are_carried_and_written_again() {
 }
 
 #[test]
-fn unknown_fields_are_left_out_and_null_is_the_same_as_absent() {
+fn unknown_fields_are_ignored_and_null_means_absent() {
     let order = order(|body| {
         body["goodTillDate"] = json!(0);
         body["nested"] = json!({"a": [1, {"b": null}]});
@@ -349,7 +349,7 @@ fn unknown_fields_are_left_out_and_null_is_the_same_as_absent() {
         body["closePosition"] = json!(null);
     });
     assert_eq!((order.avg_price, order.close_position), (None, None));
-    // What every order has may not be null.
+    // A required field of every order must not be null.
     let mut body = serde_json::to_value(&order).unwrap();
     body["orderId"] = json!(null);
     assert!(read::<futures::Order>(&body.to_string()).is_err());
@@ -368,14 +368,14 @@ fn ids_that_are_text_or_number_or_empty_are_kept_as_text() {
 }
 
 #[test]
-fn the_answer_to_an_order_with_builder_code_is_read_on_the_same_route() {
+fn a_builder_order_response_is_parsed_on_the_same_route() {
     let body = r#"{"code":200,"msg":"success","data":{"orderId":"7","status":{"x":1}}}"#;
     answers::check("futures.new_order", body).unwrap();
     assert!(answers::check("spot.new_order", body).is_err());
 }
 
 #[test]
-fn rate_limits_are_typed_and_their_intervals_known_in_milliseconds() {
+fn rate_limits_have_intervals_in_milliseconds() {
     let example = examples::all();
     let example = example.iter().find(|it| it.route == "spot.exchange_info");
     let info: ExchangeInfo = read(example.unwrap().answer).unwrap();
@@ -439,7 +439,7 @@ fn what_every_route_sends() {
 }
 
 #[test]
-fn what_is_read_of_an_order_and_of_a_withdrawal() {
+fn an_order_and_withdraw_info_are_parsed() {
     let order = order(|_| {});
     assert_eq!(order.status, Word::Known(OrderStatus::New));
     assert_eq!(*order.price, decimal("60000.1"));
@@ -469,7 +469,7 @@ proptest! {
     }
 
     #[test]
-    fn every_word_is_carried(text in ".*") {
+    fn every_text_is_kept(text in ".*") {
         let body = serde_json::to_string(&text).unwrap();
         let word: Word<Interval> = read(&body).unwrap();
         prop_assert_eq!(word.to_string(), text.clone());
@@ -482,14 +482,14 @@ proptest! {
         let examples = examples::all();
         let example = &examples[index % examples.len()];
         let _ = answers::check(example.route, &body);
-        // Cut anywhere, with anything behind the cut.
+        // Cut the body at any position and add any text after the cut.
         let cuts = example.answer.char_indices().map(|(at, _)| at);
         let cut = cuts.take(index * 3 + 1).last().unwrap_or(0);
         let _ = answers::check(example.route, &format!("{}{body}", &example.answer[..cut]));
     }
 
     #[test]
-    fn a_wrong_type_anywhere_is_an_error_or_left_out_never_a_panic(
+    fn a_wrong_type_anywhere_never_panics(
         index in 0_usize..200, at in 0_usize..200, with in prop::sample::select(vec![
             "null", "[]", "{}", "true", "\"\"", "-1", "1e400", "\"é\"", "[[[]]]",
         ]),
@@ -507,7 +507,7 @@ proptest! {
 }
 
 #[test]
-fn a_notional_without_bound_is_read() {
+fn a_notional_without_limit_is_parsed() {
     let risk = r#"{"symbol":"A","positionSide":"BOTH","positionAmt":"0","entryPrice":"0",
         "maxNotionalValue":"INF"}"#;
     let risk: windvane_protocol::wire::futures::PositionRisk = read(risk).unwrap();

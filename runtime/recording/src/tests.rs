@@ -119,7 +119,7 @@ fn a_damaged_line_is_named_and_skipped_or_refused() {
     let recording = open(&path, dir.path());
     assert_eq!(recording.survey().damaged.count, 1);
     assert_eq!(recording.survey().damaged.first[0].0, 2);
-    assert!(recording.notices()[0].contains("line 2: no valid frame"));
+    assert!(recording.notices()[0].contains("line 2: not a valid frame"));
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
     assert_eq!(play(&[recording], &wanted).len(), 2);
     // Strict, from the cache just made and from the text.

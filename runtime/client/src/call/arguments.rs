@@ -1,4 +1,4 @@
-//! Route names and `k=v` arguments as a person writes them.
+//! Parses route names and `k=v` arguments that a person writes.
 
 use windvane_protocol::Brand;
 use windvane_protocol::route::{
@@ -11,47 +11,47 @@ use crate::settings::{Api, default_version, is_market_data};
 
 use super::{list, value};
 
-/// A call that cannot be made.
+/// The call cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// No route of this name.
+    /// No route has this name.
     #[error("no route {name}; did you mean {nearest}? `windvane routes` prints them all")]
     NoRoute {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The nearest name of the table.
         nearest: String,
     },
-    /// A short name of several surfaces.
+    /// A short name that several surfaces have.
     #[error("{name} is a route of {surfaces}: write it in full or give --surface")]
     SeveralRoutes {
-        /// As given.
+        /// The name as given.
         name: String,
         /// The surfaces.
         surfaces: String,
     },
-    /// Name and `--surface` disagree.
-    #[error("--surface {surface}: {name} is no route of it; leave it out or name another")]
+    /// The name and `--surface` do not match.
+    #[error("--surface {surface}: {name} is not a route of it; omit --surface or choose another")]
     OtherSurface {
-        /// As given.
+        /// The surface as given.
         surface: Surface,
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// Not `k=v`.
+    /// The argument is not `k=v`.
     #[error("argument {0:?} must be NAME=VALUE: put the name before it")]
     NotAPair(String),
-    /// No such parameter.
+    /// The route has no such parameter.
     #[error("{route} has no parameter {name}; did you mean {nearest}?")]
     NoParameter {
         /// Route, or list and index.
         route: String,
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The nearest that it has.
+        /// The nearest parameter of the route.
         nearest: String,
     },
-    /// A parameter of another version.
+    /// The parameter exists only in another version.
     #[error("{route} has {name} only in {only}: give --api {only}")]
     OtherVersion {
         /// Route.
@@ -61,59 +61,59 @@ pub enum CallError {
         /// The version that has it.
         only: Version,
     },
-    /// A route without any parameter.
+    /// The route has no parameters.
     #[error("{route} takes no parameters: leave out {name}")]
     TakesNone {
         /// Route.
         route: String,
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// Given twice.
+    /// The parameter is given twice.
     #[error("{name} is given twice: give it once")]
     Twice {
         /// Parameter.
         name: String,
     },
-    /// Required and not given.
+    /// A required parameter is not given.
     #[error("{route} requires {name}: give {name}=VALUE ({rule})")]
     Missing {
         /// Route.
         route: String,
         /// Parameter.
         name: &'static str,
-        /// What its value must be.
+        /// The rule for its value.
         rule: String,
     },
-    /// Required in an entry of a list and not given.
+    /// A required parameter of a list entry is not given.
     #[error("{entry} requires {name}: give it ({rule})")]
     MissingInEntry {
         /// List and index.
         entry: String,
         /// Parameter.
         name: &'static str,
-        /// What its value must be.
+        /// The rule for its value.
         rule: String,
     },
-    /// Mandatory for orders of this type (spec 1, Place order; spec 2, New order).
+    /// The parameter is mandatory for orders of this type (spec 1, Place order; spec 2, New order).
     #[error("{order} of type {order_type} requires {names}: give it")]
     MissingOfType {
         /// Route, or list and index.
         order: String,
-        /// Type.
+        /// The order type.
         order_type: String,
         /// The parameter, or several of which one is enough.
         names: String,
     },
-    /// Two parameters that are sent together or not at all.
+    /// Two parameters must be sent together or not at all.
     #[error("{given} is given without {missing}: give both or neither")]
     Alone {
-        /// Given.
+        /// The given parameter.
         given: &'static str,
-        /// Not given.
+        /// The missing parameter.
         missing: &'static str,
     },
-    /// None of several of which one is required.
+    /// One of several parameters is required, and none is given.
     #[error("{route} requires {names}: give one of them")]
     MissingOneOf {
         /// Route.
@@ -121,17 +121,17 @@ pub enum CallError {
         /// Parameters.
         names: String,
     },
-    /// A value against the rule.
+    /// The value breaks the rule.
     #[error("{name} = {value:?} must be {rule}")]
     Value {
-        /// Parameter; in a list with its place.
+        /// Parameter; in a list with its position.
         name: String,
-        /// As given.
+        /// The value as given.
         value: String,
-        /// What it must be.
+        /// The rule.
         rule: String,
     },
-    /// Asked for with wallet signatures, and listed without.
+    /// Wallet signatures were requested, but the route has no version with them.
     #[error(
         "{route} is not listed in v3: leave out --api v3 or give --api v1, which sends {listed}"
     )]
@@ -141,35 +141,35 @@ pub enum CallError {
         /// The version that would be sent.
         listed: Version,
     },
-    /// A list that is too long.
+    /// The list is too long.
     #[error("{name} has {entries} entries: give {most} at most")]
     TooMany {
         /// Parameter.
         name: &'static str,
-        /// As many as given.
+        /// The number of given entries.
         entries: usize,
-        /// As many as allowed.
+        /// The allowed number.
         most: usize,
     },
-    /// A parameter that is sent with another one only.
+    /// The parameter may only be sent together with another one.
     #[error("{given} is given without {missing}: give {missing} too")]
     Without {
-        /// Given.
+        /// The given parameter.
         given: &'static str,
-        /// Not given.
+        /// The missing parameter.
         missing: &'static str,
     },
-    /// A parameter that is not sent with a value of another.
+    /// The parameter must not be sent with this value of another parameter.
     #[error("{given} is given with {with}: leave one of them out")]
     NotWith {
-        /// Given.
+        /// The given parameter.
         given: &'static str,
-        /// Name and value of the other.
+        /// Name and value of the other parameter.
         with: &'static str,
     },
     /// The sentence of an API key needs the venue's nonce.
     #[error(
-        "spot.create_api_key signs the nonce that spot.get_nonce gives: give it by --nonce, or \
+        "spot.create_api_key signs the nonce that spot.get_nonce returns: pass it with --nonce, or \
          give userSignature"
     )]
     VenueNonce,
@@ -179,7 +179,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The same of a value that stands at this place of a list.
+    /// The same error for a value at this position of a list.
     pub(super) fn inside(self, place: &str) -> Self {
         match self {
             Self::Value { value, rule, .. } => Self::Value {
@@ -192,8 +192,8 @@ impl CallError {
     }
 }
 
-/// The route that is meant: its name in the table, the JSON-RPC method with or without the brand,
-/// or the part after the dot where only one surface has it.
+/// Finds the route by its name in the table, by the JSON-RPC method with or without the brand, or
+/// by the part after the dot if only one surface has it.
 pub(super) fn route(
     name: &str,
     surface: Option<Surface>,
@@ -238,9 +238,10 @@ pub(super) fn route(
     }
 }
 
-/// The version for a way of signing that was asked for by name: a listed one is meant, market data
-/// included. What moves nothing and nobody signs is sent in the version that there is; anything
-/// else is never signed by an API key where wallet signatures were asked for.
+/// The version for an explicitly chosen API. V3 uses the route's v3 listing, for market data too.
+/// Market data without a v3 listing uses the version that it has, because it needs no signature.
+/// Any other route without v3 is refused: if wallet signatures were requested, the call must never
+/// be signed with an API key instead.
 pub(super) fn version(route: &'static Route, api: Api) -> Result<Option<Version>, CallError> {
     if api == Api::V1 || is_market_data(route) && route.listing(Some(Version::V3)).is_none() {
         return Ok(default_version(route, api));
@@ -257,7 +258,7 @@ pub(super) fn version(route: &'static Route, api: Api) -> Result<Option<Version>
     }
 }
 
-/// The arguments as parameters, in the order given.
+/// The arguments as parameters, in the given order.
 pub(super) fn parameters<T: AsRef<str>>(
     route: &'static Route,
     version: Option<Version>,
@@ -366,7 +367,8 @@ fn check_required(
 }
 
 fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> {
-    // An order with builder code lists both (spec 2, Place order with builder code).
+    // Both parameters are listed for an order with builder code (spec 2, Place order with builder
+    // code).
     for (given, missing) in [("builder", "feeRate"), ("feeRate", "builder")] {
         if parameters.get(given).is_some() && parameters.get(missing).is_none() {
             return Err(CallError::Alone { given, missing });
@@ -376,7 +378,7 @@ fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> 
     check_close_all(parameters)
 }
 
-/// A close-all order has neither quantity nor `reduceOnly` (spec 2, New order, rule 4).
+/// A close-all order must not have a quantity or `reduceOnly` (spec 2, New order, rule 4).
 fn check_close_all(parameters: &Parameters) -> Result<(), CallError> {
     let is_close_all = parameters.get("closePosition");
     if !is_close_all.is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {
@@ -395,7 +397,7 @@ fn check_close_all(parameters: &Parameters) -> Result<(), CallError> {
     }
 }
 
-/// Has an order what its type makes mandatory?
+/// Checks that an order has the mandatory parameters of its type.
 pub(super) fn check_type<'a>(
     order: &str,
     surface: Surface,
@@ -414,7 +416,7 @@ pub(super) fn check_type<'a>(
     Ok(())
 }
 
-/// Required parameters that are filled where they are not given.
+/// Required parameters that the client adds if they are not given.
 fn filled_by_signature(listing: Option<&Listing>) -> Vec<&'static str> {
     let mut names = vec!["timestamp"];
     match listing.and_then(|listing| listing.inner) {
@@ -426,7 +428,7 @@ fn filled_by_signature(listing: Option<&Listing>) -> Vec<&'static str> {
     names
 }
 
-/// What may be given although it is no business parameter.
+/// Parameters of the authentication that may be given although they are not business parameters.
 fn added_by_authentication(listing: Option<&Listing>, brand: &Brand) -> Vec<String> {
     let Some(listing) = listing else {
         return Vec::new();

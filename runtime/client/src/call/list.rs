@@ -1,7 +1,7 @@
-//! Lists among the arguments, entry by entry: orders of a batch, and ids (spec 2, Place multiple
-//! orders and Cancel multiple orders; spec 1, Cancel all open orders).
+//! Checks lists among the arguments, entry by entry: orders of a batch, and ids (spec 2, Place
+//! multiple orders and Cancel multiple orders; spec 1, Cancel all open orders).
 //!
-//! What may never enter here: changing a list. It is checked, and sent as it was written.
+//! This module must never change a list: it checks the list, and the client sends it as written.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use windvane_protocol::route::{BATCH_ORDER, Bounds, Kind, Need, Param, Surface};
 use super::arguments::{CallError, check_type, nearest};
 use super::value::{self, check, refuse};
 
-/// Is `text` a list that the parameter takes? A list without entries is refused: what a venue
-/// makes of it (nothing, or everything) stands in no document.
+/// Checks that `text` is a valid list for the parameter. An empty list is refused: no document
+/// states whether a venue would apply it to nothing or to everything.
 pub(super) fn check_list(surface: Surface, param: &Param, text: &str) -> Result<(), CallError> {
     let rule = || value::rule(param);
     let list: Result<Vec<&RawValue>, _> = serde_json::from_str(text);
@@ -59,7 +59,7 @@ fn check_client_id(surface: Surface, place: &str, entry: &str) -> Result<(), Cal
         name: "origClientOrderId",
         kind: Kind::String,
         need: Need::Required,
-        // The characters are documented for futures alone, the length for both.
+        // The documents state the characters only for futures, and the length for both surfaces.
         bounds: match surface {
             Surface::Futures => Bounds::ClientOrderId,
             _ => Bounds::Length(1, 36),
@@ -70,7 +70,7 @@ fn check_client_id(surface: Surface, place: &str, entry: &str) -> Result<(), Cal
     check(&id_rule, &id).map_err(|error| error.inside(place))
 }
 
-/// One order of a batch: the rules of a single one.
+/// Checks one order of a batch by the rules of a single order.
 fn check_order(place: &str, entry: &str) -> Result<(), CallError> {
     let Ok(Fields(fields)) = serde_json::from_str(entry) else {
         let rule = "a JSON object of an order's parameters".to_owned();
@@ -112,8 +112,8 @@ fn check_order(place: &str, entry: &str) -> Result<(), CallError> {
     check_type(place, Surface::Futures, get)
 }
 
-/// A value as the text that a single order would have in its place: JSON text for every type,
-/// numbers and flags also bare.
+/// Converts a value into the text that a single order would have in its place. Every type may be
+/// JSON text; numbers and flags may also be without quotes.
 fn plain_text(kind: Kind, raw: &str) -> Option<String> {
     let is_bare = match kind {
         Kind::Decimal | Kind::Long | Kind::Int => {
@@ -128,7 +128,7 @@ fn plain_text(kind: Kind, raw: &str) -> Option<String> {
     serde_json::from_str(raw).ok()
 }
 
-/// The fields of a JSON object in the order written, one that stands twice included.
+/// The fields of a JSON object in the written order, including duplicates.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {

@@ -1,7 +1,7 @@
-//! The library half of `windvane call ROUTE k=v ...`: any route by its name, with parameters as
+//! The library part of `windvane call ROUTE k=v ...`: any route by its name, with parameters as
 //! text, checked against the route table.
 //!
-//! What may never enter here: asking a person, printing, reading a configuration.
+//! This module must never ask a person, print, or read a configuration.
 
 mod arguments;
 mod list;
@@ -27,20 +27,20 @@ use crate::transport::RawAnswer;
 
 pub use arguments::CallError;
 
-/// What the command line may say beside route and parameters.
+/// The options of the command line in addition to route and parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where a name is short for routes of several surfaces (`new_order`).
+    /// Chooses the surface if the short name exists on several surfaces (`new_order`).
     pub surface: Option<Surface>,
-    /// How to sign where the route has a choice; else the settings say it.
+    /// How to sign if the route has a choice; by default the settings decide.
     pub api: Option<Api>,
-    /// Instead of the venue's time.
+    /// Overrides the venue's time.
     pub timestamp_ms: Option<i64>,
-    /// Instead of fresh nonces: of the request, and of the inner signature of a withdrawal.
+    /// Overrides the fresh nonces: of the request, and of the inner signature of a withdrawal.
     pub nonce_us: Option<u64>,
 }
 
-/// A call that is known to be well formed.
+/// A call that is well formed.
 ///
 /// ```
 /// use windvane_client::call::{Call, Options};
@@ -81,12 +81,12 @@ pub struct Call {
     options: Options,
 }
 
-/// A request as it would be sent, to be printed as JSON.
+/// A request as it would be sent, for output as JSON.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DryRun {
     /// Method.
     pub method: String,
-    /// The whole address.
+    /// The complete address.
     pub url: String,
     /// Headers by name.
     pub headers: BTreeMap<String, String>,
@@ -98,15 +98,15 @@ pub struct DryRun {
 
 impl fmt::Debug for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither key nor signature, which stands in the query.
+        // Show no key and no signature; the query contains the signature.
         let url = self.url.split('?').next().unwrap_or_default();
         write!(f, "{} {url}", self.method)
     }
 }
 
 impl Call {
-    /// Reads route name and `k=v` arguments. Every value is checked as far as the route table
-    /// says something of it.
+    /// Parses a route name and `k=v` arguments. Every value is checked against the rules of the
+    /// route table.
     pub fn parse<T: AsRef<str>>(
         name: &str,
         arguments: &[T],
@@ -128,18 +128,18 @@ impl Call {
         })
     }
 
-    /// Its route.
+    /// The route of the call.
     pub const fn route(&self) -> &'static Route {
         self.route
     }
 
-    /// The version that it is sent in.
+    /// The version in which the call is sent.
     pub const fn version(&self) -> Option<Version> {
         self.version
     }
 
-    /// Is a time needed by which the venue judges it, that neither the options nor the parameters
-    /// bring? Then the venue's clock should be known ([`Client::sync_clock`]) before it is sent.
+    /// Whether the venue checks a time of this call that options and parameters do not give. Then
+    /// the venue's clock should be known before the call ([`Client::sync_clock`]).
     pub fn needs_time(&self) -> bool {
         let Some(listing) = self.route.listing(self.version) else {
             return false;
@@ -162,8 +162,8 @@ impl Call {
         times.any(|name| self.parameters.get(name).is_none() && !has_option(name))
     }
 
-    /// What is going to happen, if a person should agree to it first: withdrawals, transfers, and
-    /// what grants rights or widens them (API keys, agents, builders).
+    /// A description of the call if a person should confirm it first. This covers withdrawals,
+    /// transfers, and calls that grant or extend rights (API keys, agents, builders).
     pub fn confirmation(&self) -> Option<String> {
         let (_, name) = self.route.name.split_once('.')?;
         let moves =
@@ -188,7 +188,7 @@ impl Call {
         Some(format!("{} {}", self.route.name, what.join(" ")))
     }
 
-    /// The exact bytes that would be sent. No socket is opened.
+    /// The exact bytes that would be sent, without opening a socket.
     pub fn dry_run(&self, client: &Client) -> Result<DryRun, CallError> {
         if self.needs_venue_nonce() {
             return Err(CallError::VenueNonce);
@@ -207,7 +207,8 @@ impl Call {
         })
     }
 
-    /// Sends it once. `createApiKey` asks for the nonce that it signs first, unless it was given.
+    /// Sends the call once. `createApiKey` first requests the nonce that it signs, unless it was
+    /// given.
     pub async fn run(&self, client: &Client) -> Outcome<RawAnswer> {
         let mut call = self.clone();
         if self.needs_venue_nonce() {
@@ -229,8 +230,8 @@ impl Call {
         }
     }
 
-    /// An empty body is a success where the documents say so (spec 4, section 2: builders and
-    /// agents), or where the answer says nothing anyway. Elsewhere it is no answer.
+    /// An empty body is a success if the documents allow it (spec 4, section 2: builders and
+    /// agents), or if the response has no content anyway. Otherwise it is not a valid response.
     fn answered_nothing(&self, raw: RawAnswer) -> Outcome<RawAnswer> {
         let (_, name) = self.route.name.split_once('.').unwrap_or_default();
         let is_grant = name.ends_with("_agent") || name.ends_with("_builder");
@@ -254,7 +255,7 @@ impl Call {
         stamp
     }
 
-    /// The sentence of an API key ends with a number that only the venue knows (spec 1,
+    /// The sentence for an API key ends with a number that only the venue knows (spec 1,
     /// Authentication, rule 5).
     fn needs_venue_nonce(&self) -> bool {
         let listing = self.route.listing(self.version);
@@ -291,7 +292,7 @@ impl Call {
         match nonce.map(|nonce| u64::try_from(nonce.0)) {
             Ok(Ok(nonce)) => Outcome::Done(nonce),
             _ => Outcome::Refused(Refusal::Unreadable {
-                error: "spot.get_nonce answers a bare number".to_owned(),
+                error: "spot.get_nonce must return a bare number".to_owned(),
                 excerpt: raw.text.chars().take(80).collect(),
             }),
         }

@@ -1,10 +1,10 @@
-//! Arguments of orders and of lists: what an order must have, and lists entry by entry.
+//! Tests arguments of orders and of lists: mandatory fields, and lists entry by entry.
 
 use super::tests::{ADDRESS, parse, refusal, settings};
 use super::*;
 
 #[test]
-fn an_order_has_no_negative_number_and_an_id_of_the_documents_characters() {
+fn orders_refuse_negative_numbers_and_invalid_ids() {
     let order = |more: &str| {
         refusal(
             "futures.new_order",
@@ -39,7 +39,7 @@ fn an_order_has_no_negative_number_and_an_id_of_the_documents_characters() {
 }
 
 #[test]
-fn an_order_has_what_its_type_makes_mandatory_on_both_surfaces() {
+fn an_order_needs_the_mandatory_fields_of_its_type() {
     let order = |route: &str, order_type: &str, more: &[&str]| {
         let order_type = format!("type={order_type}");
         let base = ["symbol=A", "side=BUY", &order_type];
@@ -78,7 +78,7 @@ fn an_order_has_what_its_type_makes_mandatory_on_both_surfaces() {
     );
     for kind in ["STOP_MARKET", "TAKE_PROFIT_MARKET"] {
         assert_eq!(order(spot, kind, &[stop]), missing(spot, kind, "quantity"));
-        // `closePosition` stands in the place of a quantity.
+        // `closePosition` may replace the quantity.
         assert_eq!(order(futures, kind, &[stop]), Ok(()));
         assert_eq!(
             order(futures, kind, &[]),
@@ -211,7 +211,7 @@ fn lists_of_ids_hold_integers_or_texts() {
                 .to_owned()
         )
     );
-    // Spot shows no set of characters, and no largest number of entries.
+    // For spot the documents state no set of characters and no maximum number of entries.
     assert_eq!(cancel("spot.cancel_all_orders", id), Ok(()));
     let eleven = format!("orderIdList=[{}]", ["7"; 11].join(","));
     assert_eq!(cancel("spot.cancel_all_orders", &eleven), Ok(()));
@@ -222,7 +222,7 @@ fn lists_of_ids_hold_integers_or_texts() {
 }
 
 #[test]
-fn what_the_documents_keep_apart_or_together_is() {
+fn parameter_combinations_follow_the_documents() {
     let close_all = [
         "symbol=A",
         "side=SELL",

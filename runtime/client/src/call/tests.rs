@@ -1,4 +1,4 @@
-//! Arguments as people write them, and dry runs of every route.
+//! Tests arguments as people write them, and dry runs of every route.
 
 use proptest::prelude::*;
 use secrecy::SecretString;
@@ -55,7 +55,7 @@ pub(super) fn settings() -> Settings {
     Settings::new(addresses, dialect, credentials)
 }
 
-/// A value that a parameter takes.
+/// A valid value of a parameter.
 fn sample(param: &route::Param) -> String {
     let text = match (param.kind, param.bounds) {
         (_, route::Bounds::Values(values)) => return values[0].to_string(),
@@ -82,7 +82,7 @@ fn sample(param: &route::Param) -> String {
 }
 
 #[test]
-fn every_route_runs_dry_in_every_api_with_every_parameter() {
+fn every_route_has_a_dry_run_in_every_api() {
     let client = client();
     for route in route::all() {
         for api in [Api::V1, Api::V3] {
@@ -136,7 +136,7 @@ fn no_secret_shows_in_debug_or_in_refusals() {
 }
 
 #[test]
-fn what_is_printed_of_an_answer_or_a_dry_run_for_debugging_is_no_secret() {
+fn debug_output_of_responses_and_dry_runs_has_no_secret() {
     let dry = parse("spot.account", &[])
         .unwrap()
         .dry_run(&client())
@@ -186,7 +186,7 @@ fn a_dry_run_is_the_published_hmac_example() {
 }
 
 #[test]
-fn names_are_full_or_short_where_one_surface_has_them() {
+fn a_route_name_may_be_full_or_unambiguously_short() {
     assert_eq!(
         parse("withdraw_info", &[]).unwrap().route().name,
         "chain.withdraw_info"
@@ -211,7 +211,7 @@ fn names_are_full_or_short_where_one_surface_has_them() {
     let refused = Call::parse("spot.ping", &[] as &[&str], &settings(), &options);
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "--surface chain: spot.ping is no route of it; leave it out or name another"
+        "--surface chain: spot.ping is not a route of it; omit --surface or choose another"
     );
 }
 
@@ -328,7 +328,7 @@ fn a_parameter_of_another_version_names_that_version() {
 }
 
 #[test]
-fn fields_of_authentication_may_be_given_in_the_version_that_has_them() {
+fn authentication_fields_may_be_given_in_their_version() {
     assert!(parse("spot.account", &["recvWindow=3000", "timestamp=5"]).is_ok());
     assert_eq!(
         refusal("spot.account", &["recvWindow=60001"]),
@@ -346,7 +346,7 @@ fn fields_of_authentication_may_be_given_in_the_version_that_has_them() {
 }
 
 #[test]
-fn what_moves_money_or_grants_rights_wants_a_word_first() {
+fn routes_that_move_money_or_grant_rights_need_confirmation() {
     let asks: Vec<_> = route::all()
         .filter(|route| {
             let call = Call {
@@ -383,7 +383,7 @@ fn what_moves_money_or_grants_rights_wants_a_word_first() {
 }
 
 #[test]
-fn the_venue_is_asked_for_its_time_only_where_nothing_gives_one() {
+fn the_venue_time_is_needed_only_without_a_given_time() {
     let needs = |name: &str, api: Api, arguments: &[&str], options: Options| {
         let options = Options {
             api: Some(api),
@@ -412,7 +412,7 @@ fn the_venue_is_asked_for_its_time_only_where_nothing_gives_one() {
     assert!(needs("spot.account", Api::V1, &[], numbered));
     assert!(!needs("spot.ping", Api::V3, &[], none));
     assert!(!needs("spot.create_listen_key", Api::V1, &[], none));
-    // A v3 withdrawal has two nonces, a v1 withdrawal a nonce and a timestamp.
+    // A v3 withdrawal has two nonces; a v1 withdrawal has a nonce and a timestamp.
     let receiver = format!("receiver={ADDRESS}");
     let withdrawal = ["chainId=56", "asset=USDT", "amount=5", "fee=1", &receiver];
     let with = |more: &'static [&str]| withdrawal.iter().chain(more).copied().collect::<Vec<_>>();
@@ -425,7 +425,7 @@ fn the_venue_is_asked_for_its_time_only_where_nothing_gives_one() {
 }
 
 #[test]
-fn a_way_of_signing_that_a_route_has_not_is_refused() {
+fn an_unlisted_signing_version_is_refused() {
     let version = |name: &str, api: Api| {
         let found = arguments::version(route::named(name).unwrap(), api);
         found.map_err(|error| error.to_string())
@@ -441,7 +441,7 @@ fn a_way_of_signing_that_a_route_has_not_is_refused() {
     assert!(version("futures.remaining_openable_notional", Api::V3).is_err());
     assert_eq!(version("chain.transfer", Api::V1), Ok(Some(Version::V3)));
     assert_eq!(version("spot.account", Api::V3), Ok(Some(Version::V3)));
-    // Market data is sent in the version that there is, JSON-RPC has none.
+    // Market data is sent in the version that exists; JSON-RPC has no version.
     assert_eq!(version("futures.depth", Api::V3), Ok(Some(Version::V1)));
     assert_eq!(version("spot.depth", Api::V1), Ok(Some(Version::V3)));
     assert_eq!(version("{rpc}getBalance", Api::V3), Ok(None));
@@ -477,7 +477,7 @@ fn an_api_key_is_not_signed_with_a_made_up_nonce() {
 
 proptest! {
     #[test]
-    fn no_argument_makes_it_panic(
+    fn no_argument_causes_a_panic(
         at in 0_usize..200, given in proptest::collection::vec("[a-zA-Z]{0,12}=?.{0,20}", 0..4),
         named in proptest::collection::vec((0_usize..12, ".{0,30}"), 0..8), v3 in any::<bool>(),
     ) {
@@ -492,7 +492,7 @@ proptest! {
             ..Options::default()
         };
         if let Ok(call) = Call::parse(route.name, &arguments, &settings(), &options) {
-            // Whatever was taken is either sent byte for byte or refused.
+            // An accepted call is either sent byte for byte or refused.
             let dry = call.dry_run(&client());
             if let Ok(dry) = dry {
                 prop_assert!(dry.url.is_ascii());

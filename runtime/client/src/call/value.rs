@@ -1,4 +1,4 @@
-//! One value against what the route table says of its parameter. Lists are in `list`.
+//! Checks one value against the rules of its parameter in the route table. Lists are in `list`.
 
 use rust_decimal::Decimal;
 use windvane_protocol::route::{Bounds, Kind, Need, Param};
@@ -6,9 +6,10 @@ use windvane_protocol::sign::solana;
 
 use super::arguments::CallError;
 
-/// Is `value` what the parameter takes?
+/// Checks that `value` is valid for the parameter.
 pub(super) fn check(param: &Param, value: &str) -> Result<(), CallError> {
-    // The JSON-RPC methods and address lists take an empty text; what is required may not be one.
+    // The JSON-RPC methods and address lists accept empty text. A required parameter must not be
+    // empty.
     let may_be_empty = param.need != Need::Required && param.bounds == Bounds::Any;
     if value.is_empty() && may_be_empty && matches!(param.kind, Kind::String) {
         return Ok(());
@@ -19,7 +20,7 @@ pub(super) fn check(param: &Param, value: &str) -> Result<(), CallError> {
     Err(refuse(param.name, value, rule(param)))
 }
 
-/// Is `value` what a field of authentication takes?
+/// Checks that `value` is valid for a field of the authentication.
 pub(super) fn check_added(name: &str, value: &str) -> Result<(), CallError> {
     let (is_right, rule) = match name {
         "recvWindow" => (
@@ -42,7 +43,7 @@ pub(super) fn check_added(name: &str, value: &str) -> Result<(), CallError> {
 
 const ADDRESS: &str = "an address: 0x and 40 hexadecimal digits";
 
-/// What the value must be, in words.
+/// The rule for the value, as text.
 pub(super) fn rule(param: &Param) -> String {
     let is_number = matches!(param.bounds, Bounds::AboveZero | Bounds::NotNegative);
     let kind = match param.kind {
@@ -77,7 +78,7 @@ fn is_kind(kind: Kind, value: &str) -> bool {
         Kind::String | Kind::List => true,
         Kind::Long | Kind::Int => is_integer(value),
         Kind::Decimal => decimal(value).is_some(),
-        // `priceProtect` is documented in upper case, all others in lower case.
+        // The documents write `priceProtect` in upper case and all other flags in lower case.
         Kind::Boolean => matches!(value, "true" | "false" | "TRUE" | "FALSE"),
         Kind::Enum(words) => words.contains(&value),
         Kind::Address => is_address(value),
@@ -102,13 +103,13 @@ fn is_within(param: &Param, value: &str) -> bool {
     }
 }
 
-/// Digits, and a minus at most: a plus is none of the documents' numbers.
+/// Digits with an optional minus. A plus does not occur in documented numbers.
 fn is_integer(value: &str) -> bool {
     !value.starts_with('+') && value.parse::<i64>().is_ok()
 }
 
-/// Digits with at most one point between them, and a sign at most (spec 4, section 6, point 7: no
-/// exponents).
+/// Digits with at most one decimal point between them, and an optional minus (spec 4, section 6,
+/// point 7: no exponents).
 fn decimal(value: &str) -> Option<Decimal> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())

@@ -1,5 +1,5 @@
-//! The chain API (spec 3). Transfers and withdrawals move assets: an unknown outcome is settled
-//! by a query, never by sending again.
+//! The chain API (spec 3). Transfers and withdrawals move assets: settle an unknown outcome with a
+//! query, and never send the request again.
 
 use windvane_protocol::wire::chain::{
     GetAccountStatus, GetDepositAddress, GetDepositWithdrawHistory, GetLockedStaking,
@@ -25,7 +25,7 @@ super::methods! {
     /// Withdraws from the perp account to a Solana address.
     perp_solana_withdraw(PerpSolanaWithdraw, PerpSolanaWithdraw::new("USDT", 101, 31, 1,
         "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV"));
-    /// Limits and what may be withdrawn.
+    /// Limits and withdrawable amounts.
     withdraw_info(GetWithdrawInfo);
     /// Deposits and withdrawals of the perp account.
     deposit_withdraw_history(GetDepositWithdrawHistory,

@@ -20,14 +20,14 @@ super::methods! {
     change_multi_assets_mode(ChangeMultiAssetsMode, ChangeMultiAssetsMode::new(false));
     /// Get current multi-assets mode.
     multi_assets_mode(GetMultiAssetsMode);
-    /// New order. An unknown outcome is settled by [`Self::query_order`] with the client order
-    /// id, never by sending the order again.
+    /// New order. Settle an unknown outcome with [`Self::query_order`] and the client order id;
+    /// never send the order again.
     new_order(NewOrder, NewOrder::new("BTCUSDT", Side::Buy, OrderType::Limit)
         .time_in_force(TimeInForce::Gtx)
         .quantity(Decimal::new(1, 2))
         .price(60_000)
         .client_order_id("mm:1"));
-    /// Place multiple orders; each entry of the answer is an order or an error.
+    /// Place multiple orders; each entry of the response is an order or an error.
     batch_orders(BatchOrders, BatchOrders::new(vec![
         BatchOrder::new("BTCUSDT", Side::Buy, OrderType::Market, Decimal::new(1, 2)),
     ]));
@@ -37,10 +37,10 @@ super::methods! {
     cancel_order(CancelOrder, CancelOrder::new("BTCUSDT").client_order_id("mm:1"));
     /// Cancel all open orders of a symbol.
     cancel_all_orders(CancelAllOrders, CancelAllOrders::new("BTCUSDT"));
-    /// Cancel multiple orders; each entry of the answer is an order or an error.
+    /// Cancel multiple orders; each entry of the response is an order or an error.
     cancel_batch_orders(CancelBatchOrders,
         CancelBatchOrders::new("BTCUSDT").order_ids(vec![1, 2]));
-    /// Auto-cancel all open orders of a symbol unless it is called again in time.
+    /// Auto-cancel all open orders of a symbol, unless it is called again in time.
     countdown_cancel_all(CountdownCancelAll, CountdownCancelAll::new("BTCUSDT", 30_000));
     /// Query current open order.
     open_order(OpenOrder, OpenOrder::new("BTCUSDT").client_order_id("mm:1"));
@@ -52,13 +52,13 @@ super::methods! {
     balance(GetBalance);
     /// Account information.
     account(GetAccount);
-    /// Account information of v3 by its earlier name.
+    /// Account information of v3 under its earlier name.
     earlier_account(GetEarlierAccount);
     /// Change initial leverage.
     change_leverage(ChangeLeverage, ChangeLeverage::new("BTCUSDT", 20));
     /// Change margin type.
     change_margin_type(ChangeMarginType, ChangeMarginType::new("BTCUSDT", MarginType::Crossed));
-    /// Adds to or takes from the margin of an isolated position.
+    /// Adds margin to an isolated position, or removes it.
     change_position_margin(ChangePositionMargin, ChangePositionMargin::new("BTCUSDT", 100, 1));
     /// History of changes of position margin.
     position_margin_history(PositionMarginHistory, PositionMarginHistory::new("BTCUSDT"));
@@ -79,7 +79,7 @@ super::methods! {
     /// Notional that may still be opened at a leverage.
     remaining_openable_notional(GetRemainingOpenableNotional,
         GetRemainingOpenableNotional::new("BTCUSDT", 20));
-    /// Makes or extends a listen key.
+    /// Creates or extends a listen key.
     create_listen_key(CreateListenKey);
     /// Extends the listen key.
     keepalive_listen_key(KeepaliveListenKey);

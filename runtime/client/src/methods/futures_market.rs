@@ -8,11 +8,11 @@ use windvane_protocol::wire::futures::{
 
 super::methods! {
     Futures, "futures";
-    /// Is the service there?
+    /// Checks that the service is reachable.
     ping(Ping);
     /// Server time.
     time(GetTime);
-    /// Exchange information; its limits also correct the budget.
+    /// Exchange information; the client also takes its limits into the budget.
     exchange_info(GetExchangeInfo);
     /// Order book.
     depth(GetDepth, GetDepth::new("BTCUSDT").limit(1000));
@@ -31,9 +31,9 @@ super::methods! {
     mark_price_klines(GetMarkPriceKlines, GetMarkPriceKlines::new("BTCUSDT", Interval::Hour1));
     /// Mark price and funding.
     premium_index(GetPremiumIndex, GetPremiumIndex::new().symbol("BTCUSDT"));
-    /// Funding rates of the past.
+    /// Past funding rates.
     funding_rate(GetFundingRate, GetFundingRate::new().symbol("BTCUSDT").limit(10));
-    /// How funding is configured.
+    /// The configuration of funding.
     funding_info(GetFundingInfo, GetFundingInfo::new());
     /// Change of the last 24 hours.
     ticker_24hr(GetTicker24hr, GetTicker24hr::new().symbol("BTCUSDT"));

@@ -1,5 +1,5 @@
-//! One typed method per route, by surface: `client.spot().new_order(&order).await`. Each is one
-//! call of [`Client::send`] with the request type of its route, and nothing else.
+//! One typed method per route, by surface: `client.spot().new_order(&order).await`. Each method
+//! only calls [`Client::send`] with the request type of its route.
 
 mod agents;
 mod chain;
@@ -12,8 +12,8 @@ mod wallet;
 
 use crate::client::Client;
 
-/// Methods of one surface: documentation, name, then the request type with an example of it, or
-/// the request type alone where it has no parameters.
+/// Declares the methods of one surface: documentation, name, then the request type with an example
+/// of it. A request type without parameters has no example.
 macro_rules! methods {
     ($surface:ident, $module:literal;
         $($(#[$meta:meta])* $method:ident($request:ty $(, $example:expr)?);)*
@@ -33,7 +33,7 @@ macro_rules! methods {
     };
 }
 
-/// One method.
+/// Declares one method.
 macro_rules! method {
     ($module:literal; $(#[$meta:meta])* $method:ident($request:ty)) => {
         $(#[$meta])*
@@ -161,7 +161,7 @@ mod tests {
             super::spot::METHODS,
             super::spot_market::METHODS,
             super::wallet::METHODS,
-            // It needs a nonce beside its request.
+            // It needs a nonce in addition to its request, so it is not declared by the macro.
             &[("create_api_key", "spot.create_api_key")],
             super::futures::METHODS,
             super::futures_market::METHODS,

@@ -7,8 +7,8 @@ use windvane_protocol::wire::spot::{
 
 super::methods! {
     Spot, "spot";
-    /// Place order. An unknown outcome is settled by [`Self::query_order`] with the client
-    /// order id, never by sending the order again.
+    /// Place order. Settle an unknown outcome with [`Self::query_order`] and the client order id;
+    /// never send the order again.
     new_order(NewOrder, NewOrder::new("BTCUSDT", Side::Buy, OrderType::Limit)
         .time_in_force(TimeInForce::Gtc)
         .quantity(Decimal::new(1, 2))
@@ -32,7 +32,7 @@ super::methods! {
     user_trades(UserTrades, UserTrades::new().symbol("BTCUSDT").limit(100));
     /// Own fee rates of a symbol.
     commission_rate(GetCommissionRate, GetCommissionRate::new("BTCUSDT"));
-    /// Makes or extends a listen key.
+    /// Creates or extends a listen key.
     create_listen_key(CreateListenKey);
     /// Extends a listen key.
     keepalive_listen_key(KeepaliveListenKey, KeepaliveListenKey::new("pqia91ma19a5s61cv6a8"));

@@ -7,13 +7,13 @@ use windvane_protocol::wire::spot::{
 
 super::methods! {
     Spot, "spot";
-    /// Cancels transactions that are still queued, by the nonce of the one to cancel.
+    /// Cancels queued transactions by the nonce of the transaction to cancel.
     noop(Noop, Noop::new().nonce(1_748_310_859_508_867_i64));
-    /// Is the service there?
+    /// Checks that the service is reachable.
     ping(Ping);
     /// Server time.
     time(GetTime);
-    /// Exchange information; its limits also correct the budget.
+    /// Exchange information; the client also takes its limits into the budget.
     exchange_info(GetExchangeInfo);
     /// Order book.
     depth(GetDepth, GetDepth::new("BTCUSDT").limit(100));

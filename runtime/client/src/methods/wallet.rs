@@ -1,5 +1,5 @@
-//! Transfers, withdrawals and API keys of the spot surface (spec 1). These move assets or give access to them:
-//! an unknown outcome is settled by a query, never by sending again.
+//! Transfers, withdrawals and API keys of the spot surface (spec 1). They move assets or give
+//! access to them: settle an unknown outcome with a query, and never send the request again.
 
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Stamp;
@@ -20,7 +20,7 @@ super::methods! {
         SendToAddress::new(10, "USDT", "0x21cF8Ae13Bb72632562c6Fff438652Ba1a151bb0"));
     /// Estimates the fee of a withdrawal.
     withdraw_fee(GetWithdrawFee, GetWithdrawFee::new("56", "USDT"));
-    /// Withdraws to the chain; the wallet's signature is made where it is not given.
+    /// Withdraws to the chain; the client adds the wallet's signature if it is not given.
     withdraw(Withdraw, Withdraw::new("56", "USDT", 31, Decimal::new(3, 1),
         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"));
     /// The nonce that [`Self::create_api_key`] signs.
@@ -29,8 +29,8 @@ super::methods! {
 }
 
 impl Spot<'_> {
-    /// Creates an API key, with the number that [`Self::get_nonce`] gave. The wallet's signature
-    /// over sentence and nonce is made where it is not given.
+    /// Creates an API key with the number that [`Self::get_nonce`] returned. The client adds the
+    /// wallet's signature over sentence and nonce if it is not given.
     ///
     /// ```no_run
     /// use windvane_protocol::wire::spot::{CreateApiKey, GetNonce};

@@ -1,4 +1,4 @@
-//! Sockets, requests and timers around one [`Machine`]: the only place where a stream waits.
+//! Sockets, requests and timers around one [`Machine`]. A stream waits only in this module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,22 +23,22 @@ use super::received::Received;
 use super::socket::{self, Dial, Refused, SocketCommand, SocketEvent};
 use super::{GapReason, Obstacle, StreamItem};
 
-/// What the driver does for one of a stream's connections.
+/// The driver of one of a stream's connections.
 pub(super) struct Driver {
     pub(super) connection: usize,
     pub(super) client: Client,
     pub(super) surface: Surface,
-    /// Base address, with `/ws/` to come before the key, or the whole address.
+    /// Base address with `/ws/` before the key, or the complete address.
     pub(super) url: String,
     pub(super) tls: Arc<rustls::ClientConfig>,
     pub(super) connect_within: Duration,
-    /// Tells what a frame is.
+    /// Classifies a frame.
     pub(super) look: fn(&str) -> Look,
     pub(super) items: mpsc::Sender<StreamItem<Received>>,
     pub(super) restarts: mpsc::Receiver<()>,
 }
 
-/// What a request for a listen key came to.
+/// The result of a request for a listen key.
 enum KeyAnswer {
     Created(Result<String, NotDone>),
     Renewed(Renewal, Option<NotDone>),
@@ -53,14 +53,15 @@ struct Run {
     socket_events: mpsc::Sender<(LinkId, SocketEvent)>,
     key_answers: mpsc::Sender<KeyAnswer>,
     has_dropped: bool,
-    /// Why there is no connection, as it was last logged: retries are many, reasons few.
+    /// The last logged obstacle to a connection. Retries are frequent, but the reason rarely changes.
     obstacle: Option<String>,
 }
 
 impl Driver {
-    /// Runs until the consumer is gone.
+    /// Runs until the consumer is dropped.
     pub(super) async fn run(self, rules: Rules) {
-        // Frames that wait between socket and driver: when it is full, TCP holds the venue back.
+        // Frames between socket and driver. When the channel is full, TCP backpressure slows the
+        // venue.
         let (socket_events, mut from_sockets) = mpsc::channel(1_024);
         let (key_answers, mut from_keys) = mpsc::channel(4);
         let mut run = Run {
@@ -154,13 +155,13 @@ impl Run {
         self.handle(input);
     }
 
-    /// Tells what is in the way of a connection, and logs it when it is another than before.
+    /// Reports an obstacle to a connection, and logs it if it differs from the last one.
     fn obstacle(&mut self, why: Obstacle) {
         let connection = self.driver.connection;
         let words = why.to_string();
         if self.obstacle.as_ref() != Some(&words) {
             let surface = self.driver.surface;
-            tracing::warn!(%surface, connection, "{words}; it is tried again");
+            tracing::warn!(%surface, connection, "{words}; the stream tries again");
             self.obstacle = Some(words);
         }
         self.deliver(StreamItem::Failed { connection, why });
@@ -204,7 +205,7 @@ impl Run {
     }
 
     fn open(&mut self, link: LinkId, key: Option<String>) {
-        // A ban is of the address: a handshake would prolong it as a request does.
+        // A ban applies to the address: a handshake would prolong it, like a request.
         if let Some(stop) = self.driver.client.stopped_for(self.driver.surface) {
             let now_ms = self.now_ms();
             let pause_ms = Some(millis(stop));
@@ -238,7 +239,7 @@ impl Run {
 
     fn command(&self, link: LinkId, command: SocketCommand) {
         if let Some(socket) = self.sockets.get(&link) {
-            // A socket that is gone says so by its own event.
+            // A socket that is gone reports it with its own event.
             let _ = socket.send(command);
         }
     }
@@ -260,8 +261,9 @@ impl Run {
         });
     }
 
-    /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
-    /// soon as there is room; the venue is not held back, because that would end the connection.
+    /// Passes an item to the consumer. A consumer that is too slow loses items, and gets a gap item
+    /// as soon as there is room. The venue is not slowed down, because that would end the
+    /// connection.
     fn deliver(&mut self, item: StreamItem<Received>) {
         if self.has_dropped {
             let connection = self.driver.connection;
@@ -278,14 +280,14 @@ impl Run {
     }
 }
 
-/// How long a refused handshake holds back the next one. 429 and 418 are of the address (spec 1,
-/// Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused: requests
-/// may still pass, and cancels and renewals must not wait for a stream.
+/// How long a refused handshake delays the next one. 429 and 418 apply to the address (spec 1,
+/// Limits, rule 6), so requests stop too. A firewall (403) refused only this handshake: requests
+/// may still pass, and cancels and renewals must not wait because of a stream.
 pub(super) fn heed(client: &Client, surface: Surface, refused: Refused) -> Option<u64> {
     client.heed_handshake(surface, (refused.status, refused.pause.map(millis)))
 }
 
-/// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
+/// Requests a listen key. The venue extends and returns the valid one, or creates a new one.
 async fn create_key(client: &Client, surface: Surface) -> Result<String, NotDone> {
     let answer = key_request(client, surface, "create_listen_key", None).await;
     let text = answer.into_result()?;
@@ -295,7 +297,7 @@ async fn create_key(client: &Client, surface: Surface) -> Result<String, NotDone
     })
 }
 
-/// What became of the renewal, and why not if it was not done.
+/// The result of the renewal, and the reason if it failed.
 async fn renew_key(client: &Client, surface: Surface, key: &str) -> (Renewal, Option<NotDone>) {
     let answer = key_request(client, surface, "keepalive_listen_key", Some(key)).await;
     let Err(not_done) = answer.into_result() else {

@@ -1,7 +1,7 @@
-//! One source of market data that works by topic: streams where the venue has them, polling where
-//! it has not, the same frames from both ([`MarketFeed`]).
+//! One source of market data per topic: streams if the venue has them, otherwise polling, with the
+//! same frames from both ([`MarketFeed`]).
 //!
-//! [`FeedMachine`] decides; here are its sockets, its requests and its timers, on one task.
+//! [`FeedMachine`] decides. This module has its sockets, requests and timers, on one task.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,36 +32,38 @@ use super::{GapReason, MarketPath};
 
 pub use windvane_client_core::streams::feed::{Source, Why};
 
-/// What comes out of a [`MarketFeed`].
+/// An item of a [`MarketFeed`].
 pub type FeedItem = feed::FeedItem<MarketFrame>;
 
-/// Frames that wait between sockets and the feed: when it is full, TCP holds the venue back.
+/// Frames between sockets and feed. When the channel is full, TCP backpressure slows the venue.
 const WAITING: usize = 1_024;
-/// No timer waits longer than an hour; it looks again then.
+/// No timer waits longer than an hour; after that, the deadline is checked again.
 const LATEST_MS: u64 = 3_600_000;
 
 /// Public market data by topic; see [`Client::market_feed`].
 #[derive(Debug)]
 pub struct MarketFeed {
     items: mpsc::Receiver<FeedItem>,
-    /// From where each topic came by the items that were taken.
+    /// The source of each topic, according to the items that were taken.
     sources: BTreeMap<Topic, Source>,
 }
 
 impl Client {
-    /// Market data of these topics from wherever the venue tells it, by `market_data` of the
-    /// settings:
+    /// Market data of these topics, from streams or polling. `market_data` of the settings chooses
+    /// the mode:
     ///
     /// - `Streams`: every topic is streamed.
-    /// - `Documented`: `tradepro` is streamed on the path `/ws`, everything else polled; nothing
+    /// - `Documented`: `tradepro` is streamed on the path `/ws`, everything else is polled. Nothing
     ///   outside documents 1 to 3 is sent.
-    /// - `Auto`: every topic is streamed, and polled when the venue refuses its stream. A stream
-    ///   that is silent is polled beside, and given up when polling shows what it does not bring.
+    /// - `Auto`: every topic is streamed, and polled if the venue refuses its stream. A silent
+    ///   stream is also polled; it is given up if polling shows data that the stream does not
+    ///   deliver.
     ///
-    /// Polling keeps the Query lane's part of the budget. Polled, book differences are books of 50
-    /// levels, each of which replaces the last one, and `tradepro` is `trade`, which tells the side
-    /// instead of the addresses. A stream that was given up is not tried again until the next
-    /// start. It must be called inside a tokio runtime.
+    /// Polling stays within the Query lane's share of the budget. Polling changes two kinds of
+    /// frames. Instead of book differences it gives books of 50 levels, each of which replaces the
+    /// previous one. Instead of `tradepro` it gives `trade`, which has the side instead of the
+    /// addresses. A stream that was given up is not tried again until the next start. Call this
+    /// function inside a tokio runtime.
     ///
     /// ```no_run
     /// use windvane_client::streams::FeedItem;
@@ -148,7 +150,7 @@ impl Text for Received {
 }
 
 impl MarketFeed {
-    /// The next item. It may be dropped while it waits; nothing is lost.
+    /// The next item. Cancelling the wait loses no item.
     pub async fn next(&mut self) -> FeedItem {
         let Some(item) = self.items.recv().await else {
             // The tokio runtime is shutting down.
@@ -160,13 +162,14 @@ impl MarketFeed {
         item
     }
 
-    /// From where a topic comes, by the items that were taken; `None` if it is not one of the feed's.
+    /// The source of a topic, according to the items that were taken; `None` if the topic is not in
+    /// the feed.
     pub fn source(&self, topic: &Topic) -> Option<Source> {
         self.sources.get(topic).copied()
     }
 }
 
-/// Something that happened outside.
+/// An event from a socket or a request.
 #[derive(Debug)]
 enum Happened {
     Socket(LinkId, SocketEvent),
@@ -188,7 +191,7 @@ struct Run {
 }
 
 impl Run {
-    /// Runs until the consumer is gone.
+    /// Runs until the consumer is dropped.
     async fn run(mut self, mut events: mpsc::Receiver<Happened>) {
         self.perform();
         loop {
@@ -268,7 +271,7 @@ impl Run {
     }
 
     fn open(&mut self, link: LinkId, path: MarketPath) {
-        // A ban is of the address: a handshake would prolong it as a request does.
+        // A ban applies to the address: a handshake would prolong it, like a request.
         if let Some(stop) = self.client.stopped_for(self.surface) {
             let now_ms = self.now_ms();
             let held = FeedInput::Held(link, millis(stop));
@@ -298,12 +301,12 @@ impl Run {
 
     fn command(&self, link: LinkId, command: SocketCommand) {
         if let Some(socket) = self.sockets.get(&link) {
-            // A socket that is gone says so by its own event.
+            // A socket that is gone reports it with its own event.
             let _ = socket.send(command);
         }
     }
 
-    /// Each question has a task of its own, so that a slow one delays no other.
+    /// Each request has its own task, so that a slow one does not delay the others.
     fn ask(&self, question: QuestionId, route: &'static Route, parameters: Parameters) {
         let client = self.client.in_lane(Lane::Query);
         let happened = self.happened.clone();
@@ -311,7 +314,7 @@ impl Run {
             let outcome = client.call(route, None, &parameters).await;
             let result = outcome.into_result();
             let result = result.map(|answer| Received::now(answer.text));
-            // A feed that has ended hears nothing, which is no loss.
+            // A feed that has ended receives nothing, and needs nothing.
             let _ = happened.send(Happened::Answered(question, result)).await;
         });
     }
@@ -328,8 +331,9 @@ impl Run {
         self.deliver(FeedItem::Frame(MarketFrame(frame)));
     }
 
-    /// Hands an item to the consumer. A consumer who is too slow loses items and is told so as
-    /// soon as there is room; the venue is not held back, because that would end the connection.
+    /// Passes an item to the consumer. A consumer that is too slow loses items, and gets a gap item
+    /// as soon as there is room. The venue is not slowed down, because that would end the
+    /// connection.
     fn deliver(&mut self, item: FeedItem) {
         if self.has_dropped {
             let gap = FeedItem::Gap {

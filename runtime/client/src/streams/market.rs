@@ -1,4 +1,4 @@
-//! Public market streams, on as many connections as the venue's limit of streams asks for.
+//! Public market streams, on as many connections as the venue's limit of streams requires.
 
 use std::time::Instant;
 
@@ -27,23 +27,22 @@ pub struct MarketStream {
     restarts: Vec<mpsc::Sender<()>>,
 }
 
-/// One frame of a public stream, as it came. It is decoded where and when it is needed, without a
-/// copy.
+/// One frame of a public stream, as received. It is decoded only on demand, without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarketFrame(pub(super) Received);
 
 impl MarketFrame {
-    /// Its text.
+    /// The text of the frame.
     pub fn text(&self) -> &str {
         self.0.as_ref()
     }
 
-    /// When it was read from its socket, or asked for and answered.
+    /// The time when it was read from its socket, or when its polled response arrived.
     pub const fn received(&self) -> Instant {
         self.0.at
     }
 
-    /// What it says; levels of a book go into `levels`.
+    /// Decodes the frame; levels of a book go into `levels`.
     pub fn decode<'a>(
         &'a self,
         levels: &mut BookLevels,
@@ -53,12 +52,12 @@ impl MarketFrame {
 }
 
 impl Client {
-    /// Streams of these topics, in any number: they are spread over connections by the venue's
-    /// limit, and subscribed no faster than it allows. It lives until it is dropped. It must be
-    /// called inside a tokio runtime.
+    /// Streams of these topics, in any number. They are split over connections by the venue's
+    /// limit, and subscribed no faster than it allows. The stream runs until it is dropped. Call
+    /// this function inside a tokio runtime.
     ///
-    /// These are streams and nothing else: with `market_data` set to documented, only `tradepro`
-    /// is let through. [`Self::market_feed`] serves any topic from wherever the venue tells it.
+    /// This function only streams: if `market_data` is documented, it allows only `tradepro`.
+    /// [`Self::market_feed`] serves any topic by streams or polling.
     ///
     /// ```no_run
     /// use windvane_client::streams::StreamItem;
@@ -145,7 +144,7 @@ impl MarketStream {
         Some(item.read(0, |received| Ok(MarketFrame(received))))
     }
 
-    /// How many connections it has.
+    /// The number of connections.
     pub const fn connections(&self) -> usize {
         self.restarts.len()
     }
@@ -153,7 +152,7 @@ impl MarketStream {
     /// Closes one connection and opens a new one. [`super::GapReason::Asked`] follows.
     pub fn restart(&self, connection: usize) {
         if let Some(restart) = self.restarts.get(connection) {
-            // One request that waits is enough.
+            // One waiting request is enough.
             let _ = restart.try_send(());
         }
     }

@@ -1,10 +1,10 @@
-//! User and market streams as event iterators that heal themselves: pings, reconnects with
-//! growing pauses, a planned replacement of each connection before the venue ends it, listen keys
-//! renewed and made anew.
+//! User and market streams as event iterators that recover by themselves. They send pings and
+//! reconnect with growing pauses. They replace each connection before the venue ends it, renew
+//! listen keys, and create new ones.
 //!
-//! A consumer always knows when it may have missed something: between [`StreamItem::Gap`] and the
-//! next [`StreamItem::Connected`] nothing is promised, and after each `Connected` the state has to
-//! be asked for over REST (spec 4, section 6, point 1).
+//! A consumer always knows when it may have missed something. Between [`StreamItem::Gap`] and the
+//! next [`StreamItem::Connected`] events may be missing. After each `Connected` the consumer must
+//! read the state over REST (spec 4, section 6, point 1).
 
 mod driver;
 mod feed;
@@ -24,8 +24,8 @@ pub use windvane_client_core::streams::{
     GapReason, MarketPath, Obstacle, StreamItem, StreamSettings,
 };
 
-/// The state machine of a stream, for a program that has sockets and time of its own, as a
-/// simulator of time has.
+/// The state machine of a stream, for a program that has its own sockets and time, such as a time
+/// simulator.
 pub mod sans_io {
     pub use windvane_client_core::streams::machine::{
         Action, Emit, Input, KeyRules, LinkId, LinkRules, Machine, Renewal, Rules,

@@ -1,15 +1,16 @@
-//! A frame as it came from its socket, and when.
+//! A frame as received from its socket, with its time.
 
 use std::time::Instant;
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-/// A text frame of a WebSocket. Two are equal if they say the same, whenever they came.
+/// A text frame of a WebSocket. Two frames are equal if their texts are equal, whatever their
+/// times.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// The frame.
     pub text: Utf8Bytes,
-    /// When it was read from its socket.
+    /// The time when it was read from its socket.
     pub at: Instant,
 }
 

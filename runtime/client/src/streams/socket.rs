@@ -1,5 +1,5 @@
-//! One WebSocket as a task: what comes in is told, what is to be sent comes by a channel. PINGs of the
-//! venue are answered by the WebSocket library.
+//! One WebSocket as a task: it reports incoming events through a callback and takes outgoing
+//! messages from a channel. The WebSocket library answers the venue's PINGs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use super::received::Received;
 use super::start::{self, StreamStartError};
 
 impl Client {
-    /// Opens a WebSocket of a surface at `path`, on a task of the tokio runtime inside of which it is
-    /// called. `tell` is told what happens, in order, and answers whether anybody still listens.
+    /// Opens a WebSocket of a surface at `path`, on a task of the current tokio runtime. `tell`
+    /// receives the events in order; it returns `false` when no one listens any more.
     ///
     /// # Errors
-    /// The settings hold no WebSocket address of the surface.
+    /// The settings have no WebSocket address of the surface.
     pub fn socket<F: Future<Output = bool> + Send + 'static>(
         &self,
         surface: Surface,
@@ -44,24 +44,24 @@ impl Client {
     }
 }
 
-/// What happened on a socket.
+/// An event on a socket.
 #[derive(Debug)]
 pub enum SocketEvent {
-    /// It stands.
+    /// The connection is open.
     Opened,
-    /// Why, and what the venue said if it refused.
+    /// The connection was not opened: the reason, and the venue's response if it refused.
     NotOpened(String, Refused),
     /// A frame.
     Text(Received),
-    /// A frame that is no text.
+    /// A frame that is not text; its length in bytes.
     Binary(usize),
-    /// A PING was answered.
+    /// The venue answered a PING.
     Pong,
-    /// It ended.
+    /// The connection ended.
     Closed,
 }
 
-/// How the venue refused a handshake; nothing if it did not say.
+/// The venue's response to a refused handshake; empty without a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
     /// HTTP status.
@@ -70,7 +70,7 @@ pub struct Refused {
     pub pause: Option<Duration>,
 }
 
-/// What is wanted of a socket. It is closed when the sender of commands is dropped.
+/// A command to a socket. Dropping the sender of commands closes the socket.
 #[derive(Debug)]
 pub enum SocketCommand {
     /// Send a message.
@@ -79,7 +79,7 @@ pub enum SocketCommand {
     Ping,
 }
 
-/// Where to connect, and how.
+/// The address to connect to, with TLS configuration and timeout.
 #[derive(Clone, Debug)]
 pub(super) struct Dial {
     pub(super) url: String,
@@ -87,7 +87,7 @@ pub(super) struct Dial {
     pub(super) within: Duration,
 }
 
-/// Runs until the socket is closed by either side, or until `tell` says that nobody listens.
+/// Runs until either side closes the socket, or until `tell` reports that no one listens.
 pub(super) async fn run<F: Future<Output = bool> + Send>(
     link: LinkId,
     dial: Dial,
@@ -118,7 +118,7 @@ pub(super) async fn run<F: Future<Output = bool> + Send>(
         if !tell(event).await || is_closed {
             return;
         }
-        // A frame goes its whole way before the next one is read: of many that came together, the
+        // Let each frame be processed before the next one is read. If many arrive together, the
         // first does not wait for the last.
         tokio::task::yield_now().await;
     }
@@ -144,13 +144,13 @@ async fn step(
             Some(SocketCommand::Send(text)) => Message::text(text),
             Some(SocketCommand::Ping) => Message::Ping(tungstenite::Bytes::new()),
             None => {
-                // The other side may be half open: nobody waits for its farewell.
+                // The other side may be half open, so do not wait long for its close frame.
                 let _ = tokio::time::timeout(Duration::from_secs(1), socket.close(None)).await;
                 return None;
             }
         };
         if let Err(error) = socket.send(message).await {
-            tracing::debug!(link, %error, "WebSocket broke on sending");
+            tracing::debug!(link, %error, "sending on the WebSocket failed");
             return Some(SocketEvent::Closed);
         }
     }
@@ -167,7 +167,7 @@ fn read(link: LinkId, message: Option<Result<Message, tungstenite::Error>>) -> O
             Some(SocketEvent::Closed)
         }
         Some(Err(error)) => {
-            tracing::debug!(link, %error, "WebSocket broke");
+            tracing::debug!(link, %error, "reading from the WebSocket failed");
             Some(SocketEvent::Closed)
         }
         None => Some(SocketEvent::Closed),

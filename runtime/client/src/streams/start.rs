@@ -1,4 +1,4 @@
-//! What a stream needs to begin: an address.
+//! Checks the requirements of a stream: surface and address.
 
 use url::Url;
 use windvane_protocol::route::Surface;
@@ -6,26 +6,26 @@ use windvane_protocol::route::Surface;
 use crate::budget::polling::PollingError;
 use crate::settings::Settings;
 
-/// A stream that cannot begin.
+/// The stream cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamStartError {
-    /// The settings hold no WebSocket address.
+    /// The settings have no WebSocket address.
     #[error("no WebSocket address of {0} is configured")]
     NoAddress(Surface),
     /// The surface has no streams.
-    #[error("{0} has no streams; spot and futures have")]
+    #[error("{0} has no streams; use spot or futures")]
     NoStreams(Surface),
-    /// Nothing to subscribe.
+    /// There is nothing to subscribe to.
     #[error("a market stream needs at least one topic")]
     NoTopics,
     /// The settings allow documented streams only.
     #[error(
-        "topic {0} is no stream of documents 1 to 3 and market_data is \"documented\": take a \
-         feed, which polls it, or tradepro"
+        "topic {0} is not in documents 1 to 3, but market_data is \"documented\": use a \
+         feed, which polls the topic, or tradepro"
     )]
     NotDocumented(String),
-    /// What has to be polled cannot be.
-    #[error("market_data is \"documented\", so it has to be polled: {0}")]
+    /// A topic that must be polled cannot be polled.
+    #[error("market_data is \"documented\", so the topic must be polled: {0}")]
     Polling(#[from] PollingError),
 }
 

@@ -1,4 +1,4 @@
-//! The user stream of a surface: account and order events, over a listen key that is kept alive.
+//! The user stream of a surface: account and order events, with a listen key that is kept alive.
 
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -23,9 +23,9 @@ pub struct UserStream {
 }
 
 impl Client {
-    /// The user stream of spot or futures. It lives until it is dropped; listen keys are created
-    /// and renewed through this client, in the version that the settings choose. It must be
-    /// called inside a tokio runtime.
+    /// The user stream of spot or futures. It runs until it is dropped. It creates and renews
+    /// listen keys through this client, in the version that the settings choose. Call this function
+    /// inside a tokio runtime.
     ///
     /// ```no_run
     /// use windvane_client::streams::StreamItem;
@@ -35,11 +35,11 @@ impl Client {
     /// let mut stream = client.user_stream(Surface::Spot)?;
     /// while let Some(item) = stream.next().await {
     ///     match item {
-    ///         StreamItem::Connected { .. } => println!("now ask for orders and balances"),
-    ///         StreamItem::Gap { reason, .. } => println!("blind: {reason}"),
-    ///         StreamItem::Failed { why, .. } => println!("still blind: {why}"),
+    ///         StreamItem::Connected { .. } => println!("now read orders and balances"),
+    ///         StreamItem::Gap { reason, .. } => println!("events may be missing: {reason}"),
+    ///         StreamItem::Failed { why, .. } => println!("still not connected: {why}"),
     ///         StreamItem::Event(event) => println!("{event:?}"),
-    ///         StreamItem::Unreadable { error, .. } => println!("missed something: {error}"),
+    ///         StreamItem::Unreadable { error, .. } => println!("missed an event: {error}"),
     ///         StreamItem::Alive { .. } => {}
     ///     }
     /// }
@@ -74,7 +74,7 @@ impl Client {
 }
 
 impl UserStream {
-    /// The next item with its event as it came: for whoever keeps or prints frames. `None` only
+    /// The next item with its event as received, for callers that keep or print frames. `None` only
     /// when the tokio runtime is shutting down.
     pub async fn next_text(&mut self) -> Option<StreamItem<Utf8Bytes>> {
         let item = self.items.recv().await?;
@@ -91,10 +91,10 @@ impl UserStream {
         }))
     }
 
-    /// Closes the connection and opens a new one, for a consumer who has evidence of his own that
-    /// the stream is silent though it should not be. [`super::GapReason::Asked`] follows.
+    /// Closes the connection and opens a new one. A consumer calls it if it has evidence that the
+    /// stream is silent but should not be. [`super::GapReason::Asked`] follows.
     pub fn restart(&self) {
-        // One request that waits is enough.
+        // One waiting request is enough.
         let _ = self.restarts.try_send(());
     }
 }

@@ -1,5 +1,5 @@
-//! A venue with one market on loopback, REST and WebSocket on one port, with the habits that a
-//! test gives it. It remembers what was asked.
+//! A venue with one market on loopback, with REST and WebSocket on one port and the habits that a
+//! test chooses. It records its requests.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,30 +17,30 @@ use tokio_tungstenite::tungstenite::Message;
 use windvane_client::Settings;
 use windvane_protocol::route::Surface;
 
-/// What the venue does beside what the documents say. Topics are named by a part of their names.
+/// Deviations of the venue from the documents. A part of a topic's name selects the topic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Habits {
-    /// Paths of public streams that are answered 404.
+    /// Paths of public streams that are answered with 404.
     pub unknown_paths: &'static [&'static str],
-    /// Handshakes on paths of public streams are refused by these headers, 403.
+    /// Handshakes on these paths of public streams are refused with 403 and these headers.
     pub forbids: Option<(&'static [&'static str], &'static str)>,
-    /// A SUBSCRIBE with this topic is refused, the whole of it.
+    /// A SUBSCRIBE with this topic is refused as a whole.
     pub refuses: Option<&'static str>,
     /// A SUBSCRIBE with this topic ends the connection.
     pub closes: Option<&'static str>,
-    /// This topic is taken and never sent.
+    /// This topic is accepted but never sent.
     pub silent: Option<&'static str>,
-    /// This frame comes with each pulse, whatever is subscribed.
+    /// This frame is sent with each pulse, whatever is subscribed.
     pub stray: Option<&'static str>,
-    /// Each answer is the same as the last one.
+    /// Each response equals the previous one.
     pub is_quiet: bool,
-    /// Every REST request is answered by this status.
+    /// Every REST request is answered with this status.
     pub rest_status: Option<u16>,
     /// The first REST request is refused with HTTP 400 and this code.
     pub refuses_once: Option<i32>,
 }
 
-/// What was asked of it.
+/// The requests that the venue received.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Paths of requests, with their queries.
@@ -57,9 +57,9 @@ pub struct Market {
     address: SocketAddr,
     habits: Habits,
     asked: Arc<Mutex<Asked>>,
-    /// The market's time; everything in it follows from that.
+    /// The market's time; all its data follows from it.
     time: Arc<AtomicU64>,
-    /// Wakes the streams that are to end.
+    /// Wakes the streams that must end.
     cut: Arc<Notify>,
 }
 
@@ -111,7 +111,8 @@ impl Market {
     async fn serve(self, mut stream: TcpStream) {
         let mut start = [0; 2_048];
         loop {
-            // A head comes in one piece; it is left for the WebSocket library to read.
+            // The head of a request arrives in one piece. It is only peeked, because the WebSocket
+            // library must read it.
             let length = stream.peek(&mut start).await.unwrap_or(0);
             let head = String::from_utf8_lossy(&start[..length]).into_owned();
             let Some(path) = head.split(' ').nth(1).map(str::to_owned) else {
@@ -214,7 +215,7 @@ impl Market {
 }
 
 impl Market {
-    /// What the stream of these topics says at a pulse.
+    /// The frames that the stream of these topics sends at a pulse.
     fn pulse(&self, topics: &[String], is_combined: bool) -> Vec<String> {
         let frame = |topic: &String| {
             let payload = payload(topic, self.now());
@@ -264,7 +265,7 @@ fn payload(topic: &str, now: u64) -> String {
         "tradepro" => format!(
             r#"{{"e":"tradepro","E":1,"T":1,"s":"{symbol}","t":{now},"p":"1","q":"1","h":"0x","m":["hidden","hidden"]}}"#
         ),
-        // Differences and first levels look alike.
+        // Differences and first levels have the same form.
         _ => format!(
             r#"{{"e":"depthUpdate","E":1,"T":1,"s":"{symbol}","U":{now},"u":{now},"pu":1,"b":[["{now}","1"]],"a":[["{}","1"]]}}"#,
             now + 1

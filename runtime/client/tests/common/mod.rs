@@ -1,5 +1,5 @@
-//! A scripted HTTP server on loopback: it reads one request per step of its script, remembers it,
-//! and does what the step says.
+//! A scripted HTTP server on loopback: it reads one request per step of its script, records it, and
+//! performs the step.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -14,18 +14,18 @@ use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 
-/// What is done with a request.
+/// The server's action for a request.
 #[allow(dead_code, reason = "not every test file needs every step")]
 pub enum Step {
-    /// These bytes are written; the connection stays open.
+    /// Writes these bytes; the connection stays open.
     Write(String),
-    /// These bytes are written, then the connection is closed.
+    /// Writes these bytes, then closes the connection.
     WriteAndCut(String),
-    /// Nothing is written; the connection stays open.
+    /// Writes nothing; the connection stays open.
     Silence,
 }
 
-/// An answer with a body.
+/// A response with a body.
 pub fn answer(status: u16, headers: &str, body: &str) -> Step {
     let length = body.len();
     Step::Write(format!(
@@ -33,15 +33,15 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Step {
     ))
 }
 
-/// The server: where it listens, and the requests that it has read.
+/// The server: its address, and the requests that it has read.
 pub struct Scripted {
     pub address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Scripted {
-    /// Starts it. After the last step connections are accepted and requests remembered, but not
-    /// answered.
+    /// Starts the server. After the last step it still accepts connections and records requests,
+    /// but does not answer.
     pub async fn start(steps: Vec<Step>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -57,7 +57,7 @@ impl Scripted {
         Self { address, requests }
     }
 
-    /// Requests read so far.
+    /// The requests that were read so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
@@ -68,7 +68,7 @@ impl Scripted {
     }
 }
 
-/// Settings of a client of an address: spot and futures are told apart by the path before theirs.
+/// Settings of a client of this address, for spot and futures. The paths of their routes differ.
 pub fn settings(address: SocketAddr) -> Settings {
     let addresses = Addresses::default()
         .rest(Surface::Spot, &format!("http://{address}"))

@@ -1,6 +1,6 @@
-//! A book joined from a stream that loses, doubles, reorders and overlaps: after every frame it is
-//! the venue's book at its update id, or it says that it is none. `truth::play` says how bytes are
-//! a stream.
+//! Joins a book from a stream that loses, repeats, reorders and overlaps frames. After every frame
+//! the book equals the venue's book at its update id, or it reports that there is no book.
+//! `truth::play` defines how bytes become a stream.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Answers of every route, from any bytes: no panic, and the judgement keeps what the documents
-//! promise whatever the body says.
+//! Responses of every route, from any bytes. There is no panic, and the judgement follows the
+//! documents whatever the body contains.
 //!
 //! Input: one byte for the route, one for the status, then the body.
 
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     polled(&body);
 });
 
-/// What holds for every body.
+/// Checks the properties that every body must have.
 fn promised(status: u16, retry_after: Option<&str>, body: &str) {
     match (status, judge(status, retry_after, body)) {
         (503, judgement) => assert!(matches!(judgement, Judgement::Unknown(_))),
@@ -39,10 +39,11 @@ fn promised(status: u16, retry_after: Option<&str>, body: &str) {
         (200..=299, Judgement::Success) => {
             let body = body.trim_start_matches('\u{feff}').trim();
             let is_json = serde_json::from_str::<serde_json::Value>(body).is_ok();
-            // A number that no `Value` holds, or a nesting too deep for it, is JSON still.
+            // A number that does not fit a `Value`, or JSON that is nested too deeply for it, is
+            // still JSON.
             assert!(body.is_empty() || is_json || !body.starts_with('<'));
         }
-        (_, Judgement::Success) => panic!("{status} is no success"),
+        (_, Judgement::Success) => panic!("{status} must not be a success"),
         _ => {}
     }
 }

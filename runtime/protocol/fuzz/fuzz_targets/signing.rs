@@ -1,5 +1,5 @@
-//! Requests with any parameters, prepared, then read as a server reads them: the raw bytes say
-//! what was given, in the order given, and the signature is over exactly these bytes.
+//! Prepares requests with any parameters and then parses them like a server. The raw bytes have the
+//! given parameters in the given order, and the signature covers exactly these bytes.
 //!
 //! Input: one byte for the route, one for the version, then lines `name=value`.
 
@@ -94,7 +94,7 @@ fn verify(route: &Route, listing: &Listing, given: &Parameters, prepared: &Prepa
         assert_eq!(
             url.query(),
             Some(query.as_str()),
-            "no library changes what was signed"
+            "no library changes the signed bytes"
         );
     }
     if given.get("signature").is_none() {
@@ -102,7 +102,7 @@ fn verify(route: &Route, listing: &Listing, given: &Parameters, prepared: &Prepa
     }
 }
 
-/// The bytes hold the given parameters first, in their order; lists without white space.
+/// The bytes start with the given parameters in their order; lists have no white space.
 fn same_parameters(route: &Route, given: &Parameters, raw: &str) {
     let decoded = |text: &str| {
         percent_decode_str(text)

@@ -1,7 +1,7 @@
 //! Frames of user and market streams, from any bytes: no panic, an envelope changes nothing, and
-//! the fast scanner says nothing else than the general parser.
+//! the fast scanner agrees with the general parser.
 //!
-//! Input: the frame as text; its first byte picks the surface and is not part of it.
+//! Input: the frame as text. The first byte selects the surface and is not part of the frame.
 
 #![no_main]
 
@@ -34,7 +34,7 @@ fn user(surface: Surface, text: &str) {
     let _ = event.event_ms();
     if !matches!(event, UserStreamEvent::Other(_)) {
         let wrapped = format!("{{\"stream\":\"key\",\"data\":{}}}", text.trim());
-        // A frame that is an envelope itself is not looked into twice.
+        // A frame that is itself an envelope is not unwrapped twice.
         if !text.contains("data") && !text.contains('\\') {
             assert_eq!(user_stream::decode(surface, &wrapped), Ok(event));
         }
@@ -45,12 +45,12 @@ fn market(text: &str) {
     let (mut fast_levels, mut slow_levels) = (BookLevels::default(), BookLevels::default());
     let _ = market_stream::decode(text, &mut fast_levels);
     let fast = decode(text.as_bytes(), &mut fast_levels);
-    // White space in front keeps the scanner off.
+    // White space at the start makes the scanner refuse the frame.
     let spaced = format!(" {text}");
     let slow = decode(spaced.as_bytes(), &mut slow_levels);
     match (fast, slow) {
         (Ok(fast), Ok(slow)) => {
-            // That one is carried as text, white space and all.
+            // Exchange information is passed on as text, with its white space, so the texts differ.
             if !matches!(fast.frame, Frame::ExchangeInfo(_)) {
                 assert_eq!((fast, fast_levels), (slow, slow_levels));
             }

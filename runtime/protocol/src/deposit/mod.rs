@@ -1,6 +1,6 @@
-//! Deposits: the exact calls that a user's own wallet has to send on the source chain (spec 3,
-//! Deposits). Nothing is sent or signed here. The documents omit all addresses, so each is the
-//! caller's.
+//! Deposits: the exact calls that a user's own wallet must send on the source chain (spec 3,
+//! Deposits). This module sends and signs nothing. The documents omit all addresses, so the caller
+//! provides each of them.
 
 mod program;
 mod vault;
@@ -20,22 +20,20 @@ pub enum Credit {
     Futures,
 }
 
-/// A deposit that cannot be made so.
+/// Why a deposit call cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DepositError {
     /// The chain has no vault.
-    #[error(
-        "chain id = {0} takes no deposits through a vault; use 1 (ETH), 56 (BSC) or 42161 (Arbitrum)"
-    )]
+    #[error("chain id = {0} has no deposit vault; use 1 (ETH), 56 (BSC) or 42161 (Arbitrum)")]
     Chain(u64),
-    /// The amount is no positive decimal that the token can hold.
+    /// The amount is not a positive decimal, or the token has too few decimals for it.
     #[error(
         "amount = {amount:?} must be a positive decimal text with at most {decimals} digits after the point; check the token's decimals"
     )]
     Amount {
-        /// As given.
+        /// The value as given.
         amount: String,
-        /// Of the token.
+        /// Decimals of the token.
         decimals: u8,
     },
     /// The amount does not fit the method's argument.
@@ -43,51 +41,51 @@ pub enum DepositError {
         "amount = {amount:?} is too large in smallest units (at most {bits} bits); deposit in parts"
     )]
     TooLarge {
-        /// As given.
+        /// The value as given.
         amount: String,
-        /// Of the argument.
+        /// Size of the argument.
         bits: u16,
     },
-    /// An EVM address is none.
+    /// The text is not an EVM address.
     #[error("{name} = {value:?} must be an EVM address, 0x and 40 hexadecimal digits")]
     Address {
-        /// Which one.
+        /// Name of the argument.
         name: &'static str,
-        /// As given.
+        /// The value as given.
         value: String,
     },
-    /// Its capitals are a checksum that does not hold (EIP-55).
+    /// The mixed-case checksum of the address is wrong (EIP-55).
     #[error(
-        "{name} = {value:?} has a wrong checksum, so that a digit of it may be wrong; these digits are \
-         written {right:?}: compare each with its source"
+        "{name} = {value:?} has a wrong checksum: a digit may be wrong. With these digits the \
+         address is {right:?}. Compare every digit with your source"
     )]
     Checksum {
-        /// Which one.
+        /// Name of the argument.
         name: &'static str,
-        /// As given.
+        /// The value as given.
         value: String,
-        /// The same digits with their checksum.
+        /// The same digits with the right checksum.
         right: String,
     },
-    /// Nobody holds the key of the zero address.
-    #[error("{name} is the zero address: what is sent there is lost; give the right one")]
+    /// Nobody has the key of the zero address.
+    #[error("{name} is the zero address: assets sent there are lost; give the right address")]
     Zero {
-        /// Which one.
+        /// Name of the argument.
         name: &'static str,
     },
-    /// A Solana account's address is missing or none.
+    /// A Solana account's address is missing or invalid.
     #[error(
-        "account {name} = {value:?} must be a Solana address, base58 of 32 bytes; give it, the documents omit it"
+        "account {name} = {value:?} must be a Solana address, base58 of 32 bytes; give the address, because the documents omit it"
     )]
     Account {
-        /// Which one.
+        /// Name of the account.
         name: &'static str,
-        /// As given, empty if it was not.
+        /// The value as given; empty if it was not given.
         value: String,
     },
 }
 
-/// Where a deposit on SUI goes: to the address that a route gives (spec 3, Deposits, SUI).
+/// How to deposit on SUI: to the address that a route returns (spec 3, Deposits, SUI).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiDeposit {
@@ -99,14 +97,14 @@ pub struct SuiDeposit {
     pub credits: &'static str,
 }
 
-/// Spot account only: transfer the asset to the address that this route gives.
+/// Credits the spot account only. Transfer the asset to the address that this route returns.
 pub const SUI: SuiDeposit = SuiDeposit {
     route: "chain.deposit_address",
     network: "SUI",
     credits: "spot",
 };
 
-/// A decimal text in whole tokens as an integer in the token's smallest unit, exactly.
+/// Converts a decimal text in whole tokens into an exact integer in the token's smallest unit.
 pub fn smallest_units(amount: &str, decimals: u8) -> Result<U256, DepositError> {
     let wrong = || DepositError::Amount {
         amount: amount.to_owned(),

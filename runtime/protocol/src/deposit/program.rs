@@ -1,5 +1,5 @@
 //! Deposits on Solana: the methods of the program with their accounts in order (spec 3, Deposits,
-//! Solana). No other chain.
+//! Solana).
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ pub enum SolanaMethod {
 pub struct SolanaRole {
     /// Name as documented.
     pub name: &'static str,
-    /// It signs.
+    /// Whether the account signs.
     pub is_signer: bool,
-    /// It is written.
+    /// Whether the account is written.
     pub is_writable: bool,
 }
 
-/// An account in its place.
+/// An account at its position in an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SolanaAccount {
@@ -36,26 +36,26 @@ pub struct SolanaAccount {
     pub name: &'static str,
     /// Base58.
     pub address: String,
-    /// It signs.
+    /// Whether the account signs.
     pub is_signer: bool,
-    /// It is written.
+    /// Whether the account is written.
     pub is_writable: bool,
 }
 
-/// One instruction for the program. The documents name the method and its one argument; they do
-/// not show how the method is encoded in front of it, so no instruction bytes are given.
+/// One instruction for the program. The documents name the method and its one argument but not how
+/// the method is encoded before it. So no instruction bytes are given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SolanaCall {
     /// The program.
     pub program: String,
-    /// Method.
+    /// Method name.
     pub method: &'static str,
     /// The argument `amount` in the smallest unit.
     pub amount: u64,
     /// The argument as the eight bytes of a `u64`, little-endian, hexadecimal.
     pub amount_bytes: String,
-    /// In order.
+    /// The accounts, in order.
     pub accounts: Vec<SolanaAccount>,
 }
 
@@ -97,8 +97,8 @@ impl SolanaMethod {
     }
 }
 
-/// The instruction of a Solana deposit. `addresses` gives the accounts by their documented names;
-/// the program stands last among the accounts where the spot account is to be credited.
+/// The instruction of a Solana deposit. `addresses` maps the documented account names to addresses.
+/// The program is added as the last account if the deposit credits the spot account.
 pub fn solana(
     method: SolanaMethod,
     program: &str,
@@ -160,7 +160,7 @@ mod tests {
     const PROGRAM: &str = "9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin";
 
     #[test]
-    fn solana_accounts_stand_in_order_and_the_program_last_for_spot() {
+    fn solana_accounts_are_in_order_with_the_program_last_for_spot() {
         for method in [SolanaMethod::DepositSol, SolanaMethod::DepositToken] {
             let addresses: BTreeMap<String, String> = (1u8..)
                 .zip(method.roles())

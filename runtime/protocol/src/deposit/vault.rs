@@ -1,15 +1,15 @@
-//! Deposits on EVM chains: the calls of the vault contract, ABI-encoded (spec 3, Deposits, EVM
-//! chains). No other chain.
+//! Deposits on EVM chains: the ABI-encoded calls of the vault contract (spec 3, Deposits, EVM
+//! chains).
 
 use alloy_primitives::{Address, U256, hex, keccak256};
 use serde::Serialize;
 
 use super::{Credit, DepositError, smallest_units};
 
-/// `broker` that credits the spot account; any other credits the futures account.
+/// The `broker` value that credits the spot account; any other value credits the futures account.
 const BROKER_SPOT: u64 = 1000;
 
-/// `broker` sent for the futures account.
+/// The `broker` value that this crate sends for the futures account.
 const BROKER_FUTURES: u64 = 0;
 
 /// One contract call.
@@ -28,36 +28,36 @@ pub struct EvmCall {
     pub value: String,
 }
 
-/// What is deposited on an EVM chain. Addresses are hexadecimal with `0x`.
+/// A deposit on an EVM chain. Addresses are hexadecimal with `0x`.
 #[derive(Clone, Copy, Debug)]
 pub struct EvmDeposit<'a> {
     /// 1 (ETH), 56 (BSC) or 42161 (Arbitrum).
     pub chain_id: u64,
     /// The chain's vault contract.
     pub vault: &'a str,
-    /// Token contract, or the placeholder of the native token.
+    /// The token contract, or the placeholder of the native token.
     pub currency: &'a str,
     /// Whether `currency` is that placeholder.
     pub is_native: bool,
-    /// Account to credit.
+    /// The account to credit.
     pub for_address: &'a str,
     /// Decimal text in whole tokens.
     pub amount: &'a str,
-    /// Of the token.
+    /// Decimals of the token.
     pub decimals: u8,
     /// Spot or futures.
     pub credit: Credit,
 }
 
-/// The calls of an EVM deposit in the order to send them: for a token the approval of the vault
-/// and then the deposit with no value, for the native token the deposit with the amount as value
-/// (spec 3, Deposits, EVM chains, 1 and 3).
+/// The calls of an EVM deposit, in the order in which to send them (spec 3, Deposits, EVM chains, 1
+/// and 3). For a token: the approval of the vault, then the deposit with value 0. For the native
+/// token: the deposit with the amount as its value.
 pub fn evm(deposit: &EvmDeposit<'_>) -> Result<Vec<EvmCall>, DepositError> {
     if !matches!(deposit.chain_id, 1 | 56 | 42161) {
         return Err(DepositError::Chain(deposit.chain_id));
     }
     let vault = not_zero("vault", deposit.vault)?;
-    // The native token's placeholder is the venue's choice.
+    // The venue chooses the placeholder of the native token; it may be the zero address.
     let currency = if deposit.is_native {
         address("currency", deposit.currency)?
     } else {
@@ -100,7 +100,8 @@ pub fn evm(deposit: &EvmDeposit<'_>) -> Result<Vec<EvmCall>, DepositError> {
     Ok(vec![approve, deposit_for])
 }
 
-/// An address in one case, which has no checksum, or with the one of EIP-55.
+/// Parses an address: in one case, which has no checksum, or in mixed case with the checksum of
+/// EIP-55.
 fn address(name: &'static str, value: &str) -> Result<Address, DepositError> {
     let digits = value.strip_prefix("0x").filter(|digits| digits.len() == 40);
     let address: Option<Address> = digits.and_then(|digits| digits.parse().ok());
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(calls[0].value, "1500000000000000000");
         assert!(
             calls[0].data.ends_with(&"0".repeat(64)),
-            "any broker but 1000"
+            "any broker except 1000"
         );
     }
 
@@ -228,7 +229,7 @@ mod tests {
         ] {
             assert!(evm(&given(right)).is_ok(), "{right}");
         }
-        // One digit is another, and one letter has the other case.
+        // One changed digit, and one letter in the wrong case.
         let wrong_case = USER.replace("F6F4", "f6F4");
         for wrong in [&USER.replace("51aad", "51aae"), &wrong_case] {
             let refused = evm(&given(wrong)).unwrap_err();
@@ -240,8 +241,8 @@ mod tests {
         assert_eq!(
             evm(&given(&wrong_case)).unwrap_err().to_string(),
             format!(
-                "forAddress = {wrong_case:?} has a wrong checksum, so that a digit of it may be \
-                 wrong; these digits are written {USER:?}: compare each with its source"
+                "forAddress = {wrong_case:?} has a wrong checksum: a digit may be wrong. \
+                 With these digits the address is {USER:?}. Compare every digit with your source"
             )
         );
         let too_long = format!("{USER}0");
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_zero_address_takes_nothing_but_may_stand_for_the_native_token() {
+    fn the_zero_address_is_allowed_only_as_native_token() {
         const ZERO: &str = "0x0000000000000000000000000000000000000000";
         let refused = |deposit: EvmDeposit<'_>| match evm(&deposit) {
             Err(DepositError::Zero { name }) => name,

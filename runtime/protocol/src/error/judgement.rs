@@ -1,17 +1,17 @@
-//! One HTTP answer to what it means: done, refused, unknown, or wait. The rules in order:
+//! Classifies one HTTP response: success, refused, unknown, or wait. The rules in order:
 //!
-//! | answer | judgement | source |
+//! | response | judgement | source |
 //! |---|---|---|
 //! | 418 | wait: banned | spec 1, Limits |
-//! | 429 | wait: orders if -1015, or without Retry-After and without -1003; else weight | spec 1, Limits |
-//! | 503 | unknown, whatever the body says | spec 1, Errors |
+//! | 429 | wait: orders if -1015 or without Retry-After; otherwise weight | spec 1, Limits |
+//! | 503 | unknown, whatever the body contains | spec 1, Errors |
 //! | error payload with any other status | by its code; an unlisted code with 5xx is unknown | spec 1, Errors |
-//! | 2xx, JSON or empty | success (an empty body is one: spec 4, section 2) | spec 4, section 6 |
-//! | 2xx, HTML or no JSON | unknown: it may be the answer of a proxy, or cut off | |
-//! | 403 | wait: the firewall stopped it before the venue | spec 1, Errors |
+//! | 2xx, JSON or empty | success (an empty body counts as success: spec 4, section 2) | spec 4, section 6 |
+//! | 2xx, HTML or not JSON | unknown: it may come from a proxy, or be cut off | |
+//! | 403 | wait: the firewall stopped the request before the venue | spec 1, Errors |
 //! | 401 | refused, fatal | |
-//! | 408 | unknown: what part of the request arrived cannot be told | |
-//! | other 4xx | refused: a question is not answered; whoever changes something knows nothing | spec 1, Errors |
+//! | 408 | unknown: it is not known which part of the request arrived | |
+//! | other 4xx | refused: the request had no effect | spec 1, Errors |
 //! | 5xx, 1xx, 3xx | unknown | spec 1, Errors |
 
 use std::fmt;
@@ -21,32 +21,32 @@ use serde::de::IgnoredAny;
 
 use super::{Class, VenueError, code};
 
-/// What an HTTP answer means.
+/// The meaning of an HTTP response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It was carried out; the body is JSON or empty.
+    /// The request was carried out; the body is JSON or empty.
     Success,
-    /// It was refused and changed nothing.
+    /// The request was refused and changed nothing.
     Refused {
-        /// What was answered.
+        /// The venue's response.
         complaint: Complaint,
-        /// No other request of its kind will pass until a person changes something.
+        /// Every request of this kind fails until a person changes something.
         is_fatal: bool,
     },
-    /// It may or may not have been carried out.
+    /// The request may or may not have been carried out.
     Unknown(Complaint),
-    /// It was refused because of a limit.
+    /// The request was refused because of a limit.
     Wait(Pause),
 }
 
-/// An answer that is no success.
+/// A response that is not a success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// HTTP status.
     pub status: u16,
     /// The error payload, if there is one.
     pub error: Option<VenueError>,
-    /// The beginning of a body that is no error payload.
+    /// The beginning of a body that is not an error payload.
     pub excerpt: String,
 }
 
@@ -57,19 +57,19 @@ pub struct Pause {
     pub limit: Limit,
     /// `Retry-After`, seconds.
     pub retry_after_s: Option<u64>,
-    /// End of the wait in Unix milliseconds, where the message states it (-1003) or `Retry-After` is a
+    /// End of the wait in Unix milliseconds, if the message states it (-1003) or `Retry-After` is a
     /// date.
     pub until_ms: Option<i64>,
-    /// What was answered.
+    /// The venue's response.
     pub complaint: Complaint,
 }
 
 impl Pause {
-    /// How long nothing may be sent, milliseconds, at this time of the venue's clock; `None` where the
-    /// answer does not say it.
+    /// How long nothing may be sent, in milliseconds, given the current time of the venue's clock.
+    /// `None` if the response does not state it.
     ///
-    /// A local clock that was never compared with the venue's (`is_compared`) may be hours behind it. A
-    /// date then counts for a ban alone, where the answer says nothing else.
+    /// A local clock that was never compared with the venue's (`is_compared` is false) may be wrong
+    /// by hours. A date then counts only for a ban whose response states no other end.
     pub fn length_ms(&self, venue_ms: i64, is_compared: bool) -> Option<u64> {
         let named_ms = self.retry_after_s.map(|after| after.saturating_mul(1_000));
         let left_ms = |until_ms: i64| u64::try_from(until_ms - venue_ms).unwrap_or(0);
@@ -84,7 +84,8 @@ impl Pause {
 pub enum Limit {
     /// `REQUEST_WEIGHT` of the IP: nothing may be sent.
     Weight,
-    /// ORDERS of the account: no order may be placed; `Retry-After` is not sent with it.
+    /// ORDERS of the account: no order may be placed. The venue does not send `Retry-After` with
+    /// it.
     Orders,
     /// HTTP 418: the IP is banned, from 2 minutes to 3 days.
     Ban,
@@ -95,7 +96,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What happened, for people.
+    /// The limit as text for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Weight => "too much request weight",
@@ -113,7 +114,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Judges an answer by its status, its header `Retry-After` and its body.
+/// Classifies a response by its status, its header `Retry-After` and its body.
 pub fn judge(status: u16, retry_after: Option<&str>, body: &str) -> Judgement {
     let reading = Reading::of(body);
     let complain = || Complaint {
@@ -163,7 +164,7 @@ pub fn judge(status: u16, retry_after: Option<&str>, body: &str) -> Judgement {
     }
 }
 
-/// What a body is.
+/// The kind of a body.
 enum Reading {
     Empty,
     Error(VenueError),
@@ -221,8 +222,8 @@ fn error_payload(body: &str) -> Option<VenueError> {
     })
 }
 
-/// The limit behind a 429. The documents name no code for the order limit, and one mark: it has no
-/// `Retry-After` (spec 1, Limits, rule 5).
+/// The limit behind a 429. The documents name no code for the order limit, only one sign: the
+/// response has no `Retry-After` (spec 1, Limits, rule 5).
 fn broken_limit(error: Option<&VenueError>, has_retry_after: bool) -> Limit {
     match error.map(|error| error.code) {
         Some(code) if code == code::TOO_MANY_ORDERS.code => Limit::Orders,
@@ -231,7 +232,7 @@ fn broken_limit(error: Option<&VenueError>, has_retry_after: bool) -> Limit {
     }
 }
 
-/// The limit of a code of class wait.
+/// The limit that belongs to a code of class wait.
 fn limit_of(code: i64) -> Limit {
     if code == code::TOO_MANY_ORDERS.code {
         Limit::Orders
@@ -242,15 +243,15 @@ fn limit_of(code: i64) -> Limit {
     }
 }
 
-/// The time in `... banned until 1659146400000 ...`: the one number of 13 digits after `until`.
+/// The time in `... banned until 1659146400000 ...`: the first number of 13 digits after `until`.
 fn ban_end(msg: &str) -> Option<i64> {
     let (_, after) = msg.split_once("until")?;
     let mut numbers = after.split(|c: char| !c.is_ascii_digit());
     numbers.find(|digits| digits.len() == 13)?.parse().ok()
 }
 
-/// The Unix milliseconds of a date as HTTP writes it, `Sun, 06 Nov 1994 08:49:37 GMT`. It has whole
-/// seconds: its end counts, so that nothing is sent too early.
+/// The Unix milliseconds of an HTTP date, `Sun, 06 Nov 1994 08:49:37 GMT`. The date has whole
+/// seconds. The end of that second counts, so that nothing is sent too early.
 fn http_date_ms(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -267,7 +268,7 @@ fn http_date_ms(text: &str) -> Option<i64> {
     let [hour, minute, second] = clock[..] else {
         return None;
     };
-    // The year begins in March, so that the day of a leap year is its last.
+    // The year begins in March here, so that a leap day is the last day of the year.
     let month = i64::try_from(month).ok()?;
     let year = if month < 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 10) % 12) + 2) / 5 + day - 1;
@@ -276,7 +277,7 @@ fn http_date_ms(text: &str) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second + 1) * 1_000)
 }
 
-/// As much of a foreign body as a log line should hold.
+/// The beginning of a foreign body, short enough for a log line.
 fn excerpt(body: &str) -> String {
     const CHARS_MAX: usize = 200;
     body.trim().chars().take(CHARS_MAX).collect()
@@ -397,7 +398,7 @@ mod tests {
         }
         let body = r#"{"code":-1003,"msg":"Way too many requests; IP(1.2.3.4) banned until 1659146400000. Use streams."}"#;
         let Judgement::Wait(pause) = judge(418, None, body) else {
-            panic!("a ban is a reason to wait")
+            panic!("a ban must be classified as wait")
         };
         assert_eq!(pause.until_ms, Some(1_659_146_400_000));
     }
@@ -410,7 +411,7 @@ mod tests {
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
         ] {
             let Judgement::Wait(pause) = judge(429, Some(date), &payload(-1003)) else {
-                panic!("a limit is a reason to wait")
+                panic!("a limit must be classified as wait")
             };
             let until_ms = (end_s + 1) * 1_000;
             assert_eq!(
@@ -422,10 +423,10 @@ mod tests {
     }
 
     #[test]
-    fn a_date_counts_by_a_clock_that_was_compared_and_else_for_a_ban_alone() {
+    fn without_a_compared_clock_a_date_counts_only_for_a_ban() {
         let length = |status, retry_after, is_compared| {
             let Judgement::Wait(pause) = judge(status, Some(retry_after), &payload(-1003)) else {
-                panic!("a limit is a reason to wait")
+                panic!("a limit must be classified as wait")
             };
             pause.length_ms(784_111_700_000, is_compared)
         };
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_found_under_status_200_and_as_text() {
+    fn an_error_payload_is_found_under_status_200() {
         for body in [
             r#"{"code":"-1102","msg":"m"}"#,
             r#" {"msg":"m","code":-1102,"extra":{"code":1}} "#,
@@ -455,7 +456,7 @@ mod tests {
             );
             assert_eq!(complaint.excerpt, "");
         }
-        // A batch is a success as a whole: each entry is judged by whoever reads it.
+        // A batch is a success as a whole: the reader of the response checks each entry.
         assert_eq!(
             word(200, None, r#"[{"code":-2022,"msg":"m"},{"orderId":1}]"#),
             "success"
@@ -479,7 +480,7 @@ mod tests {
     #[test]
     fn a_foreign_body_is_kept_short() {
         let Judgement::Unknown(complaint) = judge(502, None, &"<p>é".repeat(500)) else {
-            panic!("502 is unknown")
+            panic!("502 must be unknown")
         };
         assert_eq!(complaint.excerpt.chars().count(), 200);
     }

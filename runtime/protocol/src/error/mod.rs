@@ -1,6 +1,5 @@
-//! What the venue says when it does not do what was asked: the table of codes ([`code`]), the
-//! error payload, and the judgement of whole answers ([`judge`]). No retry, no waiting: those who
-//! send decide that.
+//! Errors of the venue: the table of codes ([`code`]), the error payload, and the classification of
+//! whole HTTP responses ([`judge`]). Nothing here retries or waits: the caller decides that.
 
 pub mod code;
 mod judgement;
@@ -17,10 +16,10 @@ pub use judgement::{Complaint, Judgement, Limit, Pause, judge};
 /// text is not.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct VenueError {
-    /// Negative; read from a number or from text.
+    /// Negative. The wire has it as a number or as text.
     #[serde(deserialize_with = "whole")]
     pub code: i64,
-    /// The venue's words; empty where there are none.
+    /// The venue's message; empty if it sent none.
     #[serde(default)]
     pub msg: String,
 }
@@ -35,12 +34,12 @@ impl VenueError {
         code::lookup(self.code)
     }
 
-    /// What the code by itself means for whoever sent the request.
+    /// The meaning of the code alone, for the sender of the request.
     pub fn class(&self) -> Class {
         code::class_of(self.code)
     }
 
-    /// What a person should do next.
+    /// The next step for a person.
     pub fn advice(&self) -> &'static str {
         match (self.row(), self.class()) {
             (Some(row), _) => row.advice,
@@ -54,7 +53,7 @@ impl fmt::Display for VenueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.code)?;
         f.write_str(self.row().map_or("(not listed)", |row| row.name))?;
-        // Its full stop would stand in the middle of a sentence.
+        // A trailing full stop would end up in the middle of a sentence.
         match self.msg.trim().trim_end_matches('.') {
             "" => Ok(()),
             words => write!(f, ": {words}"),

@@ -1,5 +1,6 @@
-//! Commands of the public market streams and their answers: `{method, params, id}` and
-//! `{result, id}` (spec 4, section 5). No waiting for one another: ids pair them.
+//! Commands of the public market streams and their responses: `{method, params, id}` and `{result,
+//! id}` (spec 4, section 5). Commands need not wait for each other: the ids match responses to
+//! commands.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,7 +9,7 @@ use super::Topic;
 use crate::error::VenueError;
 use crate::wire::Whole;
 
-/// What is asked of a connection.
+/// A command to a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `SUBSCRIBE`.
@@ -29,7 +30,7 @@ impl Command {
         }
     }
 
-    /// The message that is sent. It counts as one of the connection's messages per second.
+    /// The message to send. It counts as one of the connection's messages per second.
     pub fn message(&self, id: u64) -> String {
         let method = self.method();
         let topics = match self {
@@ -38,20 +39,20 @@ impl Command {
                 return format!("{{\"method\":\"{method}\",\"id\":{id}}}");
             }
         };
-        // A topic has no quote and no backslash: `Topic` refuses them.
+        // A topic contains no quote and no backslash: `Topic` refuses them.
         let topics: Vec<String> = topics.iter().map(|topic| format!("\"{topic}\"")).collect();
         let topics = topics.join(",");
         format!("{{\"method\":\"{method}\",\"params\":[{topics}],\"id\":{id}}}")
     }
 }
 
-/// The answer to a command.
+/// The response to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAnswer {
-    /// `id` of the command; `None` where it was sent without one or could not be read.
+    /// `id` of the command; `None` if the command had no id or the id cannot be parsed.
     pub id: Option<i64>,
-    /// `result`: the subscribed topics as the venue spells them, none unless they were asked
-    /// for; or why the command was refused.
+    /// `result`: the subscribed topics as the venue spells them, empty unless the command listed
+    /// them; or the reason why the command was refused.
     pub result: Result<Vec<String>, VenueError>,
 }
 
@@ -67,15 +68,15 @@ struct Raw<'a> {
     code: Option<&'a RawValue>,
 }
 
-/// Tells `"result":null` from no result.
+/// Distinguishes `"result":null` from a missing result.
 fn present<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Reads an answer: `{result, id}`; or, which the documents do not show, `{error: {code, msg},
-/// id}` or `{code, msg, id}`. `None` for a frame that is none.
+/// Parses a response: `{result, id}`, or one of two undocumented forms, `{error: {code, msg}, id}`
+/// and `{code, msg, id}`. `None` for any other frame.
 pub(super) fn answer(text: &str) -> Option<CommandAnswer> {
     let raw: Raw<'_> = serde_json::from_str(text).ok()?;
     let id = raw
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_pair_with_commands_by_id() {
+    fn responses_match_commands_by_id() {
         let done = |id, topics: &[&str]| {
             let topics = topics.iter().map(|&topic| topic.to_owned()).collect();
             Some(CommandAnswer {

@@ -1,9 +1,9 @@
 //! The public market streams as types (spec 4, section 5; `tradepro` of spec 1 and 2): topics,
-//! commands, events; and the same events from REST answers ([`polling`]). No connection, no
+//! commands, events. [`polling`] makes the same events from REST responses. No connection, no
 //! subscription state.
 //!
-//! Hot frames (trades, books, marks) are those of [`crate::decode`]; what it leaves as
-//! [`Frame::Other`] is looked at a second time here.
+//! [`crate::decode`] decodes the frequent frames (trades, books, marks). This module decodes the
+//! frames that it returns as [`Frame::Other`].
 
 mod command;
 pub mod polling;
@@ -27,13 +27,13 @@ use crate::frame::{
 pub struct MarketStreamFrame<'a> {
     /// `stream` of a combined stream's envelope.
     pub stream: Option<&'a str>,
-    /// The surface, where the frame's keys tell it.
+    /// The surface, where the frame's keys identify it.
     pub surface: Option<Surface>,
-    /// What it says.
+    /// The decoded content.
     pub event: MarketStreamEvent<'a>,
 }
 
-/// What a frame of a public stream says.
+/// The content of a frame of a public stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MarketStreamEvent<'a> {
     /// `trade` or `aggTrade`.
@@ -42,7 +42,7 @@ pub enum MarketStreamEvent<'a> {
     TradePro(TradePro<'a>),
     /// `bookTicker`.
     Top(BookTop<'a>),
-    /// `depth`: a difference; its levels are in the [`BookLevels`] given to the decoder.
+    /// `depth`: a difference; its levels are in the [`BookLevels`] that was passed to the decoder.
     Depth(DepthDiff<'a>),
     /// `depth5`, `depth10`, `depth20`: the first levels, in the [`BookLevels`] too.
     Snapshot(DepthSnapshot<'a>),
@@ -56,9 +56,9 @@ pub enum MarketStreamEvent<'a> {
     Ticker(Box<Ticker>),
     /// `forceOrder`.
     ForceOrder(Box<ForceOrderEvent>),
-    /// The answer to a command.
+    /// The response to a command.
     Answer(CommandAnswer),
-    /// A frame that the documents do not list: its payload as it came.
+    /// A frame that the documents do not list: its payload as received.
     Other(&'a str),
 }
 
@@ -66,7 +66,7 @@ pub enum MarketStreamEvent<'a> {
 /// levels of a depth frame go into `levels`.
 ///
 /// The bare payload of a futures partial depth stream looks like a difference and is decoded as
-/// one: only the connection's path tells them apart.
+/// one. Only the connection's path distinguishes them.
 #[inline]
 pub fn decode<'a>(
     text: &'a str,

@@ -1,17 +1,17 @@
-//! REST answers as the payloads that streams would have sent, for a topic that a venue does not
-//! stream (`market_data` in the configuration): strategies see no difference but latency. Pure
-//! functions of the answer; when to poll, and within which budget, is the client's.
+//! Converts REST responses into the payloads that streams would have sent, for a topic that a venue
+//! does not stream (`market_data` in the configuration). Strategies see no difference except
+//! latency. All functions are pure; the client decides when to poll, and with which budget.
 //!
-//! | answer | payload |
+//! | response | payload |
 //! |---|---|
 //! | ticker/bookTicker | `bookTicker`; without an update id, which is 0 |
-//! | depth | the answer: under the name of a depth stream it reads as a book that replaces the last one |
-//! | premiumIndex | `markPrice`, with the funding rate to come |
-//! | trades, aggTrades | `trade`, `aggTrade`, the oldest first |
+//! | depth | the response; under the name of a depth stream it replaces the whole book |
+//! | premiumIndex | `markPrice`, with the next funding rate |
+//! | trades, aggTrades | `trade`, `aggTrade`, oldest first |
 //! | ticker/24hr | `ticker`, `miniTicker` |
 //! | klines | `kline` |
 //!
-//! Values are copied as the answer spells them: no number is read and written again.
+//! Values are copied as the response spells them: no number is parsed and formatted again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,25 +25,24 @@ use crate::frame::{BookLevels, FrameError};
 use crate::wire::Whole;
 use crate::wire::words::Interval;
 
-/// What an answer says of one symbol, in the words of a stream.
+/// The data of one symbol in a response, in the form of a stream payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// The symbol, as the answer or the question spells it.
+    /// The symbol, as the response or the request spells it.
     pub symbol: String,
     /// The payload, without the envelope of combined streams.
     pub text: String,
-    /// The part of it that has to change before a stream would send the next one.
+    /// The part of the payload that must change before a stream would send the next one.
     pub state: String,
-    /// The id of a trade.
+    /// The trade id, if the payload is a trade.
     pub trade_id: Option<i64>,
 }
 
-/// Reads an answer as payloads of `feed`: of `symbol`, for which was asked, or of all symbols.
-/// `now_ms` is the venue's time, for payloads whose answer tells none.
+/// Converts a response into payloads of `feed`: of the requested `symbol`, or of all symbols.
+/// `now_ms` is the venue's time, for payloads whose response has no time.
 ///
-/// [`FrameError`] if the answer is not the one that the documents describe;
-/// [`Feed::TradePro`] and [`Feed::ForceOrder`] have no answer that says the same and give no
-/// payload.
+/// Returns [`FrameError`] if the response is not as documented. [`Feed::TradePro`] and
+/// [`Feed::ForceOrder`] have no equivalent REST response and give no payload.
 pub fn payloads(
     feed: Feed,
     surface: Surface,
@@ -62,18 +61,18 @@ pub fn payloads(
         Feed::Kline(interval) => klines(symbol, interval, now_ms, answer)?,
         Feed::TradePro | Feed::ForceOrder => Vec::new(),
     };
-    // What a consumer could not read must not pass for an answer.
+    // A payload that a consumer could not parse must be an error here.
     for payload in &payloads {
         let frame = decode(&payload.text, &mut BookLevels::default())?;
         if let MarketStreamEvent::Other(_) | MarketStreamEvent::Answer(_) = frame.event {
-            let text = format!("the answer makes no {feed}: {}", payload.text);
+            let text = format!("the response is not a {feed}: {}", payload.text);
             return Err(FrameError::Json(text));
         }
     }
     Ok(payloads)
 }
 
-/// Key of the answer, key of the payload.
+/// Pairs of a key of the response and a key of the payload.
 type Names = &'static [(&'static str, &'static str)];
 
 const TOP: Names = &[
@@ -145,7 +144,7 @@ const TICKER: Names = &[
     ("count", "n"),
 ];
 
-/// A record of an answer, its values as they came.
+/// A record of a response, with its values as received.
 type Record<'a> = BTreeMap<String, &'a RawValue>;
 
 /// One record or an array of them.
@@ -166,7 +165,7 @@ fn members(record: &Record<'_>, names: Names) -> String {
     let mut members = String::new();
     for (name, key) in names {
         if let Some(value) = record.get(*name) {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(members, ",\"{key}\":{value}");
         }
     }
@@ -193,8 +192,8 @@ fn renamed(event: &str, names: Names, answer: &str) -> Result<Vec<Payload>, Fram
     records(answer)?.iter().map(payload).collect()
 }
 
-/// The stream sends a top when price or quantity have changed; the time of an answer is that of
-/// the answer.
+/// The stream sends a top when price or quantity have changed. The response has only its own time,
+/// so the time is not in the state.
 fn tops(surface: Surface, answer: &str) -> Result<Vec<Payload>, FrameError> {
     let payload = |record: &Record<'_>| {
         let state = members(record, TOP);
@@ -256,7 +255,7 @@ fn trades(
     Ok(payloads)
 }
 
-/// Keys of a kline in the order of an answer's entries (spec 1, Market data; spec 2, Limits).
+/// Keys of a kline in the order of a response's entries (spec 1, Market data; spec 2, Limits).
 const KLINE: [&str; 11] = ["t", "o", "h", "l", "c", "v", "T", "q", "n", "V", "Q"];
 
 fn klines(
@@ -270,7 +269,7 @@ fn klines(
     let payload = |row: &Vec<&RawValue>| {
         let mut state = format!("\"s\":{quoted},\"i\":\"{interval}\"");
         for (key, value) in KLINE.iter().zip(row) {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(state, ",\"{key}\":{value}");
         }
         let close_ms: Whole = match row.get(6) {

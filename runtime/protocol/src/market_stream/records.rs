@@ -1,5 +1,5 @@
-//! Records of the public streams that no hot path reads: klines, tickers, liquidations (spec 4,
-//! section 5). Trades, books and marks are [`crate::Frame`]s.
+//! Records of the less frequent public streams: klines, tickers, liquidations (spec 4, section 5).
+//! Trades, books and marks are [`crate::Frame`]s.
 
 use windvane_engine::{OrderStatus, OrderType, Side, TimeInForce};
 
@@ -8,7 +8,7 @@ use crate::wire::words::Interval;
 use crate::wire::{Exact, Flag, Whole, Word};
 
 keyed! {
-    /// `kline`: the bar of an interval so far.
+    /// `kline`: the current state of an interval's bar.
     KlineEvent {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
@@ -16,11 +16,11 @@ keyed! {
         kline: Kline = "k",
     }
 
-    /// A bar.
+    /// One bar of a kline stream.
     Kline {
-        /// Begin of the interval, milliseconds.
+        /// Start of the interval, milliseconds.
         open_ms: Whole = "t",
-        /// Its last millisecond.
+        /// Last millisecond of the interval.
         close_ms: Whole = "T",
         symbol: String = "s",
         interval: Word<Interval> = "i",
@@ -35,7 +35,7 @@ keyed! {
         volume: Exact = "v",
         /// Number of trades.
         trades: Whole = "n",
-        /// The bar is complete.
+        /// Whether the bar is complete.
         is_closed: Flag = "x",
         quote_volume: Exact = "q",
         /// Base volume that takers bought.
@@ -44,7 +44,7 @@ keyed! {
         taker_buy_quote_volume: Option<Exact> = "Q",
     }
 
-    /// `miniTicker`: the last 24 hours, in short.
+    /// `miniTicker`: the last 24 hours, short form.
     MiniTicker {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
@@ -83,9 +83,9 @@ keyed! {
         low: Exact = "l",
         volume: Exact = "v",
         quote_volume: Exact = "q",
-        /// Begin of the 24 hours, milliseconds.
+        /// Start of the 24 hours, milliseconds.
         open_ms: Option<Whole> = "O",
-        /// Their end, milliseconds.
+        /// End of the 24 hours, milliseconds.
         close_ms: Option<Whole> = "C",
         first_trade_id: Option<Whole> = "F",
         last_trade_id: Option<Whole> = "L",
@@ -93,14 +93,14 @@ keyed! {
         trades: Option<Whole> = "n",
     }
 
-    /// `forceOrder`: an order of a liquidation.
+    /// `forceOrder`: a liquidation order.
     ForceOrderEvent {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
         order: ForceOrder = "o",
     }
 
-    /// The order of a liquidation.
+    /// A liquidation order.
     ForceOrder {
         symbol: String = "s",
         side: Word<Side> = "S",

@@ -1,24 +1,24 @@
 //! Topics of the public market streams as types (spec 4, section 5; `tradepro` of spec 1 and 2).
-//! Names only: how many a connection may carry is the client's and the server's.
+//! Names only: client and server limit the number of topics of a connection.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::wire::words::Interval;
 
-/// What a connection subscribes to.
+/// A subscription of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// `<symbol>@<feed>`.
     Of {
-        /// The symbol as in requests, in upper case; lower case in the topic.
+        /// The symbol in upper case, as in requests; the topic has it in lower case.
         symbol: String,
-        /// What of it.
+        /// The stream of the symbol.
         feed: Feed,
     },
     /// `!markPrice@arr[@1s]`: mark price and funding of all symbols.
     AllMarkPrices {
-        /// Every second, not every three.
+        /// Every second instead of every three seconds.
         every_second: bool,
     },
 }
@@ -26,7 +26,7 @@ pub enum Topic {
 /// One stream of one symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feed {
-    /// `aggTrade`: fills of one taker order at one price, as one.
+    /// `aggTrade`: the fills of one taker order at one price, combined into one trade.
     AggTrade,
     /// `trade`.
     Trade,
@@ -34,7 +34,7 @@ pub enum Feed {
     TradePro,
     /// `markPrice[@1s]`.
     MarkPrice {
-        /// Every second, not every three.
+        /// Every second instead of every three seconds.
         every_second: bool,
     },
     /// `kline_<interval>`.
@@ -47,9 +47,9 @@ pub enum Feed {
     BookTicker,
     /// `forceOrder`: liquidations.
     ForceOrder,
-    /// `depth5`, `depth10` or `depth20`, `[@100ms]`: the first levels, whole each time.
+    /// `depth5`, `depth10` or `depth20`, `[@100ms]`: the first levels, complete in each frame.
     PartialDepth {
-        /// How many.
+        /// The number of levels.
         levels: Levels,
         /// Every 100 ms.
         fast: bool,
@@ -61,7 +61,7 @@ pub enum Feed {
     },
 }
 
-/// How many levels a partial depth frame has.
+/// The number of levels of a partial depth frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Levels {
     /// 5.
@@ -72,13 +72,13 @@ pub enum Levels {
     Twenty = 20,
 }
 
-/// A text that is no topic.
+/// The text is not a topic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopicError {
-    /// Without `@`.
+    /// The text has no `@`.
     #[error("topic {0:?} is not <symbol>@<stream>, such as btcusdt@bookTicker")]
     Shape(String),
-    /// Symbols in topics are lower case.
+    /// Symbols in topics must be lower case.
     #[error("topic {topic:?}: symbols are lower case in topics; write {lower:?}")]
     UpperCase {
         /// The topic.
@@ -86,7 +86,7 @@ pub enum TopicError {
         /// The symbol in lower case.
         lower: String,
     },
-    /// The symbol has characters that no symbol has.
+    /// The symbol has characters that no symbol may have.
     #[error("topic {0:?}: the symbol is empty or has a space, a slash or a quote")]
     Symbol(String),
     /// The stream is not documented.
@@ -98,13 +98,13 @@ pub enum TopicError {
     Stream {
         /// The topic.
         topic: String,
-        /// What follows the first `@`.
+        /// The text after the first `@`.
         stream: String,
     },
 }
 
 impl Topic {
-    /// A stream of a symbol, written in any case.
+    /// A stream of a symbol; the symbol may be in any case.
     pub fn of(symbol: &str, feed: Feed) -> Self {
         Self::Of {
             symbol: symbol.to_ascii_uppercase(),
@@ -112,7 +112,7 @@ impl Topic {
         }
     }
 
-    /// The symbol, if the topic is of one.
+    /// The symbol, if the topic belongs to one.
     pub fn symbol(&self) -> Option<&str> {
         match self {
             Self::Of { symbol, .. } => Some(symbol),
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_documented_topic_is_read_and_written_back() {
+    fn every_documented_topic_round_trips() {
         let mut topics: Vec<String> = [
             "aggTrade",
             "trade",
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_topic_is_refused_with_the_reason() {
+    fn an_invalid_topic_is_refused_with_the_reason() {
         let error = |text: &str| text.parse::<Topic>().unwrap_err().to_string();
         assert!(error("btcusdt").contains("is not <symbol>@<stream>"));
         assert!(error("BTCUSDT@trade").contains("write \"btcusdt\""));

@@ -1,12 +1,14 @@
-//! Chain API (spec 3) as data.
+//! The chain API (spec 3) as data.
 //!
-//! How its requests are authenticated is not shown; spec 4 fills the gap. `USER_DATA` and TRADE
-//! routes without a signature of their own are signed as every v3 request (section 1). Transfers
-//! list `user`, `nonce` and `signature`: a `Message` of the main wallet (section 3). Withdrawals
-//! are v3 and name their inner nonce `userNonce`, which keeps it apart from the request's own
-//! `nonce`: "a v3 withdrawal has two signatures, the agent's `Message` outside, the wallet's
-//! `Action` inside" (section 3, high confidence), so the outer one is sent. It also says whose
-//! account pays, which a Solana signature (Ed25519) cannot tell.
+//! Document 3 does not show how its requests are authenticated; spec 4 does:
+//!
+//! - `USER_DATA` and TRADE routes without their own signature are signed like every v3 request
+//!   (section 1).
+//! - Transfers list `user`, `nonce` and `signature`: a `Message` of the main wallet (section 3).
+//! - Withdrawals are v3. They name their inner nonce `userNonce` to separate it from the request's
+//!   own `nonce`. "A v3 withdrawal has two signatures, the agent's `Message` outside, the wallet's
+//!   `Action` inside" (section 3, high confidence), so the outer signature is sent too. It also
+//!   identifies the account that pays, which a Solana signature (Ed25519) cannot do.
 
 use super::Kind::{Address, Decimal, Enum, Int, String};
 use super::row::{at, may, must, row};
@@ -17,7 +19,7 @@ const CHAIN: (Surface, Source) = (Surface::Chain, Source::Spec3);
 
 const EVM: InnerSignature = InnerSignature::Withdrawal { nonce: "userNonce" };
 
-/// Perp-spot transfer from either side.
+/// Transfer between the perp account and spot, in either direction.
 const WALLET_TRANSFER: &[Param] = &[
     must("asset", String),
     must("amount", Decimal).above_zero(),

@@ -16,7 +16,7 @@ const MAYBE_SYMBOL: Param = may("symbol", String);
 const START_TIME: Param = may("startTime", Long);
 const END_TIME: Param = may("endTime", Long);
 
-/// Query order, Cancel order, Query current open order: one of the two ids.
+/// Query order, Cancel order and Query current open order need one of the two ids.
 const ONE_ORDER: &[Param] = &[
     SYMBOL,
     one_of("orderId", Long),
@@ -40,7 +40,7 @@ pub(super) const ROUTES: &[Route] = &[
     row!(FUTURES "futures.multi_assets_mode",
         Get "/fapi" [v1 v3] "/multiAssetsMargin", UserData, Fixed(30))
     .answers("{multiAssetsMargin}"),
-    // With `builder` and `feeRate` this is the order with builder code, which answers
+    // With `builder` and `feeRate` this is the order with builder code. Its response is
     // {code, msg, data: {orderId, status}} (spec 2, Place order with builder code).
     row!(FUTURES "futures.new_order", Post "/fapi" [v1 v3] "/order", Trade, Fixed(1))
         .takes(&[
@@ -130,7 +130,7 @@ pub(super) const ROUTES: &[Route] = &[
             at!("/fapi" v4 "/account" UserData),
         ], UserData, Fixed(5))
     .answers("{feeTier, canTrade, ..., assets, positions}"),
-    // The name that the v3 account had before.
+    // The earlier name of the v3 account route.
     row!(PUBLIC "futures.earlier_account", Get "/fapi" [v3] "/account", UserData, Fixed(5))
         .answers("{feeTier, canTrade, ..., assets, positions}"),
     row!(PUBLIC "futures.change_leverage", Post "/fapi" [v1 v3] "/leverage", Trade, Fixed(1))
@@ -173,7 +173,7 @@ pub(super) const ROUTES: &[Route] = &[
             limit("500", "1000"),
         ])
         .answers("array of {buyer, commission, ..., time}"),
-    // The documents' list of income types is open: any text passes.
+    // The documents' list of income types is open, so any text is allowed.
     row!(PUBLIC "futures.income", Get "/fapi" [v1 v3] "/income", UserData, Fixed(30))
         .takes(&[
             MAYBE_SYMBOL,
@@ -204,7 +204,7 @@ pub(super) const ROUTES: &[Route] = &[
         Get "/fapi" [v1 v3] "/commissionRate", UserData, Fixed(20))
     .takes(&[SYMBOL])
     .answers("{symbol, makerCommissionRate, takerCommissionRate}"),
-    // Named by spec 2 without a word on it; what is known is in spec 4.
+    // Spec 2 names the route without a description; the known facts are in spec 4.
     row!(PUBLIC "futures.remaining_openable_notional",
         Get "/fapi" [v1] "/remainingOpenableNotionalValue", UserData, Fixed(20))
     .takes(&[SYMBOL, must("leverage", Int)])
@@ -255,7 +255,7 @@ pub(super) const ROUTES: &[Route] = &[
     .changes(),
     row!(FUTURES "futures.agents", Get "/fapi" [v3] "/agent", UserData, Weight::NotShown)
         .answers("array of Agent"),
-    // One description requires builderName, another has none: it may be left out.
+    // One description requires builderName, another does not have it, so it is optional.
     row!(FUTURES "futures.approve_builder", Post [
             at!("/fapi" v3 "/approveBuilder" Trade).scheme(Scheme::Typed("ApproveBuilder")),
         ], Trade, Weight::NotShown)

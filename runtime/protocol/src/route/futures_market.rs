@@ -1,4 +1,4 @@
-//! Futures market data (spec 2) as data. The documents list it for v1, `fundingInfo` for v3 too.
+//! Futures market data (spec 2) as data. The documents list it for v1; `fundingInfo` also for v3.
 
 use super::Kind::{Int, Long, String};
 use super::row::{by_symbol, limit, may, must, row};
@@ -16,7 +16,7 @@ const DEPTH: Weight = Weight::ByLimit {
     default: 500,
     steps: DEPTH_WEIGHTS,
 };
-/// From 1 to under 100, to under 500, to 1000, above.
+/// Weights for limits from 1 to 99, to 499, to 1000, and above.
 const KLINES: Weight = Weight::ByLimit {
     default: 500,
     steps: &[(99, 1), (499, 2), (1000, 5), (1500, 10)],

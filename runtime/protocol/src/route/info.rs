@@ -1,4 +1,4 @@
-//! JSON-RPC info endpoint (spec 3) as data. Its parameters are positional, in this order.
+//! The JSON-RPC info endpoint (spec 3) as data. Its parameters are positional, in this order.
 
 use super::Kind::{Address, Long, String};
 use super::row::{may, must, row};
@@ -6,7 +6,7 @@ use super::{Listing, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
 const RPC: (Surface, Source) = (Surface::Rpc, Source::Spec3);
 
-/// One path for every method, without a version; no authentication (spec 4, section 3).
+/// All methods share one path without a version and without authentication (spec 4, section 3).
 const INFO: Listing = Listing {
     version: None,
     path: "/info",
@@ -15,7 +15,7 @@ const INFO: Listing = Listing {
 };
 
 const ADDRESS: Param = must("address", Address);
-/// Null or an empty text stands for all symbols.
+/// Null or empty text means all symbols.
 const SYMBOL: Param = may("symbol", String);
 const BLOCK_TAG: Param = must("blockTag", String);
 

@@ -1,9 +1,9 @@
-//! The route table: every route of the documents as data. No behaviour but lookup: how a route
-//! is signed stands in [`crate::sign`], what its parameters and answers are in [`crate::wire`].
+//! The route table: every route of the documents as data. The only behaviour is lookup:
+//! [`crate::sign`] signs requests, and [`crate::wire`] has their parameters and responses as types.
 //!
-//! Paths and names are templates: `{brand}` stands for the brand word, `{Brand}` for the word
-//! with its first letter upper-cased, `{rpc}` for the JSON-RPC prefix (spec 4, the brand object);
-//! [`crate::Brand::fill`] puts the words in.
+//! Paths and names are templates: `{brand}` is replaced with the brand word, `{Brand}` with the
+//! word with an upper-case first letter, and `{rpc}` with the JSON-RPC prefix (spec 4, the brand
+//! object). [`crate::Brand::fill`] replaces them.
 
 mod chain;
 mod futures;
@@ -21,7 +21,7 @@ use std::sync::LazyLock;
 
 pub use orders::{BATCH_ORDER, mandatory};
 
-/// Which part of the service answers: each has base addresses of its own.
+/// The part of the service that serves a route. Each part has its own base addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Surface {
     /// Spot (spec 1).
@@ -63,7 +63,7 @@ pub enum Method {
 /// The security label of a route, as the documents print it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Security {
-    /// No authentication; also where a route carries no label (spec 1, Authentication).
+    /// No authentication; also for routes without a label (spec 1, Authentication).
     None,
     /// Signed; places, changes or cancels.
     Trade,
@@ -71,7 +71,7 @@ pub enum Security {
     UserData,
     /// API key only in v1, signed in v3 (spec 4, section 1).
     UserStream,
-    /// API key in v1; in v3 the key if there is one, for document 1 asks for it and document 4
+    /// API key in v1. In v3 an API key is sent if there is one: document 1 requires it, document 4
     /// (section 1) does not.
     MarketData,
     /// Signed; moves assets between the wallets (spec 2).
@@ -80,10 +80,10 @@ pub enum Security {
     Withdraw,
 }
 
-/// How a request of one path is authenticated.
+/// How a request to one path is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Nothing is added, but an API key at hand to `MARKET_DATA`.
+    /// Nothing is added, except an available API key for `MARKET_DATA`.
     Open,
     /// Header `X-MBX-APIKEY`.
     ApiKey,
@@ -98,58 +98,59 @@ pub enum Scheme {
     Typed(&'static str),
 }
 
-/// A further signature inside the business parameters, made by the main wallet.
+/// An additional signature inside the business parameters, made by the main wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InnerSignature {
-    /// `userSignature` over the withdrawal `Action`; its nonce travels in this parameter
-    /// (`nonce` or `userNonce`; spec 4, section 3).
+    /// `userSignature` over the withdrawal `Action`. Its nonce is sent in this parameter (`nonce`
+    /// or `userNonce`; spec 4, section 3).
     Withdrawal {
         /// The parameter's name.
         nonce: &'static str,
     },
-    /// `userSignature` over the Ed25519 text of a Solana withdrawal, nonce in `userNonce`.
+    /// `userSignature` over the text of a Solana withdrawal (Ed25519), with the nonce in
+    /// `userNonce`.
     SolanaWithdrawal,
-    /// `userSignature` over the API-key sentence (EIP-191) and the nonce that `getNonce` gave.
+    /// `userSignature` over the API-key sentence (EIP-191) and the nonce that `getNonce` returned.
     Sentence,
 }
 
-/// What a request weighs.
+/// The request weight of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Always the same.
     Fixed(u32),
-    /// Depends on whether `symbol` is sent.
+    /// The weight depends on whether `symbol` is sent.
     BySymbol {
         /// With `symbol`.
         with: u32,
         /// Without.
         without: u32,
     },
-    /// Depends on `limit`: the first entry whose bound is not below it counts.
+    /// The weight depends on `limit`: the first entry whose bound is at or above it counts.
     ByLimit {
-        /// `limit` where none is sent.
+        /// The `limit` that counts if none is sent.
         default: u32,
-        /// (largest limit, weight), ascending.
+        /// Pairs of largest limit and weight, ascending.
         steps: &'static [(u32, u32)],
     },
-    /// The documents do not show it; planned as 1.
+    /// The documents do not show the weight; it is planned as 1.
     NotShown,
 }
 
-/// What a request counts against beside its weight.
+/// The limits that a request counts against in addition to its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Nothing else.
+    /// No other limit.
     WeightOnly,
     /// One order of the account's ORDERS limits.
     Order,
     /// As many orders as the list in `batchOrders` has entries.
     BatchOrders,
-    /// A limit of its own: requests per minute and IP.
+    /// A separate limit: requests per minute and IP.
     PerMinute(u32),
 }
 
-/// Type of a parameter, in the documents' words.
+/// The type of a parameter, as the documents name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// STRING.
@@ -160,43 +161,43 @@ pub enum Kind {
     Int,
     /// DECIMAL.
     Decimal,
-    /// BOOLEAN, or a STRING that holds `true` or `false`.
+    /// BOOLEAN, or a STRING with the value `true` or `false`.
     Boolean,
     /// ENUM with these values.
     Enum(&'static [&'static str]),
-    /// A JSON list as text.
+    /// A JSON list, sent as text.
     List,
     /// A wallet address (STRING).
     Address,
 }
 
-/// Is a parameter sent always.
+/// Whether a parameter must be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Must be sent.
     Required,
     /// May be sent.
     Optional,
-    /// At least one of the parameters of this route with the same mark must be sent.
+    /// At least one of the route's parameters with this mark must be sent.
     OneOf,
 }
 
-/// What the documents say of a parameter's value.
+/// The documented bounds of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bounds {
-    /// Nothing, or a rule that depends on more than this parameter.
+    /// No bound, or a rule that depends on more than this parameter.
     Any,
-    /// An integer or decimal from here to here, both included, as text.
+    /// An integer or decimal in this range, both ends included, as text.
     Range(&'static str, &'static str),
     /// One of these integers.
     Values(&'static [i64]),
-    /// From so many to so many characters.
+    /// A text with at least and at most this many characters.
     Length(usize, usize),
-    /// At most so many entries of a list.
+    /// A list with at most this many entries.
     Entries(usize),
-    /// A decimal greater than 0, as text where the parameter is a STRING.
+    /// A decimal greater than 0; as text if the parameter is a STRING.
     AboveZero,
-    /// An integer or decimal of 0 or more, as text where the parameter is a STRING.
+    /// An integer or decimal of 0 or more; as text if the parameter is a STRING.
     NotNegative,
     /// An order's client id: 1 to 36 letters, digits and `.:/_-` (spec 2, New order).
     ClientOrderId,
@@ -204,26 +205,27 @@ pub enum Bounds {
     SolanaAddress,
 }
 
-/// One business parameter. What authentication adds (`timestamp`, `nonce`, `signature`, ...)
-/// follows from [`Scheme`] and is not listed, unless the caller has to choose it. An inner
-/// signature and its nonce are listed, as the documents do; they are filled where not given.
+/// One business parameter. Parameters that the authentication adds (`timestamp`, `nonce`,
+/// `signature`, ...) follow from [`Scheme`] and are not listed, unless the caller must choose them.
+/// An inner signature and its nonce are listed, as in the documents; they are added if the caller
+/// does not give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {
     /// Name as documented.
     pub name: &'static str,
-    /// Type.
+    /// Type of the value.
     pub kind: Kind,
     /// Required or not.
     pub need: Need,
     /// Bounds.
     pub bounds: Bounds,
-    /// The value that counts where none is sent, as text.
+    /// The value that counts if the parameter is not sent, as text.
     pub default: Option<&'static str>,
-    /// Only in this version; `None` in all.
+    /// The only version that has this parameter; `None` if all versions have it.
     pub only: Option<Version>,
 }
 
-/// Where a route is described.
+/// The document that describes a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// Document 1.
@@ -232,14 +234,14 @@ pub enum Source {
     Spec2,
     /// Document 3.
     Spec3,
-    /// Document 4, section 4: from public facts, not checked against the service.
+    /// Document 4, section 4: from public facts, not verified against the service.
     PublicFacts,
 }
 
-/// One version of a route: its path and how it is signed there.
+/// One version of a route: its path and its authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The version; `None` for JSON-RPC, whose path has none.
+    /// The version; `None` for JSON-RPC, because its path has no version.
     pub version: Option<Version>,
     /// Path template.
     pub path: &'static str,
@@ -262,17 +264,18 @@ pub struct Route {
     pub security: Security,
     /// Weight.
     pub weight: Weight,
-    /// Other limits.
+    /// Other limits that a call counts against.
     pub counted: Counted,
     /// Parameters in the documents' order.
     pub params: &'static [Param],
     /// The paths, one for each version.
     pub listings: &'static [Listing],
-    /// The record that answers, in the documents' words.
+    /// The record of the response, as the documents describe it.
     pub answer: &'static str,
-    /// Where it is described.
+    /// The document that describes it.
     pub source: Source,
-    /// May change the account or move assets: an unknown outcome must be settled by a query.
+    /// The route may change the account or move assets, so an unknown outcome must be settled by a
+    /// query.
     pub changes: bool,
 }
 
@@ -290,8 +293,8 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
     LISTS.into_iter().flatten()
 }
 
-/// The route of a request that is written down in [`crate::wire`], found by the compiler: a
-/// request of no route does not compile.
+/// The route of a request type of [`crate::wire`], found at compile time: a request without a route
+/// does not compile.
 pub(crate) struct Of<R>(std::marker::PhantomData<R>);
 
 impl<R: crate::wire::Request> Of<R> {
@@ -327,8 +330,8 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     true
 }
 
-/// The route of this name, as templates spell it (`{rpc}getBalance`) or with any prefix in the
-/// template's place (`svc_getBalance`).
+/// The route with this name: as the template spells it (`{rpc}getBalance`), or with any prefix in
+/// place of `{rpc}` (`svc_getBalance`).
 pub fn named(name: &str) -> Option<&'static Route> {
     if let Some(route) = BY_NAME.get(name) {
         return Some(route);
@@ -339,12 +342,12 @@ pub fn named(name: &str) -> Option<&'static Route> {
         .find(|route| route.name.strip_prefix("{rpc}") == Some(method))
 }
 
-/// Every request asks for its route by name: not by a walk over all of them.
+/// An index by name, because every request looks up its route by name.
 static BY_NAME: LazyLock<BTreeMap<&str, &Route>> =
     LazyLock::new(|| all().map(|route| (route.name, route)).collect());
 
 impl Route {
-    /// How the route is listed in a version.
+    /// The listing of the route in a version.
     pub fn listing(&self, version: Option<Version>) -> Option<&'static Listing> {
         self.listings
             .iter()
@@ -353,7 +356,7 @@ impl Route {
 }
 
 impl Listing {
-    /// Whether a request takes a nonce of its own.
+    /// Whether a request needs a nonce of its own.
     pub const fn takes_nonce(&self) -> bool {
         let outside = matches!(
             self.scheme,
@@ -364,10 +367,10 @@ impl Listing {
 }
 
 impl Surface {
-    /// All four.
+    /// All four surfaces.
     pub const ALL: [Self; 4] = [Self::Spot, Self::Futures, Self::Chain, Self::Rpc];
 
-    /// The word in the route table and on the command line.
+    /// The name in the route table and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Spot => "spot",
@@ -379,7 +382,7 @@ impl Surface {
 }
 
 impl Method {
-    /// The word in an HTTP request line.
+    /// The name in an HTTP request line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -418,7 +421,7 @@ impl Security {
 }
 
 impl Source {
-    /// The words in the printed table.
+    /// The name in the printed table.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Spec1 => "document 1",

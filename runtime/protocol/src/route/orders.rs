@@ -1,6 +1,6 @@
-//! What the documents say of an order's parameters beyond the rows of the table: those of each
-//! order of a batch, and what each order type makes mandatory (spec 1, Place order; spec 2, New
-//! order). No checking.
+//! Facts about an order's parameters that the rows of the table cannot hold: the parameters of each
+//! order of a batch, and the parameters that each order type makes mandatory (spec 1, Place order;
+//! spec 2, New order). Data only.
 
 use super::Kind::{Boolean, Decimal, Enum, String};
 use super::row::{may, must};
@@ -26,8 +26,8 @@ pub const BATCH_ORDER: &[Param] = &[
     may("newOrderRespType", Enum(&["ACK", "RESULT"])).default_value("ACK"),
 ];
 
-/// What an order of this type must have beside the required parameters of its route; of each
-/// entry one name is enough. Empty for a type that the documents do not list.
+/// The parameters that an order of this type needs in addition to the required parameters of its
+/// route. One name of each entry is enough. Empty for a type that the documents do not list.
 pub fn mandatory(surface: Surface, order_type: &str) -> &'static [&'static [&'static str]] {
     match (surface, order_type) {
         (_, "LIMIT") => &[&["timeInForce"], &["quantity"], &["price"]],

@@ -1,5 +1,5 @@
-//! How a row of the route table is written: small const words, so that a row reads like the
-//! documents' tables. No data.
+//! Helpers that declare a row of the route table: short const functions, so that a row looks like
+//! the documents' tables.
 
 use super::{
     Bounds, Counted, InnerSignature, Kind, Listing, Method, Need, Param, Route, Scheme, Security,
@@ -16,7 +16,7 @@ pub(super) const fn may(name: &'static str, kind: Kind) -> Param {
     param(name, kind, Need::Optional)
 }
 
-/// One of several parameters, of which at least one must be sent.
+/// One of several parameters; at least one of them must be sent.
 pub(super) const fn one_of(name: &'static str, kind: Kind) -> Param {
     param(name, kind, Need::OneOf)
 }
@@ -32,7 +32,7 @@ const fn param(name: &'static str, kind: Kind, need: Need) -> Param {
     }
 }
 
-/// A weight with `symbol` and one without.
+/// One weight with `symbol`, and one without.
 pub(super) const fn by_symbol(with: u32, without: u32) -> Weight {
     Weight::BySymbol { with, without }
 }
@@ -96,7 +96,7 @@ impl Param {
     }
 }
 
-/// A listing whose authentication follows from the label (spec 1, Authentication; spec 4,
+/// A listing whose authentication follows from the security label (spec 1, Authentication; spec 4,
 /// section 1).
 pub(super) const fn listing(version: Version, security: Security, path: &'static str) -> Listing {
     Listing {
@@ -116,7 +116,7 @@ const fn usual_scheme(version: Version, security: Security) -> Scheme {
     }
 }
 
-/// The part of a route that fits on its first line; its surface and source are those of `base`.
+/// The parts of a route on its first line. Its surface and source come from `base`.
 pub(super) const fn route(
     name: &'static str,
     base: (Surface, Source),
@@ -179,7 +179,7 @@ impl Listing {
     }
 }
 
-/// A version as paths spell it.
+/// Converts a version name into the enum.
 macro_rules! version {
     (v1) => {
         $crate::route::Version::V1
@@ -195,7 +195,7 @@ macro_rules! version {
     };
 }
 
-/// One listing: `at!("/api" v1 "/order" Trade)`.
+/// Declares one listing: `at!("/api" v1 "/order" Trade)`.
 macro_rules! at {
     ($prefix:literal $version:ident $path:literal $security:ident) => {
         $crate::route::row::listing(
@@ -206,10 +206,10 @@ macro_rules! at {
     };
 }
 
-/// A route's first line: name, method, path with its versions, label, weight.
+/// Declares the first line of a route: name, method, path with its versions, label, weight.
 ///
-/// `row!(BASE "spot.new_order", Post "/api" [v1 v3] "/order", Trade, 1)`; where the paths or
-/// their authentication differ, a list of listings stands in the path's place.
+/// `row!(BASE "spot.new_order", Post "/api" [v1 v3] "/order", Trade, 1)`. If the paths or their
+/// authentication differ, a list of listings replaces the path.
 macro_rules! row {
     ($base:ident $name:literal, $method:ident $prefix:literal [$($version:ident)+] $path:literal,
      $security:ident, $weight:expr) => {

@@ -8,12 +8,12 @@ use super::{InnerSignature, Param, Route, Source, Surface, Version, Weight::Fixe
 
 const SPOT: (Surface, Source) = (Surface::Spot, Source::Spec1);
 
-/// The chains that withdrawals go to: Ethereum, BSC, Arbitrum.
+/// The target chains of withdrawals: Ethereum, BSC, Arbitrum.
 const CHAINS: &[i64] = &[1, 56, 42161];
 
 const SYMBOL: Param = must("symbol", String);
 
-/// Cancel order, Query order: one of the two ids.
+/// Cancel order and Query order need one of the two ids.
 const ONE_ORDER: &[Param] = &[
     SYMBOL,
     one_of("orderId", Long),
@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
     row!(SPOT "spot.open_orders", Get "/api" [v1 v3] "/openOrders", UserData, by_symbol(1, 40))
         .takes(&[may("symbol", String)])
         .answers("array of Order"),
-    // Only spec 4, section 4 has it.
+    // Only spec 4, section 4 lists this route.
     row!(SPOT "spot.open_order", Get "/api" [v1 v3] "/openOrder", UserData, Fixed(1))
         .takes(ONE_ORDER)
         .answers("Order")
@@ -93,7 +93,7 @@ pub(super) const ROUTES: &[Route] = &[
         must("asset", String),
     ])
     .answers("Withdraw fee estimate {tokenPrice, gasCost, gasUsdValue}"),
-    // v1 carries the withdrawal's nonce as `nonce`, v3 as `userNonce` beside the request's own
+    // v1 sends the withdrawal's nonce as `nonce`, v3 as `userNonce` next to the request's own nonce
     // (spec 4, section 3).
     row!(SPOT "spot.withdraw", Post [
             at!("/api" v1 "/{brand}/user-withdraw" UserData)
@@ -120,7 +120,7 @@ pub(super) const ROUTES: &[Route] = &[
             may("network", String),
         ])
         .answers("bare nonce number"),
-    // The label is NONE, yet the request has a timestamp (spec 1, Create API key): it is a
+    // The label is NONE, but the request has a timestamp (spec 1, Create API key). It is a
     // parameter here because no authentication adds it.
     row!(SPOT "spot.create_api_key", Post [
             at!("/api" v1 "/createApiKey" None).inner(InnerSignature::Sentence),

@@ -1,4 +1,4 @@
-//! Spot market data (spec 1) as data. The documents list it for v3 alone.
+//! Spot market data (spec 1) as data. The documents list it only for v3.
 
 use super::Kind::{Int, Long, String};
 use super::row::{at, by_symbol, limit, may, must, row};
@@ -16,8 +16,8 @@ const DEPTH: Weight = Weight::ByLimit {
 };
 
 pub(super) const ROUTES: &[Route] = &[
-    // It carries no label, but it cancels the transactions of an account, found by the nonce that
-    // it repeats: it is signed as every other v3 request (spec 4, section 1).
+    // The route has no label, but it cancels transactions of an account, which it identifies by
+    // their nonce. So it is signed like every other v3 request (spec 4, section 1).
     row!(SPOT "spot.noop", Post [
             at!("/api" v3 "/noop" None).scheme(Scheme::Message),
         ], None, Fixed(1))

@@ -1,5 +1,4 @@
-//! The enumerations (spec 1 and 2) that bound the parameters of the route table. No rule that
-//! depends on more than one of them.
+//! The enum values (spec 1 and 2) that bound the parameters of the route table.
 
 use super::Kind;
 

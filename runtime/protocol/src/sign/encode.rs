@@ -1,24 +1,24 @@
-//! How parameters become text on the wire: percent-encoding and compact lists (spec 4, section 6,
-//! point 8). No signing.
+//! Converts parameters into text on the wire: percent-encoding and compact lists (spec 4, section
+//! 6, point 8).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Everything but the unreserved characters of RFC 3986, so that no URL library finds anything
-/// left to change and what was signed stays what is sent.
+/// All characters except the unreserved ones of RFC 3986. A URL library then has nothing left to
+/// encode, so the sent bytes equal the signed bytes.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The text as it stands in a query or form body: a space is `%20`, a colon `%3A`.
+/// The text as it appears in a query or form body: a space becomes `%20`, a colon `%3A`.
 pub fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push_encoded(&mut out, text);
     out
 }
 
-/// Appends `name=value`, encoded, with the `&` that parts it from what stands before.
+/// Appends `name=value`, encoded, with a `&` before it if `out` is not empty.
 pub(super) fn push_pair(out: &mut String, name: &str, value: &str) {
     if !out.is_empty() {
         out.push('&');
@@ -40,7 +40,7 @@ const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// JSON text without the white space between its tokens; what stands inside strings is kept.
+/// JSON text without the white space between its tokens; text inside strings is kept.
 pub(super) fn compact_json(text: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     text.chars()

@@ -1,4 +1,4 @@
-//! HMAC-SHA256 of v1 requests (spec 1, Authentication, rule 2). No request building.
+//! HMAC-SHA256 of v1 requests (spec 1, Authentication, rule 2).
 
 use ::hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretString};
@@ -7,15 +7,15 @@ use sha2::Sha256;
 /// Length of a signature in hex digits.
 pub const HEX_LENGTH: usize = 64;
 
-/// The signature over the parts put together, in lower-case hexadecimal. For a request with both
-/// the parts are the query string and the body, with nothing between them (spec 1,
-/// Authentication, rule 2: `totalParams`).
+/// The signature over the joined parts, in lower-case hexadecimal. If a request has a query string
+/// and a body, they are the two parts, with nothing between them (spec 1, Authentication, rule 2:
+/// `totalParams`).
 pub fn hex_hmac(secret: &SecretString, parts: &[&[u8]]) -> String {
     hex::encode(keyed(secret, parts).finalize().into_bytes())
 }
 
-/// Whether a signature in hexadecimal, in any case, is that of these parts; compared in constant
-/// time.
+/// Whether a hexadecimal signature, in any case, belongs to these parts. The comparison takes
+/// constant time.
 pub fn verifies(secret: &SecretString, parts: &[&[u8]], signature: &str) -> bool {
     let mut given = [0; HEX_LENGTH / 2];
     hex::decode_to_slice(signature, &mut given).is_ok()
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_taken_in_any_case_and_only_whole() {
+    fn a_signature_is_accepted_in_any_case_but_only_whole() {
         let secret = SecretString::from("key");
         let signature = hex_hmac(&secret, &[b"a=1"]);
         assert!(verifies(&secret, &[b"a=1"], &signature.to_uppercase()));

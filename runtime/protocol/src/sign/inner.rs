@@ -1,5 +1,5 @@
-//! The further signature inside a request's business parameters, `userSignature`, made by the
-//! main wallet over what the request says. No outer authentication.
+//! The additional signature `userSignature` inside a request's business parameters. The main wallet
+//! makes it over the content of the request.
 
 use crate::route::InnerSignature;
 use crate::sign::prepare::{Draft, PrepareError};
@@ -8,7 +8,7 @@ use crate::sign::{Wallet, chain_name, sentence, solana, typed};
 const SIGNATURE: &str = "userSignature";
 
 impl Draft<'_> {
-    /// Adds the inner signature with the nonce that it covers, each where it was not given.
+    /// Adds the inner signature and the nonce that it covers, unless the caller gave them.
     pub(super) fn sign_inner(&mut self, inner: InnerSignature) -> Result<(), PrepareError> {
         match inner {
             InnerSignature::Withdrawal { nonce } => self.sign_withdrawal(nonce),
@@ -24,7 +24,7 @@ impl Draft<'_> {
         }
         let chain_id = self.whole("chainId")?;
         let chain = chain_name(chain_id).ok_or(PrepareError::UnknownChain { chain_id })?;
-        // Spec 3, Withdraw: signatureChainId defaults to chainId.
+        // Spec 3, Withdraw: the default of signatureChainId is chainId.
         let signed_for = match self.get("signatureChainId") {
             Some(_) => self.whole("signatureChainId")?,
             None => chain_id,
@@ -67,8 +67,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The nonce is the one that `getNonce` gave; the caller puts it into the stamp (spec 1,
-    /// Authentication, rule 5). How a Solana wallet signs the sentence is not shown.
+    /// The nonce is the one that `getNonce` returned; the caller puts it into the stamp (spec 1,
+    /// Authentication, rule 5). The documents do not show how a Solana wallet signs the sentence.
     fn sign_sentence(&mut self) -> Result<(), PrepareError> {
         if self.get(SIGNATURE).is_some() {
             return Ok(());

@@ -1,5 +1,5 @@
 //! The three kinds of keys. They are wiped when dropped and never shown: not by `Debug`, not in
-//! errors. No files: where keys are kept is the caller's business.
+//! errors. This module reads no files; the caller stores the keys.
 
 use std::fmt;
 
@@ -10,17 +10,18 @@ use ed25519_dalek::Signer as _;
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-/// An API key pair of the v1 routes (spec 1, Authentication, rule 1). Both are case-sensitive.
+/// An API key pair of the v1 routes (spec 1, Authentication, rule 1). Key and secret are
+/// case-sensitive.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
-    /// Sent in `X-MBX-APIKEY`.
+    /// Sent in the header `X-MBX-APIKEY`.
     pub key: SecretString,
-    /// Never sent: the key of the HMAC.
+    /// The key of the HMAC; never sent.
     pub secret: SecretString,
 }
 
 impl ApiKey {
-    /// A pair.
+    /// Creates a pair.
     pub fn new(key: impl Into<String>, secret: SecretString) -> Self {
         Self {
             key: SecretString::from(key.into()),
@@ -29,12 +30,12 @@ impl ApiKey {
     }
 }
 
-/// A private key that is none. The text itself is not repeated.
+/// An invalid private key. The error does not repeat the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not an EVM key.
     #[error(
-        "the wallet key must be 64 hexadecimal digits (0x may stand before them), not zero, below the curve's order; check the key file"
+        "the wallet key must be 64 hexadecimal digits (with or without 0x before them), not zero, below the curve's order; check the key file"
     )]
     Wallet,
     /// Not a Solana key.
@@ -49,7 +50,7 @@ pub enum KeyError {
 pub struct Wallet(PrivateKeySigner);
 
 impl Wallet {
-    /// From 64 hexadecimal digits, with or without `0x`.
+    /// Parses 64 hexadecimal digits, with or without `0x`.
     pub fn from_hex(key: &SecretString) -> Result<Self, KeyError> {
         let digits = key.expose_secret().trim();
         let digits = digits
@@ -61,18 +62,18 @@ impl Wallet {
         Self::from_bytes(&bytes)
     }
 
-    /// From the 32 bytes of the scalar, big-endian.
+    /// Reads the 32 bytes of the scalar, big-endian.
     pub fn from_bytes(key: &[u8; 32]) -> Result<Self, KeyError> {
         let signer = PrivateKeySigner::from_slice(key).map_err(|_| KeyError::Wallet)?;
         Ok(Self(signer))
     }
 
-    /// The address that recovery of its signatures gives.
+    /// The address that signature recovery gives for this key.
     pub fn address(&self) -> Address {
         self.0.address()
     }
 
-    /// The key as hexadecimal with `0x`, for keystores and for test keys that have to be printed.
+    /// The key as hexadecimal with `0x`, for keystores and for test keys that must be printed.
     pub fn to_hex(&self) -> SecretString {
         let mut key = self.0.to_bytes();
         let mut text = Zeroizing::new(String::with_capacity(66));
@@ -115,7 +116,7 @@ impl fmt::Debug for Wallet {
 pub struct SolanaKey(ed25519_dalek::SigningKey);
 
 impl SolanaKey {
-    /// From base58 of the 32 bytes of the seed, or of the 64 of seed and public key.
+    /// Parses base58 of the 32-byte seed, or of the 64 bytes of seed and public key.
     pub fn from_base58(key: &SecretString) -> Result<Self, KeyError> {
         let mut bytes = Zeroizing::new([0; 64]);
         let length = bs58::decode(key.expose_secret().trim())
@@ -133,12 +134,12 @@ impl SolanaKey {
         }
     }
 
-    /// From the 32 bytes of the seed.
+    /// Reads the 32 bytes of the seed.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
-    /// The public key in base58, which is the wallet's address.
+    /// The public key in base58; it is the wallet's address.
     pub fn address(&self) -> String {
         bs58::encode(self.0.verifying_key().as_bytes()).into_string()
     }

@@ -1,9 +1,9 @@
-//! Everything that is signed: HMAC, EIP-712, EIP-191 and Ed25519, and the exact bytes of a signed
-//! request ([`prepare()`]). What may not enter: sending, reading key files, a clock; the caller
-//! brings keys, time and nonce.
+//! All signatures: HMAC, EIP-712, EIP-191 and Ed25519, and the exact bytes of a signed request
+//! ([`prepare()`]). This module must not send, read key files or have a clock: the caller provides
+//! keys, time and nonce.
 //!
-//! One rule holds everywhere (spec 4, sections 1 and 6, point 8): what is signed is what stands
-//! on the wire, percent-encoded and in the order sent.
+//! One rule applies everywhere (spec 4, sections 1 and 6, point 8): sign exactly the bytes on the
+//! wire, percent-encoded and in the order in which they are sent.
 
 pub mod hmac;
 pub mod key;
@@ -22,7 +22,7 @@ pub use prepare::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
 pub use recover::{RecoverError, signer_of};
 pub use typed::{MessageDomain, TypedData, TypedError};
 
-/// Which environment of the service is spoken to (spec 4, sections 1 to 3).
+/// The environment of the service (spec 4, sections 1 to 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Network {
     /// Production.
@@ -50,7 +50,7 @@ impl Network {
     }
 }
 
-/// Short name of a chain in withdrawals (spec 4, section 3); none for other chains.
+/// Short name of a chain in withdrawals (spec 4, section 3); `None` for other chains.
 pub const fn chain_name(chain_id: u64) -> Option<&'static str> {
     match chain_id {
         1 => Some("ETH"),

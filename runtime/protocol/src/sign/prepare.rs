@@ -1,5 +1,5 @@
-//! A request as the exact bytes of the wire: parameters, what authentication adds, signature
-//! last. No sending, no clock: time and nonce come in a [`Stamp`].
+//! Builds the exact bytes of a request: parameters, then the fields of the authentication, then the
+//! signature. It does not send and has no clock: time and nonce come in a [`Stamp`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,32 +17,30 @@ use crate::wire::Parameters;
 /// Header that carries the API key (spec 1, Authentication, rule 1).
 pub const API_KEY_HEADER: &str = "X-MBX-APIKEY";
 
-/// Chain id of the management routes' typed data where none is given (spec 4, section 2: 56 is
-/// common).
+/// Default chain id of the management routes' typed data (spec 4, section 2: 56 is common).
 pub const SIGNATURE_CHAIN: u64 = 56;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What a service and its user agree on for all requests.
+/// The settings of a service and its user that all requests share.
 #[derive(Clone, Debug)]
 pub struct Dialect {
     /// The brand word and its spellings.
     pub brand: Brand,
     /// Production or test environment.
     pub network: Network,
-    /// `recvWindow` of HMAC requests in milliseconds; not sent where there is none.
+    /// `recvWindow` of HMAC requests in milliseconds; not sent if `None`.
     pub recv_window_ms: Option<u32>,
 }
 
-/// The keys at hand. A request asks only for those that it needs.
+/// The available keys. A request needs only some of them.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     /// For v1 routes.
     pub api_key: Option<ApiKey>,
-    /// The main address; that of `wallet` where it is not given.
+    /// The main address; by default the address of `wallet`.
     pub user: Option<Address>,
-    /// The agent's key for v3 routes; the main wallet signs where there is no agent (spec 4,
-    /// section 1).
+    /// The agent's key for v3 routes. Without an agent the main wallet signs (spec 4, section 1).
     pub signer: Option<Wallet>,
     /// The main wallet's key.
     pub wallet: Option<Wallet>,
@@ -50,14 +48,14 @@ pub struct Credentials {
     pub solana: Option<SolanaKey>,
 }
 
-/// The moment of a request, from the caller's clock.
+/// Time and nonces of a request, from the caller's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Unix time in milliseconds, as the service's clock has it.
+    /// Unix time in milliseconds, on the service's clock.
     pub timestamp_ms: i64,
-    /// Microseconds, strictly rising. For `createApiKey` the number that `getNonce` gave.
+    /// Microseconds, strictly increasing. For `createApiKey` the number that `getNonce` returned.
     pub nonce_us: u64,
-    /// The same for the inner signature of a withdrawal, which has a nonce of its own beside the
+    /// The same for the inner signature of a withdrawal, which has its own nonce next to the
     /// request's (spec 4, section 3).
     pub inner_nonce_us: u64,
 }
@@ -67,7 +65,7 @@ pub struct Stamp {
 pub struct Prepared {
     /// Method.
     pub method: Method,
-    /// Path with the brand.
+    /// Path with the brand word.
     pub path: String,
     /// Query string without `?`.
     pub query: Option<String>,
@@ -75,21 +73,21 @@ pub struct Prepared {
     pub headers: Vec<(&'static str, String)>,
     /// Body.
     pub body: Option<String>,
-    /// What was signed: the text of the HMAC or of the `Message`, or the typed data in JSON. For
-    /// a request that is signed in its parameters only, the text of that signature.
+    /// The signed text: the text of the HMAC or of the `Message`, or the typed data in JSON. For a
+    /// request that is signed only in its parameters, the text of that signature.
     pub signed: Option<String>,
 }
 
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither key nor signature: a log is not the place for them.
+        // Key and signature must not reach a log.
         write!(f, "{} {}", self.method, self.path)
     }
 }
 
-/// A request that cannot be made from what the caller gave.
+/// The caller's data is not enough to build the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
+#[expect(missing_docs, reason = "the messages explain each variant")]
 pub enum PrepareError {
     #[error(
         "{route} is not listed in version {version}; `windvane routes` prints the versions it has"
@@ -131,8 +129,8 @@ pub enum PrepareError {
     Typed(#[from] TypedError),
 }
 
-/// The bytes of a request. Every authentication or typed-data field among the parameters is kept
-/// as given, every other is filled; `signature` stands last.
+/// Builds the bytes of a request. Fields of the authentication or of the typed data that are among
+/// the parameters are kept as given; missing ones are added. `signature` comes last.
 ///
 /// GET sends a query string. In v1 POST and PUT send a form body and DELETE a query string; in v3
 /// all three send a form body (spec 4, section 1). JSON-RPC sends a JSON body.
@@ -162,19 +160,19 @@ pub fn prepare(
     Ok(draft.finish(listing, version))
 }
 
-/// A request in the making.
+/// A request that is being built.
 pub(super) struct Draft<'a> {
     pub(super) route: &'static Route,
     pub(super) dialect: &'a Dialect,
     pub(super) credentials: &'a Credentials,
     pub(super) stamp: Stamp,
-    /// What the inner signature covers.
+    /// The text that the inner signature covers.
     pub(super) inner_signed: Option<String>,
     fields: Vec<(&'a str, Cow<'a, str>)>,
-    /// A signature that the caller brought.
+    /// A signature that the caller gave.
     given: Option<&'a str>,
     headers: Vec<(&'static str, String)>,
-    /// Encoded text, signature included once there is one.
+    /// The encoded text, with the signature once it exists.
     text: String,
     signed: Option<String>,
 }
@@ -243,14 +241,14 @@ impl<'a> Draft<'a> {
         self.fields.push((name, Cow::Owned(value)));
     }
 
-    /// Adds a field that was not given.
+    /// Adds a field unless the caller gave it.
     pub(super) fn fill(&mut self, name: &'a str, value: impl FnOnce() -> String) {
         if self.get(name).is_none() {
             self.fields.push((name, Cow::Owned(value())));
         }
     }
 
-    /// `createApiKey` lists a timestamp although nothing signs it (spec 1).
+    /// `createApiKey` lists a timestamp although no signature covers it (spec 1).
     fn fill_listed_timestamp(&mut self) {
         let listed = |param: &Param| param.name == "timestamp" && param.need == Need::Required;
         if self.route.params.iter().any(listed) {
@@ -279,8 +277,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `MARKET_DATA` in v3: document 1 asks for an API key, document 4 says that nothing is needed.
-    /// A key that is at hand satisfies both.
+    /// `MARKET_DATA` in v3: document 1 requires an API key, document 4 requires nothing. Sending a
+    /// key if there is one satisfies both.
     fn show_api_key(&mut self) {
         let key = self.credentials.api_key.as_ref();
         if let Some(key) = key.filter(|_| self.route.security == Security::MarketData) {
@@ -316,7 +314,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Spec 4, section 1: `nonce`, `user`, `signer`, signature of the agent.
+    /// Spec 4, section 1: `nonce`, `user`, `signer`, and the agent's signature.
     fn sign_message(&mut self) -> Result<(), PrepareError> {
         let agent = self
             .credentials
@@ -337,7 +335,7 @@ impl<'a> Draft<'a> {
         )
     }
 
-    /// Spec 4, section 3: `nonce`, `user`, signature of the main wallet, no `signer`.
+    /// Spec 4, section 3: `nonce`, `user`, and the main wallet's signature, without `signer`.
     fn sign_wallet_message(&mut self) -> Result<(), PrepareError> {
         self.fill_nonce();
         self.fill_user();
@@ -348,9 +346,9 @@ impl<'a> Draft<'a> {
         self.seal_message(self.credentials.wallet.as_ref(), missing)
     }
 
-    /// Spec 4, section 2. The parameters are sent in the order of the signed type, the business
-    /// fields as the documents list them, whoever gave them: a verifier that goes by the order
-    /// sent and one that goes by the list see the same.
+    /// Spec 4, section 2. The parameters are sent in the order of the signed type, with the
+    /// business fields in the documents' order, whatever order the caller used. So a verifier that
+    /// uses the order sent and a verifier that uses the documents' list get the same result.
     fn sign_typed(&mut self, primary: &str) -> Result<(), PrepareError> {
         let (dialect, route) = (self.dialect, self.route);
         self.fill(&dialect.brand.chain_parameter, || {
@@ -453,8 +451,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Spec 3, JSON-RPC info endpoint: positional parameters in the documents' order, `null` where
-/// one is not given. An `id` among the parameters is kept, as JSON where it is JSON.
+/// Spec 3, JSON-RPC info endpoint: positional parameters in the documents' order, with `null` for
+/// each missing one. An `id` among the parameters is kept, as JSON if it is valid JSON.
 fn prepare_rpc(
     route: &Route,
     listing: &Listing,

@@ -1,23 +1,24 @@
-//! Who signed a digest (spec 4, section 1, the server's side). No permission is judged here.
+//! Finds the signer of a digest (spec 4, section 1, the server's side). It does not check
+//! permissions.
 
 use alloy_primitives::{Address, B256, Signature};
 
-/// A signature that is none.
+/// An invalid signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoverError {
     /// Not 65 bytes in hexadecimal.
-    #[error("signature must be 130 hexadecimal digits, 0x may stand before them; sign again")]
+    #[error("signature must be 130 hexadecimal digits, with or without 0x; sign again")]
     NotHex,
-    /// The last byte.
+    /// The last byte, v, has an invalid value.
     #[error("signature ends in v = {0}; it must be 27 or 28 (0 and 1 are taken too); sign again")]
     Parity(u8),
-    /// r and s are no point of the curve.
+    /// r and s do not give a point on the curve.
     #[error("signature is not one that any key could make over this digest; sign again")]
     NoKey,
 }
 
-/// The address whose key signed the digest. The signature may have `0x`, hexadecimal digits of
-/// any case, and v as 0, 1, 27 or 28.
+/// The address whose key signed the digest. The signature may start with `0x`, may have hexadecimal
+/// digits in any case, and may have 0, 1, 27 or 28 as v.
 pub fn signer_of(digest: &B256, signature: &str) -> Result<Address, RecoverError> {
     let digits = signature
         .strip_prefix("0x")
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_signature_is_refused() {
+    fn an_invalid_signature_is_refused() {
         let digest = keccak256("text");
         let zeros = "0".repeat(128);
         assert_eq!(signer_of(&digest, ""), Err(RecoverError::NotHex));

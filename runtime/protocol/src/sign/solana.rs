@@ -1,4 +1,4 @@
-//! Withdrawals to Solana: the text that is signed, and its verification (spec 4, section 3).
+//! Withdrawals to Solana: the signed text and its verification (spec 4, section 3).
 
 use ed25519_dalek::{Signature, Verifier, VerifyingKey};
 
@@ -6,22 +6,22 @@ use crate::Brand;
 use crate::brand::upper_first;
 use crate::sign::Network;
 
-/// What a Solana withdrawal says. Amounts are decimal texts.
+/// The fields of a Solana withdrawal. Amounts are decimal texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawal<'a> {
     /// Receiver, a Solana address.
     pub destination: &'a str,
     /// Asset.
     pub token: &'a str,
-    /// Amount as the request has it.
+    /// Amount, as in the request.
     pub amount: &'a str,
-    /// Fee as the request has it.
+    /// Fee, as in the request.
     pub fee: &'a str,
-    /// Microseconds, as the request has it in `userNonce`.
+    /// Microseconds, as in the request's `userNonce`.
     pub nonce: &'a str,
 }
 
-/// The text that is signed. Zeros at the end of a fraction are left out of both amounts.
+/// The text to sign. Trailing zeros of a fraction are removed from both amounts.
 pub fn text(brand: &Brand, network: Network, withdrawal: &Withdrawal<'_>) -> String {
     format!(
         "PrimaryType=Withdraw,{}={},Destination={},DestinationChain=Solana,Token={},Amount={},\
@@ -36,13 +36,13 @@ pub fn text(brand: &Brand, network: Network, withdrawal: &Withdrawal<'_>) -> Str
     )
 }
 
-/// Is the text a Solana address: 32 bytes in base58?
+/// Whether the text is a Solana address: 32 bytes in base58.
 pub fn is_address(text: &str) -> bool {
     bs58::decode(text).onto(&mut [0; 32]) == Ok(32)
 }
 
-/// Whether the signature (base58) over the text is that of the wallet with this address (base58
-/// of its public key).
+/// Whether the signature (base58) over the text belongs to the wallet with this address (base58 of
+/// its public key).
 pub fn verifies(address: &str, text: &str, signature: &str) -> bool {
     let (mut key, mut bytes) = ([0; 32], [0; 64]);
     let decoded = bs58::decode(address).onto(&mut key) == Ok(32)
@@ -76,7 +76,7 @@ mod tests {
     };
 
     #[test]
-    fn the_text_is_that_of_the_public_facts() {
+    fn the_text_equals_the_public_example() {
         let brand = Brand::new("svc").unwrap();
         assert_eq!(
             text(&brand, Network::Mainnet, &WITHDRAWAL),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn only_zeros_of_a_fraction_are_trailing() {
+    fn only_zeros_of_a_fraction_are_removed() {
         let pairs = [
             ("100", "100"),
             ("100.0", "100"),

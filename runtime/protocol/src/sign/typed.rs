@@ -1,5 +1,5 @@
 //! EIP-712 typed data of the service: the v3 `Message` (spec 4, section 1), the management routes
-//! (section 2) and the withdrawal `Action` (spec 1, Authentication, rule 6). No keys.
+//! (section 2) and the withdrawal `Action` (spec 1, Authentication, rule 6).
 
 use alloy_dyn_abi::Eip712Domain;
 use alloy_dyn_abi::eip712::{PropertyDef, Resolver, TypeDef};
@@ -11,13 +11,14 @@ use crate::brand::upper_first;
 use crate::route::{Kind, Route};
 use crate::sign::Network;
 
-/// Version in every domain of the service.
+/// The version in every domain of the service.
 const DOMAIN_VERSION: &str = "1";
 
 /// Parameters of a management route that are sent but not signed (spec 4, section 2).
 const UNSIGNED: [&str; 2] = ["signatureChainId", "signature"];
 
-/// The domain of the v3 `Message`, hashed once so that a message costs three short hashes.
+/// The domain of the v3 `Message`. It is hashed once, so that a message needs only three short
+/// hashes.
 #[derive(Clone, Debug)]
 pub struct MessageDomain {
     domain: Eip712Domain,
@@ -36,8 +37,8 @@ impl MessageDomain {
         }
     }
 
-    /// What is signed for a message: the query string or form body as sent, without
-    /// `&signature=...`.
+    /// The digest to sign for a message. The message is the query string or form body as sent,
+    /// without `&signature=...`.
     pub fn digest(&self, msg: &[u8]) -> B256 {
         let mut data = [0; 64];
         data[..32].copy_from_slice(self.type_hash.as_slice());
@@ -49,21 +50,21 @@ impl MessageDomain {
         keccak256(envelope)
     }
 
-    /// The whole typed data as wallets take it.
+    /// The complete typed data in the form that wallets accept.
     pub fn json(&self, msg: &str) -> String {
         let fields = [Field::text("msg", msg)];
         typed_json(&self.domain, "Message", &fields).to_string()
     }
 }
 
-/// Typed data with fields that are known only when a request is: its digest and its JSON form.
+/// Typed data whose fields are known only when the request is built: its digest and its JSON form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypedData {
     digest: B256,
     json: String,
 }
 
-/// Parameters that make no typed data.
+/// The parameters cannot form typed data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypedError {
     /// A value does not fit its type.
@@ -75,10 +76,10 @@ pub enum TypedError {
         value: String,
         /// Type in the typed data.
         kind: &'static str,
-        /// What would fit.
+        /// A value that would fit.
         wanted: &'static str,
     },
-    /// The fields make no struct type.
+    /// The fields cannot form a struct type.
     #[error("{primary}: its fields make no typed data ({reason}); check the parameter names")]
     Type {
         /// Primary type.
@@ -88,7 +89,7 @@ pub enum TypedError {
     },
 }
 
-/// One field: name and value as the typed data has them.
+/// One field: name and value in the typed data.
 #[derive(Clone, Debug)]
 struct Field {
     name: String,
@@ -96,7 +97,7 @@ struct Field {
     value: Value,
 }
 
-/// What a withdrawal to an EVM chain says. Amounts are the texts of the request.
+/// The fields of a withdrawal to an EVM chain. Amounts are the texts of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawal<'a> {
     /// Receiver's address.
@@ -114,12 +115,12 @@ pub struct Withdrawal<'a> {
 }
 
 impl TypedData {
-    /// What the wallet signs.
+    /// The digest that the wallet signs.
     pub const fn digest(&self) -> B256 {
         self.digest
     }
 
-    /// The whole typed data as wallets take it.
+    /// The complete typed data in the form that wallets accept.
     pub fn json(&self) -> &str {
         &self.json
     }
@@ -140,9 +141,9 @@ impl TypedData {
     }
 }
 
-/// Typed data of a management route (spec 4, section 2): the business parameters that were sent,
-/// in their order, then `<Brand>Chain`, `User` and `Nonce` as far as they were sent; names with
-/// their first letter upper-cased. `parameters` are decoded and may be named in any case.
+/// Typed data of a management route (spec 4, section 2). It has the sent business parameters in
+/// their order, then those of `<Brand>Chain`, `User` and `Nonce` that were sent. Names start with
+/// an upper-case letter. `parameters` are decoded, and their names may be in any case.
 pub fn management<'a>(
     brand: &Brand,
     route: &Route,
@@ -155,9 +156,9 @@ pub fn management<'a>(
     TypedData::new(&domain, primary, &fields)
 }
 
-/// The same with the business fields in the order in which the documents list them, whatever the
-/// order sent. Spec 4, section 2, gives both the list and the order sent; clients that fix the
-/// type once sign the list.
+/// The same, with the business fields in the documents' order instead of the order sent. Spec 4,
+/// section 2, gives both the list and the order sent. Clients that define the type once sign the
+/// order of the list.
 pub fn management_as_listed<'a>(
     brand: &Brand,
     route: &Route,
@@ -171,9 +172,9 @@ pub fn management_as_listed<'a>(
     TypedData::new(&domain, primary, &fields)
 }
 
-/// Where a parameter of a management route stands: first the business parameters as the documents
-/// list them, then unlisted ones, then those whose fields end the type, then what is not signed.
-/// The name may be a field's.
+/// The position of a parameter of a management route. The order is: business parameters as the
+/// documents list them, unlisted parameters, parameters whose fields end the type, and unsigned
+/// parameters. The name may also be a field's name.
 pub(super) fn sent_place(brand: &Brand, route: &Route, name: &str) -> (u8, usize) {
     let same = |known: &str| known.eq_ignore_ascii_case(name);
     let listed = route.params.iter().position(|param| same(param.name));
@@ -187,7 +188,7 @@ pub(super) fn sent_place(brand: &Brand, route: &Route, name: &str) -> (u8, usize
     }
 }
 
-/// The parameters whose fields stand at the end.
+/// The parameters whose fields come last.
 fn trailing(brand: &Brand) -> [&str; 3] {
     [&brand.chain_parameter, "user", "nonce"]
 }
@@ -264,7 +265,7 @@ impl Field {
         }
     }
 
-    /// A number as JSON number where it fits one, else as text.
+    /// A number: as a JSON number if it fits 64 bits, otherwise as text.
     fn uint(name: &str, value: &str) -> Result<Self, TypedError> {
         let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
         if !digits || U256::from_str_radix(value, 10).is_err() {
@@ -283,7 +284,8 @@ impl Field {
         })
     }
 
-    /// A field of a management route: booleans are `bool`, integers `uint256`, all else `string`.
+    /// A field of a management route: booleans become `bool`, integers `uint256`, all others
+    /// `string`.
     fn read(name: &str, kind: Kind, value: &str) -> Result<Self, TypedError> {
         let typed = upper_first(name);
         match kind {
@@ -320,7 +322,7 @@ fn not_a_type(primary: &str, reason: &dyn std::fmt::Display) -> TypedError {
     }
 }
 
-/// The verifying contract is the zero address everywhere.
+/// The verifying contract is always the zero address.
 fn domain(name: &str, chain_id: u64) -> Eip712Domain {
     Eip712Domain {
         name: Some(name.to_owned().into()),

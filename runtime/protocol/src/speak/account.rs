@@ -1,8 +1,8 @@
-//! What an account is said to hold: open orders, balances, positions, trades.
+//! Decodes the content of an account: open orders, balances, positions, trades.
 //!
-//! A list of positions may have every symbol or only open positions; what it does not list stays
-//! unsaid here, and the engine judges it. Open orders without `symbol` are those of every symbol (spec 1 and 2,
-//! Current open orders).
+//! A list of positions may have every symbol or only open positions. This module does not report
+//! symbols that are absent from the list; the engine decides about them. A request for open orders
+//! without `symbol` returns those of every symbol (spec 1 and 2, Current open orders).
 
 use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
@@ -56,7 +56,7 @@ pub(super) fn open_orders(
         if let Some((id, rules)) = symbol {
             match order::open_order(id, rules, listed) {
                 Ok(order) => open.push(order),
-                // An order of others that does not fit here must not hide ours.
+                // An unreadable order from outside must not hide our own orders.
                 Err(error) if order.parse_own().is_none() => notes.push(Note::Foreign {
                     surface,
                     symbol: listed.symbol.clone(),
@@ -70,7 +70,7 @@ pub(super) fn open_orders(
     Ok(open)
 }
 
-/// The last orders by which the venue closed positions of a symbol itself.
+/// The latest orders with which the venue itself closed positions of a symbol.
 pub(super) fn forced_orders(
     speaker: &Speaker,
     id: InstrumentId,
@@ -85,7 +85,7 @@ pub(super) fn forced_orders(
     orders.collect()
 }
 
-/// One order of others.
+/// One order from outside this program.
 pub(super) fn outside_order(
     speaker: &Speaker,
     id: InstrumentId,
@@ -111,7 +111,7 @@ pub(super) fn traded_order(
     placed_order(speaker, id, &listed)
 }
 
-/// The newest orders of an instrument, the oldest first.
+/// The newest orders of an instrument, oldest first.
 pub(super) fn newest_orders(
     speaker: &Speaker,
     id: InstrumentId,
@@ -141,8 +141,8 @@ fn placed_order(
     })
 }
 
-/// One page of the income history, oldest first. Entries in assets that are not configured move no
-/// balance that is kept here.
+/// One page of the income history, oldest first. Entries in assets that are not configured are
+/// skipped: the engine keeps no balance for them.
 pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> {
     let rows: Vec<futures::Income> = record(body)?;
     let more = rows.len() >= INCOME_PAGE;
@@ -169,14 +169,14 @@ pub(super) fn asset_price(body: &str) -> Result<Truth, HearError> {
     let ticker = match record::<OneOrMany<PriceTicker>>(body)? {
         OneOrMany::One(ticker) => ticker,
         OneOrMany::Many(tickers) => tickers.into_iter().next().ok_or_else(|| {
-            HearError::Record("the list of prices is empty, one was asked for".to_owned())
+            HearError::Record("the list of prices is empty, but one price was requested".to_owned())
         })?,
     };
     Ok(Truth::AssetPrice(amount("price", ticker.price.0)?))
 }
 
-/// The documents end their list of words with dots: what a word that they do not have names a transfer
-/// is one.
+/// The documents' list of income types ends with dots, so it is open. An unlisted type counts as a
+/// transfer if its name contains a word for one.
 fn income_kind(word: &Word<IncomeType>) -> IncomeKind {
     match word {
         Word::Known(IncomeType::Transfer | IncomeType::WelcomeBonus) => IncomeKind::Transfer,
@@ -193,7 +193,7 @@ fn income_kind(word: &Word<IncomeType>) -> IncomeKind {
     }
 }
 
-/// Spot account information: `total` is free plus locked.
+/// Spot account information; `total` is free plus locked.
 pub(super) fn spot(
     speaker: &Speaker,
     body: &str,
@@ -215,7 +215,7 @@ pub(super) fn spot(
     Ok(truth)
 }
 
-/// A spot balance of what is free and what is locked.
+/// A spot balance from the free and the locked part.
 pub(super) fn spot_balance(
     asset: AssetId,
     free: Exact,
@@ -279,8 +279,8 @@ fn account_information(
     Ok(truth)
 }
 
-/// Leverage and margin type of configured symbols, where the answer to a read of the futures account
-/// tells them.
+/// Leverage and margin type of configured symbols, if the response to a read of the futures account
+/// has them.
 pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<MarginTerms> {
     let surface = Surface::Futures;
     if subject != (Subject::Account { surface }) {
@@ -316,14 +316,14 @@ pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<Ma
                 .collect()
         }
     };
-    // In hedge mode a symbol is listed for each side.
+    // In hedge mode a symbol is listed once for each side.
     all.dedup_by_key(|terms| terms.instrument);
     all
 }
 
-/// Every position that is not flat, with its unrealized profit: where the answer to a read of the futures
-/// account tells them. A figure that is not read leaves its position out: these complete the account,
-/// and no order depends on them.
+/// Every position that is not flat, with its unrealized profit, if the response to a read of the
+/// futures account has them. A position whose numbers cannot be parsed is left out: this list only
+/// completes the account, and no order depends on it.
 pub(super) fn stated(
     speaker: &Speaker,
     subject: Subject,
@@ -364,7 +364,7 @@ pub(super) fn stated(
     Some(all.into_iter().filter(is_held).collect())
 }
 
-/// The newest of the times that are told; 0 is none.
+/// The newest of the known times; 0 counts as absent.
 fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, HearError> {
     let told = times.into_iter().flatten().map(|ms| ms.0).max();
     let told = told.filter(|ms| *ms > 0);
@@ -413,7 +413,7 @@ fn info_balance(
     Ok(truth)
 }
 
-/// A futures balance; where nobody says what of it is available, all of it is.
+/// A futures balance. If the available part is not stated, the whole balance counts as available.
 fn wallet_balance(
     asset: AssetId,
     wallet: Exact,
@@ -429,7 +429,7 @@ fn wallet_balance(
     })
 }
 
-/// A position as any record tells it.
+/// A position in the form that all records share.
 pub(super) struct Held<'a> {
     pub(super) symbol: &'a str,
     pub(super) side: &'a Word<PositionSide>,
@@ -439,7 +439,8 @@ pub(super) struct Held<'a> {
 }
 
 impl Speaker {
-    /// A position as the venue states it: quantity, entry price and unrealized profit.
+    /// A position with the values that the venue reports: quantity, entry price and unrealized
+    /// profit.
     pub(super) fn stated(
         &self,
         symbol: &str,
@@ -460,7 +461,7 @@ impl Speaker {
     /// The position of a configured symbol.
     pub(super) fn position(&self, held: &Held<'_>) -> Result<Option<PositionUpdate>, HearError> {
         let id = self.names.instrument(Surface::Futures, held.symbol);
-        // Positions on other symbols are stated apart (`stated`).
+        // Positions on other symbols are reported separately (`stated`).
         let Some((instrument, rules)) = id.and_then(|id| Some((id, self.names.rules(id)?))) else {
             return Ok(None);
         };
@@ -477,7 +478,7 @@ impl Speaker {
         }))
     }
 
-    /// The instrument of a symbol, or a note.
+    /// The instrument of a symbol; for an unknown symbol a note.
     pub(super) fn configured(
         &self,
         surface: Surface,
@@ -497,7 +498,7 @@ impl Speaker {
         found
     }
 
-    /// The asset of a balance, or a note where there is some of it.
+    /// The asset of a balance; for an unknown asset with a non-zero balance a note.
     pub(super) fn asset(
         &self,
         name: &str,
@@ -514,8 +515,8 @@ impl Speaker {
         asset
     }
 
-    /// Fee and its asset. One in an asset that is not configured changes no balance that we keep:
-    /// it is 0, and a note says so.
+    /// Fee and its asset. A fee in an asset that is not configured changes no balance of the
+    /// engine: it counts as 0, and a note reports it.
     pub(super) fn fee(
         &self,
         rules: &Instrument,
@@ -608,7 +609,7 @@ fn trade(
     })
 }
 
-/// A spot trade in the fields of a futures trade.
+/// Copies a spot trade into the fields of a futures trade.
 fn as_futures(row: spot_wire::UserTrade) -> futures::UserTrade {
     futures::UserTrade {
         buyer: Flag(row.buyer.0),

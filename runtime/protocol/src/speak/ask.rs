@@ -1,5 +1,5 @@
-//! From a request of the engine to the calls that it needs, in their order. Numbers are written
-//! from mantissas: no exponent, no zeros at the end (spec 4, section 6, point 7).
+//! Converts a request of the engine into the calls that it needs, in order. Numbers are written
+//! from mantissas, without exponent and trailing zeros (spec 4, section 6, point 7).
 
 use rust_decimal::Decimal;
 use windvane_engine::decimal::decimal;
@@ -16,13 +16,14 @@ use crate::route::{Of, Route, Source};
 use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 
-/// Entries of one page of account trades (spec 1 and spec 4: `limit` at most 1000).
+/// Entries of one page of the income history and of account trades (spec 1 and spec 4: `limit` at
+/// most 1000).
 pub(super) const INCOME_PAGE: usize = 1_000;
 pub(super) const TRADES_PAGE: usize = 1_000;
-/// So many of the newest orders are asked for; a limit up to 500 costs the same weight.
+/// How many of the newest orders are requested; any limit up to 500 has the same weight.
 const NEWEST_ORDERS: i64 = 100;
 
-/// One call of the venue.
+/// One call to the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The route.
@@ -32,8 +33,8 @@ pub struct Asked {
 }
 
 impl Speaker {
-    /// The calls that a request needs: to be made in this order, their outcomes given to
-    /// [`Speaker::reply`] in the same. None for an empty batch alone.
+    /// The calls that a request needs. Make them in this order and pass their results to
+    /// [`Speaker::reply`] in the same order. Only an empty batch needs no call.
     pub fn ask(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
         match request {
             Request::Place(order) => Ok(vec![self.place(order)?]),
@@ -174,12 +175,12 @@ impl Speaker {
         }
     }
 
-    /// The same question as the list of all open orders of a surface, symbol by symbol: cheaper for
-    /// few symbols (spec 1 and 2: weight 1 with a symbol, 40 without). It leaves out orders on
-    /// symbols that are not configured.
+    /// The same request as the list of all open orders of a surface, but symbol by symbol. It costs
+    /// less for a few symbols (spec 1 and 2: weight 1 with a symbol, 40 without). It omits orders
+    /// on symbols that are not configured.
     ///
     /// # Errors
-    /// The route may not be used.
+    /// The route is not allowed (see [`Speaker::documented`]).
     pub fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError> {
         let symbols = self.names.symbols(surface);
         let calls = symbols.map(|symbol| match surface {
@@ -290,7 +291,7 @@ impl Speaker {
     }
 }
 
-/// A spot order. It has no position side, and what belongs to positions does not exist.
+/// A spot order. Spot has no position side and no parameters that belong to positions.
 fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, SpeakError> {
     let terms = &order.terms;
     let foreign = [
@@ -316,7 +317,7 @@ fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, Sp
     Ok(sent)
 }
 
-/// A futures order, with the answer that tells its fills (`newOrderRespType=RESULT`).
+/// A futures order. It requests a response that contains its fills (`newOrderRespType=RESULT`).
 fn futures_order(rules: &Instrument, order: &NewOrder) -> Result<futures::NewOrder, SpeakError> {
     let terms = &order.terms;
     let mut sent = futures::NewOrder::new(rules.symbol.as_str(), terms.side, terms.order_type)
@@ -335,7 +336,7 @@ fn futures_order(rules: &Instrument, order: &NewOrder) -> Result<futures::NewOrd
     Ok(sent)
 }
 
-/// The same as an entry of a batch. [`Calls`] puts no order into one that it cannot carry.
+/// A futures order as an entry of a batch. [`Calls`] puts only orders into a batch that fit one.
 fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrder, SpeakError> {
     let terms = &order.terms;
     let qty = rules.qty(terms.qty.unwrap_or_default().0);
@@ -354,8 +355,8 @@ fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrd
     Ok(sent)
 }
 
-/// `positionSide` and `reduceOnly`: in hedge mode the one must be sent and the other must not,
-/// not even `false` (spec 4, section 6, point 12).
+/// `positionSide` and `reduceOnly`. In hedge mode `positionSide` must be sent and `reduceOnly` must
+/// not, not even as `false` (spec 4, section 6, point 12).
 fn position_words(terms: &OrderTerms) -> Result<(Option<PositionSide>, Option<bool>), SpeakError> {
     let side = (terms.position_side != PositionSide::Both).then_some(terms.position_side);
     let reduce = terms.reduce_only.then_some(true);
@@ -365,7 +366,7 @@ fn position_words(terms: &OrderTerms) -> Result<(Option<PositionSide>, Option<bo
     Ok((side, reduce))
 }
 
-/// Parts per million as percent.
+/// Converts parts per million to percent.
 fn percent(ppm: u32) -> Decimal {
     decimal(i128::from(ppm), 4)
 }
@@ -379,7 +380,7 @@ fn whole_amount(amount: Amount) -> Result<Decimal, SpeakError> {
     }
 }
 
-/// One refusal for everything that a request asks for.
+/// The replies that refuse every part of a request with the same reason.
 pub(super) fn refused(request: &Request, refusal: &Refusal) -> Vec<Reply> {
     fn no<T>(refusal: &Refusal) -> Outcome<T> {
         Outcome::Refused(refusal.clone())

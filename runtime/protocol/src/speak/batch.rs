@@ -1,4 +1,4 @@
-//! Several orders in one call, and one answer for several orders (spec 2, Place multiple orders
+//! Several orders in one call, and one response for several orders (spec 2, Place multiple orders
 //! and Cancel multiple orders). Spot has no such routes: there, each order is a call.
 
 use std::ops::Range;
@@ -10,15 +10,15 @@ use super::{HearError, Names};
 use crate::error::{Class, VenueError};
 use crate::wire::futures::{BatchEntry, Order};
 
-/// Orders that one call places (spec 2, Limits).
+/// The most orders that one call places (spec 2, Limits).
 const PLACE_MAX: usize = 5;
-/// Ids that one call cancels (spec 2, Limits).
+/// The most ids that one call cancels (spec 2, Limits).
 const CANCEL_MAX: usize = 10;
 /// `callbackRate` of a batch is at most 4 percent, of a single order 5 (spec 2, Limits).
 const CALLBACK_PPM_MAX: u32 = 40_000;
 
-/// How a list of orders is divided into calls: ranges in its order, those of one order being
-/// calls of the single route.
+/// Divides a list of orders into calls: index ranges in list order. A range with one order uses the
+/// route for single orders.
 pub(super) struct Calls(std::vec::IntoIter<Range<usize>>);
 
 impl Calls {
@@ -55,7 +55,7 @@ impl Iterator for Calls {
     }
 }
 
-/// An entry of a batch has a quantity and no `closePosition`.
+/// Whether an order can be an entry of a batch: it has a quantity and no `closePosition`.
 fn fits_batch(names: &Names, order: &NewOrder) -> bool {
     let terms = &order.terms;
     let rules = names.rules(terms.instrument);
@@ -65,11 +65,11 @@ fn fits_batch(names: &Names, order: &NewOrder) -> bool {
         && terms.callback_ppm.is_none_or(|ppm| ppm <= CALLBACK_PPM_MAX)
 }
 
-/// What became of each order of a batch.
+/// The outcome of each order of a batch.
 ///
-/// An order object is found by its client order id. An error object names none: it belongs to the
-/// order of its place, which the documents promise for placing; where any order object is not at
-/// its place, or entries are missing, an error belongs to nobody and the outcome is unknown.
+/// An order object is matched by its client order id. An error object has no id, so it is matched
+/// by its position in the list, which the documents promise for placing. If any order object is at
+/// another position, or entries are missing, an error cannot be matched and the outcome is unknown.
 pub(super) fn outcomes(
     ids: &[ClientOrderId],
     entries: &[BatchEntry],
@@ -114,7 +114,7 @@ fn refusal(error: &VenueError) -> Refusal {
     }
 }
 
-/// A code that leaves 32 bits is none of the documents'.
+/// The documents list no code beyond 32 bits.
 pub(super) fn code(code: i64) -> i32 {
     i32::try_from(code).unwrap_or(i32::MIN)
 }

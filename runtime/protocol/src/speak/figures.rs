@@ -1,5 +1,5 @@
-//! Decimals of the wire to the engine's integers. What does not fit is an error: nothing here
-//! wraps, saturates or panics.
+//! Converts decimals of the wire into the engine's integers. A value that does not fit is an error:
+//! nothing here wraps, saturates or panics.
 
 use rust_decimal::Decimal;
 use windvane_engine::decimal::{AMOUNT_SCALE, div_half_even, exact_mantissa, rescale};
@@ -7,11 +7,11 @@ use windvane_engine::{Amount, Time};
 
 use super::HearError;
 
-/// The largest amount that is taken, in units of 1e-8: sums of as many as there can be, and
-/// eighteen digits more, still fit 128 bits.
+/// The largest accepted amount, in units of 1e-8. Sums of many such amounts, with eighteen more
+/// digits, still fit in 128 bits.
 const AMOUNT_MAX: i128 = 10_i128.pow(30);
 
-/// The exact mantissa; positions have no other.
+/// The exact mantissa of a position.
 pub(super) fn exact(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
     exact_mantissa(value, scale).ok_or(HearError::Figure {
         field,
@@ -20,7 +20,7 @@ pub(super) fn exact(field: &'static str, value: Decimal, scale: u8) -> Result<i6
     })
 }
 
-/// The exact mantissa of a quantity of an order or a fill, which is never below 0.
+/// The exact mantissa of the quantity of an order or a fill, which is never below 0.
 pub(super) fn quantity(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
     if value.is_sign_negative() && !value.is_zero() {
         return Err(HearError::Negative { field, value });
@@ -28,7 +28,8 @@ pub(super) fn quantity(field: &'static str, value: Decimal, scale: u8) -> Result
     exact(field, value, scale)
 }
 
-/// The nearest mantissa, half to even: prices of fills and averages may be finer than a tick.
+/// The nearest mantissa, rounded half to even: prices of fills and averages may be finer than a
+/// tick.
 pub(super) fn nearest(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
     let mantissa = rescale(value, scale).and_then(|mantissa| i64::try_from(mantissa).ok());
     mantissa.ok_or(HearError::Figure {
@@ -38,7 +39,7 @@ pub(super) fn nearest(field: &'static str, value: Decimal, scale: u8) -> Result<
     })
 }
 
-/// An amount of an asset, half to even.
+/// An amount of an asset, rounded half to even.
 pub(super) fn amount(field: &'static str, value: Decimal) -> Result<Amount, HearError> {
     let amount = Amount::from_decimal(value).filter(|amount| amount.0.abs() <= AMOUNT_MAX);
     amount.ok_or(HearError::Figure {
@@ -62,7 +63,8 @@ pub(super) fn product(
         if scale <= to {
             return raw.checked_mul(10_i128.checked_pow(to - scale)?);
         }
-        // A power beyond 128 bits is more than twice any numerator.
+        // A power of ten beyond 128 bits is more than twice any numerator, so the result rounds to
+        // 0.
         let power = 10_i128.checked_pow(scale - to);
         Some(power.map_or(0, |power| div_half_even(raw, power)))
     });
@@ -74,7 +76,7 @@ pub(super) fn product(
     })
 }
 
-/// A time of the wire, milliseconds.
+/// Converts a time of the wire, in milliseconds.
 pub(super) fn time(field: &'static str, ms: i64) -> Result<Time, HearError> {
     let ns = ms.checked_mul(1_000_000).map(Time);
     ns.filter(|time| *time != Time::NEVER)
@@ -111,7 +113,7 @@ mod tests {
             let b = Decimal::from_i128_with_scale(b % limit, y);
             let _ = (exact("f", a, scale), nearest("f", a, scale), amount("f", a));
             if let Ok(found) = product("f", a, b) {
-                // Where a decimal holds the product exactly, both say the same.
+                // Where a decimal holds the product exactly, both results must be equal.
                 if let Some(exact) = a.checked_mul(b).filter(|p| p.scale() == x + y) {
                     prop_assert_eq!(Some(found), Amount::from_decimal(exact));
                 }

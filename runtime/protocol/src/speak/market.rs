@@ -1,9 +1,10 @@
-//! Frames of the public streams to market events of the engine, in the instrument's scales. Depth
-//! is joined here, so that the engine hears whole books, their differences in order, and gaps.
+//! Converts frames of the public streams into market events of the engine, in the instrument's
+//! scales. Depth is joined here, so that the engine receives whole books, their differences in
+//! order, and gaps.
 //!
-//! State per instrument and nothing else: the joining of its book, and the quotes from which the
-//! side of a `tradepro` trade is estimated. Two trade streams of one symbol would tell each trade
-//! twice: whoever subscribes takes one.
+//! The only state is kept per instrument: the join of its book, and the quotes that estimate the
+//! side of a `tradepro` trade. Two trade streams of one symbol would report each trade twice, so
+//! subscribe to one of them only.
 
 use windvane_engine::decimal::MARK_SCALE;
 use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
@@ -15,26 +16,26 @@ use crate::market_stream::MarketStreamEvent;
 use crate::number::{Number, NumberError};
 use crate::taker_side::TakerSide;
 
-/// Differences that wait for a snapshot: at ten a second, more than a minute of them.
+/// How many differences may wait for a snapshot: at ten a second, more than a minute of them.
 const WAITING_MAX: usize = 1_000;
 
-/// Where events go.
+/// Receives the events.
 pub type Emit<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
 
-/// What a frame left to be done.
+/// The next step of the caller after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Nothing.
     Nothing,
     /// Fetch GET depth (limit 1000) for [`MarketReader::snapshot`]: the instrument's differences
-    /// wait for it. Said of every frame that waits.
+    /// wait for it. This is returned for every frame that waits.
     Snapshot(InstrumentId),
 }
 
-/// Why a frame gave no event. A book that it was to change is void until the next snapshot.
+/// Why a frame gave no event. If it was a depth frame, the book is invalid until the next snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarketError {
-    /// Digits that the engine's scales do not hold.
+    /// Digits that do not fit the engine's scales.
     #[error("{instrument}: {field} {error}; the engine's scales come from exchange information")]
     Figure {
         /// Name of the instrument.
@@ -44,19 +45,19 @@ pub enum MarketError {
         /// Why.
         error: NumberError,
     },
-    /// A price or a quantity that no market has.
+    /// A negative price or quantity.
     #[error("{instrument}: {field} {value} is not a price or a quantity")]
     Negative {
         /// Name of the instrument.
         instrument: String,
         /// Field.
         field: &'static str,
-        /// What it says.
+        /// The value in the frame.
         value: Number,
     },
 }
 
-/// Reads the public frames of all instruments.
+/// Converts the public frames of all instruments.
 #[derive(Clone, Debug)]
 pub struct MarketReader {
     names: Names,
@@ -64,18 +65,18 @@ pub struct MarketReader {
     scratch: Vec<Level>,
 }
 
-/// One instrument.
+/// The state of one instrument.
 #[derive(Clone, Debug)]
 struct Feed {
     joiner: Joiner,
     waiting: Pending<BookLevels>,
     taker_side: TakerSide,
-    /// It has differences: partial books say nothing more.
+    /// The instrument has a stream of differences, so partial books add nothing.
     has_diffs: bool,
 }
 
 impl MarketReader {
-    /// Without any book.
+    /// Starts without any book.
     pub fn new(names: Names) -> Self {
         let ids = (0..=u16::MAX).map(InstrumentId);
         let known = ids.map_while(|id| names.rules(id));
@@ -93,8 +94,8 @@ impl MarketReader {
     }
 
     /// Takes a frame of a connection of `surface`; `levels` are those that were decoded with it.
-    /// Frames of symbols that are not configured, and those that the engine has no use for, give
-    /// nothing.
+    /// Frames that the engine does not use, and frames of symbols that are not configured, give no
+    /// event.
     pub fn frame(
         &mut self,
         surface: Surface,
@@ -138,7 +139,7 @@ impl MarketReader {
         Ok(Missing::Nothing)
     }
 
-    /// Takes a snapshot of an instrument: the answer of GET depth, which names no symbol, or a
+    /// Takes a snapshot of an instrument: the response of GET depth, which has no symbol, or a
     /// partial book of a stream.
     pub fn snapshot(
         &mut self,
@@ -151,7 +152,7 @@ impl MarketReader {
             return Ok(Missing::Nothing);
         };
         if told.partial {
-            // The first levels only: of use where no differences tell more.
+            // A partial book has the first levels only; a stream of differences has all of them.
             if !feed.has_diffs {
                 self.book(id, told.last_update_id, true, levels, emit)?;
             }
@@ -173,8 +174,8 @@ impl MarketReader {
         })
     }
 
-    /// The streams of an instrument were interrupted: its book is only its top until the next
-    /// snapshot, and old quotes estimate nothing.
+    /// The streams of an instrument were interrupted. Until the next snapshot only the top of its
+    /// book is valid, and old quotes must not estimate the side of trades.
     pub fn interrupted(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
         if let Some(feed) = self.feeds.get_mut(usize::from(id.0)) {
             feed.taker_side = TakerSide::default();
@@ -192,7 +193,7 @@ impl MarketReader {
             return Ok(());
         };
         if told.price.mantissa == 0 || told.qty.mantissa == 0 {
-            // What venues send for an execution that was no trade of the market.
+            // Venues send zeros for an execution that was not a public trade.
             return Ok(());
         }
         let event = MarketEvent::Trade {
@@ -263,7 +264,7 @@ impl MarketReader {
         self.join(id, diff.ids, levels, emit)
     }
 
-    /// Applies a difference that continues the book, keeps one that cannot yet.
+    /// Applies a difference that continues the book, and buffers one that does not yet.
     fn join(
         &mut self,
         id: InstrumentId,
@@ -285,7 +286,7 @@ impl MarketReader {
         Ok(Missing::Snapshot(id))
     }
 
-    /// Emits the levels of a frame; where they cannot be taken, the book is void.
+    /// Emits the levels of a frame. If they cannot be converted, the book becomes invalid.
     fn book(
         &mut self,
         id: InstrumentId,
@@ -301,7 +302,7 @@ impl MarketReader {
         taken
     }
 
-    /// The book is only its top until the next snapshot.
+    /// Ends the book: until the next snapshot only its top is valid.
     fn void(&mut self, id: InstrumentId, emit: &mut Emit<'_>) {
         let rules = self.names.rules(id);
         let feed = self.feeds.get_mut(usize::from(id.0));

@@ -1,11 +1,16 @@
-//! The engine's words to the venue's wire and back: a request to the calls that it needs, their
-//! answers to replies, user events and market frames to inputs.
+//! Translates between the engine and the venue's wire format. A request of the engine becomes the
+//! calls that it needs, and their responses become replies. User events and market frames become
+//! inputs of the engine.
 //!
-//! No IO, no clock, no signing, no decision to send again: whoever drives the engine has those.
-//! A figure that does not fit the engine's integers, a word that is not in the documents where
-//! one is needed, an answer that speaks of something else: each is an error with the name of its
-//! field, never a guess. An answer to what may have had an effect is then [`Outcome::Unknown`],
-//! which the engine asks about.
+//! This module has no IO, no clock and no signing, and it never decides to send again: the driver
+//! of the engine does that. It never guesses. Each of these is an error with the name of its field:
+//!
+//! - a number that does not fit the engine's integers,
+//! - an undocumented value where a documented one is needed,
+//! - a response that is about another order or symbol than the request.
+//!
+//! If the request may have had an effect, its outcome is then [`Outcome::Unknown`], and the engine
+//! queries the state.
 //!
 //! [`Outcome::Unknown`]: windvane_engine::Outcome::Unknown
 
@@ -28,14 +33,14 @@ pub use market::{Emit, MarketError, MarketReader, Missing};
 pub use names::Names;
 pub use reply::Heard;
 
-/// Says requests and understands answers.
+/// Encodes requests and decodes responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speaker {
     /// Instruments and assets.
     pub names: Names,
     /// Where the futures account is read.
     pub futures_account: FuturesAccount,
-    /// Nothing outside documents 1 to 3 is said (`market_data = "documented"`).
+    /// Only routes of documents 1 to 3 are used (`market_data = "documented"`).
     pub documented: bool,
 }
 
@@ -44,19 +49,19 @@ pub struct Speaker {
 pub enum FuturesAccount {
     /// Account information (spec 4, section 4).
     Routes,
-    /// The info endpoint (spec 3), which may lag.
+    /// The info endpoint (spec 3). Its data may lag.
     Info {
         /// The main wallet's address.
         address: String,
     },
 }
 
-/// What was understood, and what a log should say of the rest.
+/// Decoded replies or events, with notes for the log about what was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said<T> {
-    /// Replies or events, in their order.
+    /// Replies or events, in order.
     pub said: Vec<T>,
-    /// What was left out, and why.
+    /// Notes about the parts that were left out, with the reasons.
     pub notes: Vec<Note>,
 }
 
@@ -69,22 +74,24 @@ impl<T> Said<T> {
     }
 }
 
-/// Something that was heard and not passed on.
+/// Something that was received but not passed on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
     /// It belongs to a symbol that is not configured.
-    #[error("{surface}:{symbol} is not configured: {what} left out")]
+    #[error("{surface}:{symbol} is not configured: its {what} is ignored")]
     Symbol {
         /// Surface.
         surface: Surface,
         /// Symbol.
         symbol: String,
-        /// What it was.
+        /// The ignored part.
         what: &'static str,
     },
-    /// An open order with an id like ours, on a symbol that is not configured: nobody cancels it.
+    /// An open order with an id of this program, on a symbol that is not configured. No run cancels
+    /// it.
     #[error(
-        "order {order} rests on {surface}:{symbol}, which no strategy names: this run neither          cancels nor shows it; cancel it with windvane call, or name the symbol"
+        "order {order} is open on {surface}:{symbol}, which no strategy names: this run neither \
+         cancels nor shows it; cancel it with windvane call, or name the symbol in a strategy"
     )]
     Elsewhere {
         /// Surface.
@@ -94,9 +101,9 @@ pub enum Note {
         /// `clientOrderId`.
         order: ClientOrderId,
     },
-    /// An open order of others that does not fit the rules that are known here.
+    /// An open order from outside this program that does not fit the known rules.
     #[error(
-        "an order of others cannot be read: {order} on {surface}:{symbol} is left out: {error}"
+        "an order from outside cannot be parsed: {order} on {surface}:{symbol} is ignored: {error}"
     )]
     Foreign {
         /// Surface.
@@ -108,16 +115,16 @@ pub enum Note {
         /// Why.
         error: HearError,
     },
-    /// It is in an asset that no configured instrument has.
-    #[error("asset {asset} is not configured: {what} left out")]
+    /// It is in an asset that no configured instrument uses.
+    #[error("asset {asset} is not configured: its {what} is ignored")]
     Asset {
         /// Name.
         asset: String,
-        /// What it was.
+        /// The ignored part.
         what: &'static str,
     },
-    /// An answer could not be read: its outcome is unknown.
-    #[error("the answer of {route} cannot be read: {error}; it begins with {excerpt:?}")]
+    /// A response could not be parsed: its outcome is unknown.
+    #[error("the response of {route} cannot be parsed: {error}; it begins with {excerpt:?}")]
     Unreadable {
         /// Route.
         route: &'static str,
@@ -126,34 +133,34 @@ pub enum Note {
         /// The beginning of the body.
         excerpt: String,
     },
-    /// A call of several has no outcome.
-    #[error("there is no outcome of {route}: it counts as unknown")]
+    /// One call of a request has no result.
+    #[error("the call of {route} has no result: its outcome counts as unknown")]
     Unanswered {
         /// Route.
         route: &'static str,
     },
-    /// A part of an answer is missing; the rest counts.
-    #[error("{what} is not known yet: {route} was not sent, or has no answer")]
+    /// A part of a response is missing; the rest counts.
+    #[error("{what} is not known yet: {route} was not sent, or got no response")]
     Part {
         /// Route.
         route: &'static str,
-        /// What it would have told.
+        /// The data that the part contains.
         what: &'static str,
     },
     /// A configured symbol is not in exchange information.
-    #[error("{surface}:{symbol} is not listed any more: its known rules stay in use")]
+    #[error("{surface}:{symbol} is not listed any more: its last known rules stay in use")]
     Unlisted {
         /// Surface.
         surface: Surface,
         /// Symbol.
         symbol: String,
     },
-    /// An event that the engine has no use for.
-    #[error("user event {0:?} is not for the engine")]
+    /// An event that the engine does not use.
+    #[error("user event {0:?} is ignored: the engine does not use it")]
     Event(String),
 }
 
-/// Why a request cannot be said.
+/// Why a request cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpeakError {
     /// The instrument is not in the tables.
@@ -178,28 +185,28 @@ pub enum SpeakError {
         "route {0} is not in documents 1 to 3; set market_data to \"auto\" or \"streams\" to allow it"
     )]
     Undocumented(&'static str),
-    /// It would leave long after it was decided.
+    /// The request would leave too long after it was decided.
     #[error("it waited {} ms to leave: what covered it may be over", .0.as_millis())]
     Late(std::time::Duration),
-    /// The amount has more digits than a decimal.
+    /// The amount has more digits than a decimal can hold.
     #[error("quoteOrderQty of {0} units of 1e-8 has more than 28 digits")]
     Amount(i128),
 }
 
-/// Why something that was heard cannot be taken.
+/// Why a received message cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HearError {
     /// Not the record that the documents describe.
     #[error("{0}")]
     Record(String),
-    /// A figure that the engine's integers do not hold.
+    /// A number that does not fit the engine's integers.
     #[error("{field} {value} does not fit 64 bits (amounts: 1e22) at {scale} decimal places")]
     Figure {
         /// Field.
         field: &'static str,
-        /// What it says.
+        /// The value in the message.
         value: Decimal,
-        /// The decimal places that there are.
+        /// The decimal places that are available.
         scale: u8,
     },
     /// A quantity below 0.
@@ -207,45 +214,45 @@ pub enum HearError {
     Negative {
         /// Field.
         field: &'static str,
-        /// What it says.
+        /// The value in the message.
         value: Decimal,
     },
     /// A time beyond the year 2262.
-    #[error("{field} {ms} is no time in milliseconds")]
+    #[error("{field} {ms} is not a valid time in milliseconds")]
     Time {
         /// Field.
         field: &'static str,
-        /// What it says.
+        /// The value in the message.
         ms: i64,
     },
-    /// A word that the documents do not list, where one of theirs is needed.
-    #[error("{field} {word:?} is not in the documents")]
+    /// An undocumented value, where a documented one is needed.
+    #[error("{field} {word:?} is not a documented value")]
     Word {
         /// Field.
         field: &'static str,
-        /// What it says.
+        /// The value in the message.
         word: String,
     },
-    /// A field that is needed is not there.
+    /// A required field is absent.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// It speaks of something else than what was asked.
-    #[error("it is about {found:?}, not about {asked:?}")]
+    /// The message is about something else than the request.
+    #[error("the response is about {found:?}, but {asked:?} was requested")]
     Other {
-        /// What it is about.
+        /// The id or symbol in the message.
         found: String,
-        /// What was asked for.
+        /// The id or symbol in the request.
         asked: String,
     },
-    /// The account hides what is on it from the info endpoint.
+    /// The account hides its state from the info endpoint.
     #[error(
-        "accountPrivacy is {0}: the info endpoint is no evidence; make the account public or use \
-         the routes of document 4"
+        "accountPrivacy is {0}: the info endpoint hides the account; make the account public or \
+         use the routes of document 4"
     )]
     Private(String),
 }
 
-/// A word of the documents, or an error that names its field.
+/// The documented value, or an error that names the field.
 fn known<T: Copy + std::fmt::Display>(
     field: &'static str,
     word: &crate::wire::Word<T>,

@@ -1,11 +1,11 @@
-//! What both sides call the same thing: symbols and instruments, names and numbers of assets.
-//! Tables only.
+//! Maps between the names of the venue and the ids of the engine: symbols and instruments, asset
+//! names and asset ids. Tables only.
 
 use std::collections::BTreeMap;
 
 use windvane_engine::{AssetId, Instrument, InstrumentId, Surface};
 
-/// The engine's instruments and assets by the venue's names for them.
+/// The engine's instruments and assets, indexed by the venue's names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     instruments: Vec<Instrument>,
@@ -15,8 +15,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The tables of an engine: its instruments and its asset names, each in the order of their
-    /// ids. Of two of one name, the first counts.
+    /// Builds the tables from an engine's instruments and asset names, each in the order of their
+    /// ids. If a name occurs twice, the first entry counts.
     pub fn new(instruments: &[Instrument], assets: &[String]) -> Self {
         let mut symbols: [BTreeMap<String, InstrumentId>; 2] = Default::default();
         for (id, instrument) in (0..=u16::MAX).zip(instruments) {
@@ -36,7 +36,7 @@ impl Names {
         }
     }
 
-    /// The instrument with this symbol; `None` for one that is not configured.
+    /// The instrument with this symbol; `None` if it is not configured.
     pub fn instrument(&self, surface: Surface, symbol: &str) -> Option<InstrumentId> {
         self.symbols[surface as usize].get(symbol).copied()
     }
@@ -51,12 +51,12 @@ impl Names {
         self.instruments.get(usize::from(id.0))
     }
 
-    /// How many instruments there are.
+    /// The number of instruments.
     pub fn instruments(&self) -> usize {
         self.instruments.len()
     }
 
-    /// The asset with this name; `None` for one that no instrument has.
+    /// The asset with this name; `None` if no instrument uses it.
     pub fn asset(&self, name: &str) -> Option<AssetId> {
         self.asset_ids.get(name).copied()
     }

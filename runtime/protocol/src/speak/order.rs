@@ -1,5 +1,5 @@
-//! Order objects of answers to reports and terms. An order of spot has the fields of one of
-//! futures but those of positions, so both are read as the latter.
+//! Converts order objects of responses into reports and terms. A spot order has the fields of a
+//! futures order except those of positions. So both kinds are handled as futures orders.
 
 use rust_decimal::Decimal;
 use windvane_engine::protocol::OrderReport;
@@ -14,7 +14,7 @@ use super::{HearError, known};
 use crate::wire::futures::Order;
 use crate::wire::{Exact, Flag, Word, spot};
 
-/// A spot order in the fields of a futures order.
+/// Copies a spot order into the fields of a futures order.
 pub(super) fn as_futures(order: spot::Order) -> Order {
     Order {
         client_order_id: order.client_order_id,
@@ -103,8 +103,8 @@ pub(super) fn open_order(
     Ok(OpenOrder { report, terms })
 }
 
-/// A type that the documents do not list is that of an order of others: quantity and money count,
-/// and its price tells whether it is a limit.
+/// An undocumented type can only belong to an order from outside this program. For such an order
+/// only quantity and money matter. Its price shows whether it is a limit order.
 pub(super) fn type_of(word: &Word<OrderType>, price: Decimal) -> OrderType {
     match word {
         Word::Known(known) => *known,
@@ -113,13 +113,13 @@ pub(super) fn type_of(word: &Word<OrderType>, price: Decimal) -> OrderType {
     }
 }
 
-/// A time in force that the documents do not list, or none, keeps an order open.
+/// An undocumented or missing time in force counts as GTC: the order stays open.
 pub(super) fn time_in_force(word: Option<&Word<TimeInForce>>) -> TimeInForce {
     let known = word.and_then(Word::known);
     known.copied().unwrap_or(TimeInForce::Gtc)
 }
 
-/// Percent to parts per million.
+/// Converts percent to parts per million.
 fn callback(percent: Exact) -> Result<u32, HearError> {
     let ppm = exact("priceRate", percent.0, 4)?;
     u32::try_from(ppm).map_err(|_| HearError::Figure {

@@ -1,4 +1,5 @@
-//! From the outcomes of the calls that a request needed to the replies that the engine expects.
+//! Converts the results of the calls that a request needed into the replies that the engine
+//! expects.
 
 use windvane_engine::protocol::{OrderReport, Outcome, Refusal, Reply};
 use windvane_engine::truth::{Subject, Truth};
@@ -10,26 +11,26 @@ use crate::error::code::{INVALID_TIMESTAMP, TOO_MANY_REQUESTS};
 use crate::route::Of;
 use crate::wire::{self, futures, spot};
 
-/// What became of one call, whoever made it.
+/// The result of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// It was carried out: the body of the answer.
+    /// The call was carried out: the body of the response.
     Done(&'a str),
-    /// It was refused, and changed nothing.
+    /// The call was refused and changed nothing.
     Refused {
-        /// The venue's code; `None` where it gave none, which is passed on as 0.
+        /// The venue's code; `None` if it sent none, which is passed on as 0.
         code: Option<i64>,
-        /// The venue's words.
+        /// The venue's message.
         msg: &'a str,
     },
-    /// It may or may not have been carried out.
+    /// The call may or may not have been carried out.
     Unknown,
-    /// It never left the process: the code that is passed on is [`Refusal::NOT_SENT`].
+    /// The call never left the process. The code that is passed on is [`Refusal::NOT_SENT`].
     NotSent {
         /// Why.
         msg: &'a str,
     },
-    /// The venue did not carry it out for a limit.
+    /// The venue did not carry out the call because of a limit.
     Wait {
         /// The venue's code; `None` is passed on as -1003.
         code: Option<i64>,
@@ -38,15 +39,16 @@ pub enum Heard<'a> {
     },
 }
 
-/// What makes a nonce bad (spec 4, section 1).
+/// The venue's code for an invalid nonce (spec 4, section 1).
 const BAD_NONCE: i64 = -4225;
 
 impl Speaker {
-    /// The replies to a request, of what became of the calls of [`Speaker::ask`], in their order.
+    /// The replies to a request, from the results of the calls of [`Speaker::ask`] in the same
+    /// order.
     ///
-    /// A body that cannot be read is [`Outcome::Unknown`], and a note says why. A missing outcome
-    /// is unknown too. A question about the account that has to wait is unknown and not refused:
-    /// a refusal says that the venue does not tell it at all.
+    /// A body that cannot be parsed gives [`Outcome::Unknown`], and a note explains why. A missing
+    /// result is unknown too. A read of the account that must wait is unknown and not refused,
+    /// because a refusal means that the venue does not serve the data at all.
     pub fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
         let mut hearing = Hearing {
             speaker: self,
@@ -65,7 +67,7 @@ impl Speaker {
     }
 }
 
-/// Replies in the making.
+/// The replies that are being collected.
 struct Hearing<'a> {
     speaker: &'a Speaker,
     said: Said<Reply>,
@@ -76,7 +78,7 @@ impl Hearing<'_> {
         self.said.said.push(reply);
     }
 
-    /// The outcome of a call whose answer is read by `read`.
+    /// The outcome of a call whose response is parsed by `read`.
     fn outcome<T>(
         &mut self,
         route: &'static str,
@@ -96,7 +98,7 @@ impl Hearing<'_> {
     }
 
     fn unreadable(&mut self, route: &'static str, error: HearError, body: &str) {
-        /// As much of a body as a log line should hold.
+        /// The length of an excerpt that fits in a log line.
         const CHARS_MAX: usize = 200;
         let excerpt = body.chars().take(CHARS_MAX).collect();
         self.said.notes.push(Note::Unreadable {
@@ -106,7 +108,7 @@ impl Hearing<'_> {
         });
     }
 
-    /// A request that is one call.
+    /// Handles a request that is one call.
     fn single(&mut self, request: &Request, heard: Option<Heard<'_>>) {
         match request {
             Request::Place(order) => {
@@ -155,12 +157,13 @@ impl Hearing<'_> {
                 countdown_ms,
             } => self.countdown(*instrument, *countdown_ms, heard),
             Request::SetLeverage { instrument, .. } => self.leverage(*instrument, heard),
-            // Not single: their callers do not come here.
+            // `reply` handles these itself.
             Request::PlaceBatch(_) | Request::CancelBatch { .. } | Request::Read(_) => {}
         }
     }
 
-    /// An accepted request arms the countdown that was sent, unless the answer states another one.
+    /// An accepted request arms the countdown that was sent, unless the response states another
+    /// one.
     fn countdown(&mut self, instrument: InstrumentId, sent_ms: u64, heard: Option<Heard<'_>>) {
         let speaker = self.speaker;
         let route = Of::<futures::CountdownCancelAll>::ROUTE.name;
@@ -194,7 +197,7 @@ impl Hearing<'_> {
         });
     }
 
-    /// A call that answers with the order that it was about.
+    /// A call whose response is the order that it was about.
     fn order(
         &mut self,
         route: &'static str,
@@ -267,7 +270,8 @@ impl Hearing<'_> {
         }
     }
 
-    /// The outcome of each order of a batch; the refusal of the whole is that of each.
+    /// The outcome of each order of a batch. If the whole batch was refused, each order gets that
+    /// refusal.
     fn batch(
         &mut self,
         route: &'static str,
@@ -348,7 +352,8 @@ impl Hearing<'_> {
                 })
             }
         };
-        // Only a venue that does not tell it at all refuses: everything else is asked again.
+        // A read counts as refused only if the venue does not serve it; every other failure is
+        // retried.
         let failed = |heard: &&Heard<'_>| !matches!(heard, Heard::Done(_));
         let decisive = match subject {
             Subject::OpenOrders { .. } => heard.iter().find(failed).copied().or(first),
@@ -377,7 +382,8 @@ impl Hearing<'_> {
         }
     }
 
-    /// The open orders of a surface: one list of all, or one of each symbol, all of which count.
+    /// The open orders of a surface: one list of all symbols, or one list for each symbol. All
+    /// lists must succeed.
     fn open_orders(&mut self, surface: Surface, heard: &[Heard<'_>]) -> Outcome<Truth> {
         let speaker = self.speaker;
         let mut all = Vec::new();
@@ -398,7 +404,7 @@ impl Hearing<'_> {
         Outcome::Done(Truth::OpenOrders(all))
     }
 
-    /// The account and its two modes. A mode that is not answered is not said.
+    /// The account and its two modes. A mode without a response stays unknown.
     fn futures_account(&mut self, heard: &[Heard<'_>]) -> Outcome<Truth> {
         let speaker = self.speaker;
         let outcome = self.outcome("account", heard.first().copied(), |body, notes| {
@@ -437,7 +443,7 @@ impl Hearing<'_> {
 }
 
 impl Speaker {
-    /// An order object in the fields of a futures order.
+    /// Parses an order object into the fields of a futures order.
     fn order_object(
         &self,
         id: InstrumentId,
@@ -456,7 +462,7 @@ impl Speaker {
         rules.ok_or_else(|| HearError::Record(format!("instrument {} is not configured", id.0)))
     }
 
-    /// Does an answer speak of the symbol that was asked for?
+    /// Checks that a response is about the requested symbol.
     pub(super) fn is_symbol(&self, id: InstrumentId, symbol: &str) -> Result<(), HearError> {
         let asked = &self.heard_rules(id)?.symbol;
         if asked.eq_ignore_ascii_case(symbol) {
@@ -469,7 +475,7 @@ impl Speaker {
     }
 }
 
-/// The record of an answer.
+/// Parses the record of a response.
 pub(super) fn record<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, HearError> {
     wire::read(body).map_err(|error| HearError::Record(error.to_string()))
 }
@@ -486,7 +492,7 @@ fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, HearErro
     })
 }
 
-/// Nothing happened, and why.
+/// The refusal for a call that had no effect, with its reason.
 fn refusal(heard: &Heard<'_>) -> Refusal {
     let (number, msg) = match *heard {
         Heard::NotSent { msg } => return Refusal::not_sent(msg),

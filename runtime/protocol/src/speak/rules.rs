@@ -1,5 +1,5 @@
-//! Exchange information that is read again, as the rules of the configured instruments. Their scales
-//! stay, because everything that is known of them is counted in these.
+//! Converts exchange information that was read again into rules of the configured instruments.
+//! Their scales do not change, because all known prices and quantities of the instruments use them.
 
 use windvane_engine::truth::ListedRules;
 use windvane_engine::{InstrumentId, Surface};
@@ -7,7 +7,7 @@ use windvane_engine::{InstrumentId, Surface};
 use super::{HearError, Note, Speaker};
 use crate::exchange_info;
 
-/// The rules of the configured instruments of a surface that are listed.
+/// The rules of those configured instruments of a surface that exchange information lists.
 pub(super) fn listed(
     speaker: &Speaker,
     surface: Surface,
@@ -33,7 +33,7 @@ pub(super) fn listed(
             continue;
         };
         let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
-        // An entry does not say its surface where it has no `contractType`; the route does.
+        // An entry without `contractType` does not state its surface; the route does.
         rules.surface = surface;
         all.push(ListedRules {
             instrument: id,

@@ -1,7 +1,8 @@
-//! User events of both surfaces to those of the engine. An event of spot has the fields of one of
-//! futures but those of positions, so both are read as the latter.
+//! Converts user events of both surfaces into events of the engine. A spot event has the fields of
+//! a futures event except those of positions. So both kinds are handled as futures events.
 //!
-//! Order, doubles and gaps are not judged here: the engine tells fills apart by trade id.
+//! This module does not check order, duplicates or gaps: the engine identifies fills by their trade
+//! id.
 
 use windvane_engine::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, UserEvent,
@@ -22,11 +23,11 @@ use crate::user_stream::{
 use crate::wire::{Exact, Whole, Word};
 
 impl Speaker {
-    /// What an event of a user stream says to the engine. Most say one thing; events of symbols
-    /// that are not configured say nothing, and a change of the account's modes says up to two.
+    /// The engine events of one user event. Most events give one. Events of symbols that are not
+    /// configured give none, and a change of the account's modes gives up to two.
     ///
     /// # Errors
-    /// Something of it does not fit the engine. What it told must be learned over REST.
+    /// A value of the event does not fit the engine. The content must then be read over REST.
     pub fn user_event(&self, event: &UserStreamEvent) -> Result<Said<UserEvent>, HearError> {
         let mut said = Said::new();
         match event {
@@ -84,7 +85,7 @@ impl Speaker {
         Ok(())
     }
 
-    /// The fill, where the execution is one of any quantity.
+    /// The fill, if the execution is a fill with a quantity.
     fn fill(
         &self,
         told: &Told<'_>,
@@ -98,7 +99,8 @@ impl Speaker {
         let trade_id = order.trade_id.filter(|id| id.0 > 0);
         let trade_id = match trade_id {
             Some(id) => id,
-            // No trade of the market: its order's total tells it apart.
+            // A forced order without a public trade. The engine identifies such a fill by the
+            // order's total.
             None if is_forced(order) => Whole(0),
             None => return Err(HearError::Missing("t, the trade id of a fill,")),
         };
@@ -141,8 +143,8 @@ impl Speaker {
                 balances.push(spot_balance(asset, told.free, told.locked)?);
             }
         }
-        // The document does not list the words, and calls a withdrawal one: whatever does not
-        // name money that comes or goes may be of an order.
+        // The document does not list the values of the reason; its only example is a withdrawal. So
+        // every reason that does not name money coming in or going out may belong to an order.
         let word = event.reason.as_deref().unwrap_or_default();
         let comes_or_goes = ["DEPOSIT", "WITHDRAW", "TRANSFER"];
         let reason = if comes_or_goes.iter().any(|part| word.contains(part)) {
@@ -235,7 +237,7 @@ impl Speaker {
         Ok(())
     }
 
-    /// `ac` and `ai`: the documents say that one of them is there.
+    /// `ac` and `ai`: the documents state that one of them is present.
     fn config(
         &self,
         event: &AccountConfigUpdate,
@@ -269,12 +271,12 @@ impl Speaker {
     }
 }
 
-/// An order update with what its order does not tell.
+/// An order update with the data that its order object does not contain.
 struct Told<'a> {
     surface: Surface,
     order: &'a FuturesOrder,
     event_ms: Whole,
-    /// Quote quantity of the fill, where it is told.
+    /// Quote quantity of the fill, if the event has it.
     quote_qty: Option<Exact>,
 }
 
@@ -315,7 +317,7 @@ fn update(
     })
 }
 
-/// Whether the venue placed the order itself, by any mark of the event (spec 2,
+/// Whether the venue placed the order itself. Any of the event's marks is enough (spec 2,
 /// `ORDER_TRADE_UPDATE`).
 fn is_forced(order: &FuturesOrder) -> bool {
     order.forced_close().is_some()
@@ -325,8 +327,8 @@ fn is_forced(order: &FuturesOrder) -> bool {
         || order.status == Word::Known(OrderStatus::NewAdl)
 }
 
-/// The type that the order was placed with, which a trigger does not change; a liquidation is one
-/// by its word or by its client order id (spec 2, `ORDER_TRADE_UPDATE`).
+/// The type with which the order was placed, which a trigger does not change. A liquidation is
+/// recognized by its type or by its client order id (spec 2, `ORDER_TRADE_UPDATE`).
 fn type_told(order: &FuturesOrder) -> OrderType {
     let is_liquidation = order.order_type == Word::Known(OrderType::Liquidation)
         || order.forced_close() == Some(ForcedClose::Liquidation);
@@ -341,7 +343,7 @@ fn price(field: &'static str, value: Exact, rules: &Instrument) -> Result<Price,
     nearest(field, value.0, rules.price_scale).map(Price)
 }
 
-/// A spot report in the fields of a futures order.
+/// Copies a spot report into the fields of a futures order.
 fn as_futures(report: &ExecutionReport) -> FuturesOrder {
     FuturesOrder {
         symbol: report.symbol.clone(),
@@ -377,7 +379,7 @@ fn as_futures(report: &ExecutionReport) -> FuturesOrder {
     }
 }
 
-/// Whether money came or went that is neither profit nor loss.
+/// Whether the reason is money that came in or went out, not profit or loss.
 const fn moves_money(reason: UpdateReason) -> bool {
     use UpdateReason as R;
     matches!(

@@ -1,4 +1,4 @@
-//! Events of the futures user stream (spec 2, Events). No other surface.
+//! Events of the futures user stream (spec 2, Events).
 
 use windvane_engine::{
     ExecutionType, OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType,
@@ -13,21 +13,22 @@ keyed! {
     ListenKeyExpired {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
-        /// The key, where it is told; the documents do not list it.
+        /// The key, if the event has it; the documents do not list it.
         listen_key: Option<String> = "listenKey",
     }
 
-    /// `MARGIN_CALL`: the risk ratio is too high. Guidance only: liquidation may have begun.
+    /// `MARGIN_CALL`: the risk ratio is too high. It is only a warning: liquidation may have begun
+    /// already.
     MarginCall {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
-        /// Cross wallet balance; only where a cross position is called.
+        /// Cross wallet balance; present only if a cross position is at risk.
         cross_wallet: Option<Exact> = "cw",
         #[serde(default, deserialize_with = "crate::keyed::list")]
         positions: Vec<PositionAtRisk> = "p",
     }
 
-    /// A position of a margin call.
+    /// A position in a margin call.
     PositionAtRisk {
         symbol: String = "s",
         side: Word<PositionSide> = "ps",
@@ -38,12 +39,13 @@ keyed! {
         isolated_wallet: Option<Exact> = "iw",
         mark_price: Exact = "mp",
         unrealized_pnl: Exact = "up",
-        /// Maintenance margin that is required.
+        /// Required maintenance margin.
         maintenance_margin: Exact = "mm",
     }
 
-    /// `ACCOUNT_UPDATE`: balances, positions or a margin type changed. It holds only what
-    /// changed: an empty list of positions (funding of a cross position) wipes none.
+    /// `ACCOUNT_UPDATE`: balances, positions or a margin type changed. It has only the changed
+    /// entries: an empty list of positions (funding of a cross position) does not remove any
+    /// position.
     AccountUpdate {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
@@ -52,7 +54,7 @@ keyed! {
         change: AccountChange = "a",
     }
 
-    /// What an `ACCOUNT_UPDATE` holds.
+    /// The content of an `ACCOUNT_UPDATE`.
     AccountChange {
         reason: Word<UpdateReason> = "m",
         #[serde(default, deserialize_with = "crate::keyed::list")]
@@ -61,12 +63,13 @@ keyed! {
         positions: Vec<PositionChange> = "P",
     }
 
-    /// A balance after the change. What is available is never pushed (spec 4, section 6).
+    /// A balance after the change. The venue never sends the available balance here (spec 4,
+    /// section 6).
     BalanceChange {
         asset: String = "a",
         wallet: Exact = "wb",
         cross_wallet: Exact = "cw",
-        /// Change of the balance but for profit and commission.
+        /// Change of the balance, without profit and commission.
         change: Option<Exact> = "bc",
     }
 
@@ -97,7 +100,7 @@ keyed! {
     /// The order of an `ORDER_TRADE_UPDATE`.
     OrderUpdate {
         symbol: String = "s",
-        /// Chosen by whoever placed it; see [`OrderUpdate::forced_close`].
+        /// Chosen by the sender of the order; see [`OrderUpdate::forced_close`].
         client_order_id: String = "c",
         side: Word<Side> = "S",
         order_type: Word<OrderType> = "o",
@@ -108,11 +111,11 @@ keyed! {
         price: Option<Exact> = "p",
         /// Average price of all fills.
         avg_price: Option<Exact> = "ap",
-        /// To be ignored for `TRAILING_STOP_MARKET`.
+        /// Ignore it for `TRAILING_STOP_MARKET`.
         stop_price: Option<Exact> = "sp",
-        /// What happened.
+        /// The event that this update reports.
         execution_type: Word<ExecutionType> = "x",
-        /// What the order is now.
+        /// The status of the order now.
         status: Word<OrderStatus> = "X",
         order_id: Whole = "i",
         /// Quantity of this fill.
@@ -121,28 +124,28 @@ keyed! {
         cum_qty: Exact = "z",
         /// Price of this fill.
         last_price: Exact = "L",
-        /// Left out without commission.
+        /// Absent without a commission.
         commission_asset: Option<String> = "N",
-        /// Left out without commission.
+        /// Absent without a commission.
         commission: Option<Exact> = "n",
         /// Order trade time, milliseconds.
         trade_ms: Whole = "T",
-        /// Id of the trade; 0 where there is none.
+        /// Trade id; 0 if the update is not a trade.
         trade_id: Option<Whole> = "t",
         bids_notional: Option<Exact> = "b",
         asks_notional: Option<Exact> = "a",
-        /// The own side was the maker of this fill.
+        /// Whether our order was the maker of this fill.
         is_maker: Option<Flag> = "m",
         reduce_only: Option<Flag> = "R",
         working_type: Option<Word<WorkingType>> = "wt",
         /// Type before a trigger changed it.
         original_type: Option<Word<OrderType>> = "ot",
         position_side: Option<Word<PositionSide>> = "ps",
-        /// Closes the whole position; with conditional orders.
+        /// Closes the whole position; sent with conditional orders.
         close_all: Option<Flag> = "cp",
-        /// Only `TRAILING_STOP_MARKET`.
+        /// Only for `TRAILING_STOP_MARKET`.
         activation_price: Option<Exact> = "AP",
-        /// Percent; only `TRAILING_STOP_MARKET`.
+        /// Percent; only for `TRAILING_STOP_MARKET`.
         callback_rate: Option<Exact> = "cr",
         /// Realized profit of the trade.
         realized_profit: Option<Exact> = "rp",
@@ -175,8 +178,8 @@ keyed! {
 }
 
 impl OrderUpdate {
-    /// It reports a fill, liquidations (`CALCULATED`) included: `trade_id`, `last_qty` and
-    /// `last_price` belong to it.
+    /// Whether the update is a fill, liquidations (`CALCULATED`) included. `trade_id`, `last_qty`
+    /// and `last_price` then belong to the fill.
     pub fn is_fill(&self) -> bool {
         matches!(
             self.execution_type,
@@ -184,7 +187,7 @@ impl OrderUpdate {
         )
     }
 
-    /// The venue itself placed the order, by liquidation or auto-deleveraging.
+    /// Whether the venue itself placed the order, and why: liquidation or auto-deleveraging.
     pub fn forced_close(&self) -> Option<ForcedClose> {
         ForcedClose::of(&self.client_order_id)
     }

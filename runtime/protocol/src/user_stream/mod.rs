@@ -1,9 +1,10 @@
-//! The events of the user data streams as types (spec 1 and 2, Events). Reading only: a server
-//! writes its frames itself. No state: order of arrival, doubles and gaps are the reader's.
+//! The events of the user streams as types (spec 1 and 2, Events). This module only parses; a
+//! server formats its own frames. It has no state: the reader handles order of arrival, duplicates
+//! and gaps.
 //!
-//! Payloads may arrive out of order in heavy periods (spec 2, Events) and more than once (spec 4,
-//! section 6, points 1 and 2): order them by their event time, tell fills apart by trade id, and
-//! find orders by the client order id that was chosen before sending.
+//! In busy periods payloads may arrive out of order (spec 2, Events), and they may arrive more than
+//! once (spec 4, section 6, points 1 and 2). So order them by event time, identify fills by trade
+//! id, and find orders by the client order id that was chosen before sending.
 
 mod futures;
 mod spot;
@@ -25,14 +26,14 @@ pub use words::{ForcedClose, MarginType, UpdateReason};
 
 use crate::wire::Whole;
 
-/// One event of a user data stream.
+/// One event of a user stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserStreamEvent {
     /// Spot balances changed.
     OutboundAccountPosition(OutboundAccountPosition),
     /// A spot order changed.
     ExecutionReport(Box<ExecutionReport>),
-    /// The listen key of the connection is dead: no event follows until a new one is used.
+    /// The listen key of the connection has expired: no event follows until a new key is used.
     ListenKeyExpired(ListenKeyExpired),
     /// Futures positions are at risk.
     MarginCall(MarginCall),
@@ -42,38 +43,38 @@ pub enum UserStreamEvent {
     OrderTradeUpdate(Box<OrderTradeUpdate>),
     /// Leverage or an account mode changed.
     AccountConfigUpdate(AccountConfigUpdate),
-    /// An event that the documents do not list, or the answer to a command.
+    /// An event that the documents do not list, or the response to a command.
     Other(OtherEvent),
 }
 
-/// A frame that is carried, not understood.
+/// A frame that is passed on without being parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherEvent {
-    /// `e`, where it is a text.
+    /// `e`, if it is text.
     pub event: Option<String>,
-    /// `E`, milliseconds, where there is one.
+    /// `E`, milliseconds, if there is one.
     pub event_ms: Option<i64>,
-    /// The payload as it came.
+    /// The payload as received.
     pub text: String,
 }
 
-/// A frame that is no event.
+/// The frame is not a valid event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// No JSON object.
-    #[error("no frame of a user stream: {0}; reconnect and catch up over REST")]
+    /// The frame is not a JSON object.
+    #[error("not a frame of a user stream: {0}; reconnect and catch up over REST")]
     Json(String),
-    /// A documented event without a documented field, or with a value of another type.
+    /// A documented event lacks a documented field, or a value has another type.
     #[error("user event {event}: {error}; catch up over REST")]
     Event {
         /// Its name.
         event: &'static str,
-        /// Which field, and why.
+        /// The field, and the reason.
         error: String,
     },
 }
 
-/// What every frame is looked at for, whichever it is.
+/// The keys that identify any frame.
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow, rename = "e")]
@@ -115,7 +116,8 @@ fn payload(
         (Surface::Spot, Some("executionReport")) => {
             Event::ExecutionReport(Box::new(typed("executionReport", text)?))
         }
-        // Document 2 alone lists it; a spot key dies as silently otherwise.
+        // Only document 2 lists this event. Spot accepts it too, because an expired spot key would
+        // otherwise go unnoticed.
         (_, Some("listenKeyExpired")) => Event::ListenKeyExpired(typed("listenKeyExpired", text)?),
         (Surface::Futures, Some("MARGIN_CALL")) => Event::MarginCall(typed("MARGIN_CALL", text)?),
         (Surface::Futures, Some("ACCOUNT_UPDATE")) => {
@@ -158,7 +160,7 @@ fn read_whole(raw: &str) -> Option<i64> {
 }
 
 impl UserStreamEvent {
-    /// `E`: events of one stream are to be ordered by it (spec 2, Events).
+    /// `E`: order the events of one stream by it (spec 2, Events).
     pub fn event_ms(&self) -> Option<i64> {
         match self {
             Self::OutboundAccountPosition(event) => Some(event.event_ms.0),

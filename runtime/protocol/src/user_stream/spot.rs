@@ -1,4 +1,4 @@
-//! Events of the spot user stream (spec 1, Events). No other surface.
+//! Events of the spot user stream (spec 1, Events).
 
 use windvane_engine::{ExecutionType, OrderStatus, OrderType, Side, TimeInForce};
 
@@ -6,14 +6,14 @@ use crate::keyed::keyed;
 use crate::wire::{Exact, Flag, Whole, Word};
 
 keyed! {
-    /// `outboundAccountPosition`: sent whenever an account balance changes. Balances that are
-    /// not listed have not changed.
+    /// `outboundAccountPosition`: sent when an account balance changes. Balances that are not
+    /// listed have not changed.
     OutboundAccountPosition {
         /// Event time, milliseconds.
         event_ms: Whole = "E",
         /// Time of the last account update, milliseconds.
         update_ms: Option<Whole> = "T",
-        /// Why, for example a withdrawal; the document does not list the words.
+        /// The reason, for example a withdrawal; the document does not list the values.
         reason: Option<String> = "m",
         #[serde(default, deserialize_with = "crate::keyed::list")]
         balances: Vec<AssetBalance> = "B",
@@ -23,7 +23,7 @@ keyed! {
     AssetBalance {
         asset: String = "a",
         free: Exact = "f",
-        /// Bound in open orders.
+        /// Locked in open orders.
         locked: Exact = "l",
     }
 
@@ -42,9 +42,9 @@ keyed! {
         /// Average price of all fills.
         avg_price: Option<Exact> = "ap",
         stop_price: Option<Exact> = "P",
-        /// What happened.
+        /// The event that this report describes.
         execution_type: Word<ExecutionType> = "x",
-        /// What the order is now.
+        /// The status of the order now.
         status: Word<OrderStatus> = "X",
         order_id: Whole = "i",
         /// Quantity of this fill.
@@ -57,13 +57,13 @@ keyed! {
         commission_asset: Option<String> = "N",
         /// Transaction time, milliseconds.
         transaction_ms: Whole = "T",
-        /// The document's "transaction id": the trade's id where this is a fill.
+        /// The document's "transaction id"; the trade id if this is a fill.
         trade_id: Option<Whole> = "t",
-        /// The own side was the maker of this fill.
+        /// Whether our order was the maker of this fill.
         is_maker: Option<Flag> = "m",
         /// Type before a trigger changed it.
         original_type: Option<Word<OrderType>> = "ot",
-        /// Creation of the order, milliseconds.
+        /// Creation time of the order, milliseconds.
         created_ms: Option<Whole> = "O",
         /// Quote quantity of all fills.
         cum_quote: Option<Exact> = "Z",
@@ -75,7 +75,8 @@ keyed! {
 }
 
 impl ExecutionReport {
-    /// It reports a fill: [`Self::trade_id`], `last_qty` and `last_price` belong to it.
+    /// Whether the report is a fill. [`Self::trade_id`], `last_qty` and `last_price` then belong to
+    /// the fill.
     pub fn is_fill(&self) -> bool {
         self.execution_type == Word::Known(ExecutionType::Trade)
     }

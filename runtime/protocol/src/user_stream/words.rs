@@ -1,20 +1,21 @@
-//! Words of the user streams that the engine has no use for. The others are the engine's own.
+//! Enum values of the user streams that the engine does not use. The others are the engine's own
+//! enums.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Margin type of a position. `ACCOUNT_UPDATE` writes `isolated` and `cross`, `MARGIN_CALL` and
-/// requests write `ISOLATED` and `CROSSED` (spec 2, Events): all four are read.
+/// Margin type of a position. `ACCOUNT_UPDATE` has `isolated` and `cross`, `MARGIN_CALL` and
+/// requests have `ISOLATED` and `CROSSED` (spec 2, Events); all four are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarginType {
-    /// The position has margin of its own.
+    /// The position has its own margin.
     Isolated,
-    /// The whole wallet is its margin.
+    /// The whole wallet is the position's margin.
     Cross,
 }
 
 impl FromStr for MarginType {
-    /// The text is neither.
+    /// The text is not a margin type.
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -37,7 +38,7 @@ impl fmt::Display for MarginType {
 
 macro_rules! reasons {
     ($($item:ident = $text:literal,)*) => {
-        /// Why an `ACCOUNT_UPDATE` was sent (`m`; spec 2, Events).
+        /// The reason of an `ACCOUNT_UPDATE` (`m`; spec 2, Events).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum UpdateReason {$(
             #[doc = concat!("`", $text, "`.")]
@@ -48,7 +49,7 @@ macro_rules! reasons {
             /// All, in the order of the document.
             pub const ALL: &'static [Self] = &[$(Self::$item,)*];
 
-            /// The word as the venue spells it.
+            /// The value as the venue spells it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
@@ -89,8 +90,8 @@ impl fmt::Display for UpdateReason {
     }
 }
 
-/// An order that the venue itself placed, told by its client order id (spec 2,
-/// `ORDER_TRADE_UPDATE`). Such ids are not unique: the order is known by its order id alone.
+/// An order that the venue itself placed, recognized by its client order id (spec 2,
+/// `ORDER_TRADE_UPDATE`). Such ids are not unique: only the order id identifies the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForcedClose {
     /// `autoclose-<digits>`: liquidation.
@@ -100,7 +101,7 @@ pub enum ForcedClose {
 }
 
 impl ForcedClose {
-    /// What a client order id says.
+    /// Checks whether a client order id marks a forced close.
     pub fn of(client_order_id: &str) -> Option<Self> {
         if client_order_id.starts_with("autoclose-") {
             Some(Self::Liquidation)

@@ -1,10 +1,10 @@
-//! Every request type in one list, and reading any answer by the name of its route.
+//! A list of all request types, and a parser for any response by the name of its route.
 
 use serde::de::Error;
 
 use super::{Request, chain, futures, info, read, spot};
 
-/// Hands the list of all request types to another macro.
+/// Passes the list of all request types to another macro.
 macro_rules! every_request {
     ($then:ident) => {
         $then! {
@@ -70,12 +70,12 @@ macro_rules! by_route {
 }
 every_request!(by_route);
 
-/// Does the body decode as an answer of this route? The name is that of the table
+/// Checks that the body parses as a response of this route. The name is the one in the table
 /// ([`crate::route::Route::name`]).
 pub fn check(route: &str, body: &str) -> Result<(), serde_json::Error> {
     let answer = read_answer(route, body);
     if route == <futures::NewOrder as Request>::ROUTE {
-        // With a builder code the same route answers another record.
+        // With a builder code the same route sends a different record.
         return answer.or_else(|error| match read::<futures::BuilderOrder>(body) {
             Ok(_) => Ok(()),
             Err(_) => Err(error),
@@ -111,7 +111,7 @@ mod tests {
     }
     every_request!(read_and_write_again);
 
-    /// Every value with the path to it, as its text without quotes: numbers keep all digits.
+    /// Collects every value with its path, as text without quotes, so that numbers keep all digits.
     fn leaves(json: &str, path: &str, into: &mut BTreeMap<String, String>) {
         if json.starts_with('{') {
             let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json).unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_has_a_request_an_answer_and_an_example() {
+    fn every_route_has_a_request_and_an_example() {
         for route in route::all() {
             assert!(parameter_names(route.name).is_some(), "{}", route.name);
             let examples = examples::all().into_iter();
@@ -144,8 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn requests_send_the_parameters_of_the_table_in_its_order() {
-        // What is not a business parameter, and what is for untyped calls alone.
+    fn requests_send_the_table_parameters_in_order() {
+        // Parameters of the authentication, and parameters that only untyped calls send.
         let apart = ["recvWindow", "timestamp", "builder", "feeRate"];
         for route in route::all() {
             let listed = route.params.iter().map(|param| param.name);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_send_what_is_required_and_nothing_unknown() {
+    fn examples_send_required_and_known_parameters_only() {
         let filled = ["nonce", "userNonce", "userSignature", "timestamp"];
         for example in examples::all() {
             let route = route::named(example.route).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_documented_field_of_every_answer_is_read() {
+    fn every_documented_response_field_is_parsed() {
         for example in examples::all() {
             check(example.route, example.answer).unwrap();
             if example.answer.is_empty() || example.is_builder_order() {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_left_out_of_every_object() {
+    fn unknown_fields_are_ignored_in_every_object() {
         fn add(value: &mut Value) {
             match value {
                 Value::Object(fields) => {
@@ -219,7 +219,7 @@ mod tests {
         }
         for example in examples::all().iter().filter(|it| !it.answer.is_empty()) {
             let mut answer: Value = serde_json::from_str(example.answer).unwrap();
-            // Objects whose keys are names of assets and chains have no unknown fields.
+            // The keys of these objects are names of assets and chains, so no key is unknown.
             if example.route != "chain.withdraw_info" {
                 add(&mut answer);
             }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_no_route_is_an_error() {
+    fn an_unknown_route_name_is_an_error() {
         assert!(check("spot.nothing", "{}").is_err());
         assert_eq!(parameter_names("spot.nothing"), None);
         assert_eq!(Parameters::new().iter().count(), 0);

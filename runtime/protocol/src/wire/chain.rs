@@ -1,5 +1,5 @@
-//! Requests and answers of the chain API (spec 3). Signatures and nonces are made by
-//! [`crate::sign`] where they are not given.
+//! Requests and responses of the chain API (spec 3). [`crate::sign`] adds signatures and nonces
+//! that are not given.
 
 use std::collections::BTreeMap;
 
@@ -58,13 +58,13 @@ record! {
 }
 
 request! {
-    /// Transfer to another address, a registered user's. Moves assets away for good.
+    /// Transfers to the address of another registered user. The transfer cannot be undone.
     Transfer = "chain.transfer" -> AddressTransfer {
         asset: String = "asset",
         /// Above 0.
         amount: Decimal = "amount",
         to_address: String = "toAddress",
-        /// Made by the venue when absent.
+        /// The venue makes one if it is absent.
         client_tran_id?: String = "clientTranId",
     }
 }
@@ -94,10 +94,10 @@ request! {
         amount: Decimal = "amount",
         fee: Decimal = "fee",
         receiver: String = "receiver",
-        /// Filled where it is not given.
+        /// Added if it is not given.
         user_nonce?: String = "userNonce",
         signature_type?: SignatureType = "signatureType",
-        /// Made where it is not given; several, separated by commas, for `SafeWallet`.
+        /// Added if it is not given; `SafeWallet` needs several, separated by commas.
         user_signature?: String = "userSignature",
     }
 }
@@ -113,10 +113,10 @@ request! {
         amount: Decimal = "amount",
         fee: Decimal = "fee",
         receiver: String = "receiver",
-        /// Filled where it is not given.
+        /// Added if it is not given.
         user_nonce?: String = "userNonce",
         signature_type?: SignatureType = "signatureType",
-        /// Made where it is not given; several, separated by commas, for `SafeWallet`.
+        /// Added if it is not given; `SafeWallet` needs several, separated by commas.
         user_signature?: String = "userSignature",
     }
 }
@@ -129,9 +129,9 @@ request! {
         amount: Decimal = "amount",
         fee: Decimal = "fee",
         receiver: String = "receiver",
-        /// Filled where it is not given.
+        /// Added if it is not given.
         user_nonce?: String = "userNonce",
-        /// Made where it is not given.
+        /// Added if it is not given.
         user_signature?: String = "userSignature",
     }
 }
@@ -144,9 +144,9 @@ request! {
         amount: Decimal = "amount",
         fee: Decimal = "fee",
         receiver: String = "receiver",
-        /// Filled where it is not given.
+        /// Added if it is not given.
         user_nonce?: String = "userNonce",
-        /// Made where it is not given.
+        /// Added if it is not given.
         user_signature?: String = "userSignature",
     }
 }
@@ -164,7 +164,7 @@ record! {
 }
 
 record! {
-    /// What may be withdrawn of one asset.
+    /// The amounts of one asset that may be withdrawn.
     WithdrawBalance {
         currency: String = "currency",
         spot_total_withdraw_amount: Exact = "spotTotalWithdrawAmount",
@@ -176,7 +176,7 @@ record! {
 }
 
 record! {
-    /// What may be withdrawn of one asset to one chain.
+    /// The amounts of one asset that may be withdrawn to one chain.
     ChainBalance {
         chain_id: Whole = "chainId",
         spot_max_withdraw_amount: Exact = "spotMaxWithdrawAmount",
@@ -187,7 +187,7 @@ record! {
 }
 
 request! {
-    /// Limits and what may be withdrawn, by asset and chain.
+    /// Limits and withdrawable amounts, by asset and chain.
     GetWithdrawInfo = "chain.withdraw_info" -> WithdrawInfo {}
 }
 

@@ -1,11 +1,11 @@
-//! Records that routes of several families answer with.
+//! Records that several families of routes use in their responses.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fields::record;
 use super::scalar::{Exact, Text, Whole};
 
-/// An answer that says nothing: `{}`, or an empty body. What else it may hold is left out.
+/// A response without content: `{}`, or an empty body. Any other field is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Empty {}
 
@@ -17,8 +17,8 @@ impl<'de> Deserialize<'de> for Empty {
     }
 }
 
-/// Simple result (spec 2, Other records): `{code: 200, msg}`, `code` as number or as text. An
-/// empty body, with which some routes answer (spec 4, section 2), is a success without a message.
+/// Simple result (spec 2, Other records): `{code: 200, msg}`, with `code` as number or as text.
+/// Some routes send an empty body (spec 4, section 2): that is a success without a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimpleResult {
     /// `code`: 200.

@@ -1,5 +1,5 @@
 //! Exchange information of both surfaces as a record (spec 1, Symbol rules; spec 2, Exchange
-//! information). What the filters demand of an order is in [`crate::exchange_info`].
+//! information). [`crate::exchange_info`] converts the filters into rules.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
@@ -13,11 +13,11 @@ record! {
     /// Exchange information.
     ExchangeInfo {
         timezone?: String = "timezone",
-        /// Milliseconds; futures: to be ignored, the time route has it.
+        /// Milliseconds. Ignore it on futures; the time route has the right time.
         server_time?: Whole = "serverTime",
-        /// The limits in force.
+        /// The current limits.
         rate_limits: Vec<RateLimit> = "rateLimits",
-        /// Empty: there are no filters of the whole exchange.
+        /// Empty: the exchange as a whole has no filters.
         exchange_filters?: Vec<Json> = "exchangeFilters",
         assets?: Vec<Asset> = "assets",
         symbols: Vec<Symbol> = "symbols",
@@ -25,7 +25,7 @@ record! {
 }
 
 record! {
-    /// One limit: `limit` in every `intervalNum` times `interval`.
+    /// One limit: `limit` requests per `intervalNum` times `interval`.
     RateLimit {
         limit_type: Word<RateLimitType> = "rateLimitType",
         interval: Word<RateLimitInterval> = "interval",
@@ -35,7 +35,7 @@ record! {
 }
 
 impl RateLimit {
-    /// The interval in milliseconds; `None` where its word is not known.
+    /// The interval in milliseconds; `None` if its unit is unknown.
     pub fn interval_ms(&self) -> Option<i64> {
         let unit_ms = match self.interval.known()? {
             RateLimitInterval::Second => 1_000,
@@ -59,7 +59,7 @@ record! {
 }
 
 record! {
-    /// One symbol of either surface; what only one of them has is optional.
+    /// One symbol of either surface. Fields that only one surface has are optional.
     Symbol {
         symbol: String = "symbol",
         /// Futures.
@@ -71,11 +71,11 @@ record! {
         /// Futures; milliseconds.
         onboard_date?: Whole = "onboardDate",
         status?: Word<ContractStatus> = "status",
-        /// Futures, where it stands for `status`.
+        /// Futures; may replace `status`.
         contract_status?: Word<ContractStatus> = "contractStatus",
-        /// Futures; to be ignored.
+        /// Futures; ignore it.
         maint_margin_percent?: Exact = "maintMarginPercent",
-        /// Futures; to be ignored.
+        /// Futures; ignore it.
         required_margin_percent?: Exact = "requiredMarginPercent",
         base_asset: String = "baseAsset",
         quote_asset: String = "quoteAsset",
@@ -99,7 +99,7 @@ record! {
         filters: Vec<SymbolFilter> = "filters",
         /// Spot.
         order_types?: Vec<Word<OrderType>> = "orderTypes",
-        /// Futures spell it so.
+        /// The futures spelling of `orderTypes`.
         futures_order_types?: Vec<Word<OrderType>> = "OrderType",
         times_in_force?: Vec<Word<TimeInForce>> = "timeInForce",
         /// Futures.
@@ -112,14 +112,14 @@ record! {
 }
 
 record! {
-    /// One filter, with the fields of all of them.
+    /// One filter, with the fields of all filter types.
     SymbolFilter {
         filter_type: String = "filterType",
-        /// `PRICE_FILTER`; 0: no bound.
+        /// `PRICE_FILTER`; 0 means no bound.
         min_price?: Exact = "minPrice",
-        /// `PRICE_FILTER`; 0: no bound.
+        /// `PRICE_FILTER`; 0 means no bound.
         max_price?: Exact = "maxPrice",
-        /// `PRICE_FILTER`; 0: any.
+        /// `PRICE_FILTER`; 0 allows any price.
         tick_size?: Exact = "tickSize",
         /// `LOT_SIZE`, `MARKET_LOT_SIZE`.
         min_qty?: Exact = "minQty",
@@ -129,9 +129,9 @@ record! {
         step_size?: Exact = "stepSize",
         /// `MAX_NUM_ORDERS`, `MAX_NUM_ALGO_ORDERS`.
         limit?: Whole = "limit",
-        /// `MAX_NUM_ORDERS`, as services of this shape spell `limit` too, or beside it.
+        /// `MAX_NUM_ORDERS`: some services of this kind send it instead of `limit`, or with it.
         max_num_orders?: Whole = "maxNumOrders",
-        /// `MAX_NUM_ALGO_ORDERS`, likewise.
+        /// `MAX_NUM_ALGO_ORDERS`: the same.
         max_num_algo_orders?: Whole = "maxNumAlgoOrders",
         /// `MIN_NOTIONAL` of futures.
         notional?: Exact = "notional",
@@ -162,7 +162,7 @@ record! {
     }
 }
 
-/// The types of filters whose fields are read.
+/// The filter types whose fields are parsed.
 const FILTER_TYPES: [&str; 8] = [
     "PRICE_FILTER",
     "LOT_SIZE",
@@ -174,8 +174,8 @@ const FILTER_TYPES: [&str; 8] = [
     "NOTIONAL",
 ];
 
-/// Filters. Of a filter whose type no document names only the type is read: its other fields may
-/// have the names of known fields and mean something else.
+/// Parses filters. If no document lists a filter's type, only the type is parsed: its other fields
+/// may share names with known fields but mean something else.
 fn filters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SymbolFilter>, D::Error> {
     #[derive(serde::Deserialize, serde::Serialize)]
     struct TypeAlone {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_of_an_unknown_type_costs_no_symbol() {
+    fn a_symbol_with_an_unknown_filter_type_is_parsed() {
         let text = r#"{"symbol":"BTCUSDT","status":"TRADING","baseAsset":"BTC","quoteAsset":"USDT",
             "filters":[{"filterType":"POSITION_RISK_CONTROL","limit":"none"},
             {"filterType":"MAX_NUM_ORDERS","limit":200}]}"#;

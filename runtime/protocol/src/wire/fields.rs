@@ -1,8 +1,9 @@
-//! How requests and records are written down: one line per field with its Rust name, its type and
-//! its name on the wire; `?:` marks what may be left out. No behaviour of a single route.
+//! Macros that declare requests and records: one line per field with its Rust name, its type and
+//! its name on the wire. `?:` marks an optional field. Nothing here is specific to one route.
 
-/// A request of a route: documentation, name, route and answer, then its parameters in the
-/// documents' order. Required ones are arguments of `new`, the others have a setter each.
+/// Declares a request of a route: documentation, name, route and response, then its parameters in
+/// the documents' order. Required parameters are arguments of `new`; each optional one has a
+/// setter.
 macro_rules! request {
     ($(#[$meta:meta])* $name:ident = $route:literal -> $answer:ty { $($fields:tt)* }) => {
         $crate::wire::fields::parameters! {
@@ -24,7 +25,7 @@ macro_rules! request {
     };
 }
 
-/// A set of parameters: of a request, or of one order of a batch.
+/// Declares a set of parameters: of a request, or of one order of a batch.
 macro_rules! parameters {
     ($(#[$meta:meta])* $name:ident {
         $($(#[$note:meta])* $field:ident $(?: $opt:ty)? $(: $ty:ty)? = $wire:literal,)*
@@ -42,7 +43,7 @@ macro_rules! parameters {
             /// Names on the wire, in the documents' order.
             pub const NAMES: &'static [&'static str] = &[$($wire),*];
 
-            /// With what is required and nothing else.
+            /// Creates the set with the required parameters only.
             #[allow(clippy::new_without_default, reason = "only some of them need nothing")]
             pub fn new($($($field: impl Into<$ty>,)?)*) -> Self {
                 Self {$(
@@ -60,7 +61,7 @@ macro_rules! parameters {
                 }
             )?)*
 
-            /// What is sent, in the documents' order.
+            /// The parameters to send, in the documents' order.
             #[allow(unused_mut, reason = "some have no parameters")]
             pub fn parameters(&self) -> $crate::wire::Parameters {
                 let mut sent = $crate::wire::Parameters::with_capacity(Self::NAMES.len());
@@ -76,7 +77,7 @@ macro_rules! parameters {
     };
 }
 
-/// A record of an answer. Fields that it does not know are left out on reading.
+/// Declares a record of a response. The parser ignores fields that the record does not have.
 macro_rules! record {
     ($(#[$meta:meta])* $name:ident {
         $($(#[$note:meta])* $field:ident $(?: $opt:ty)? $(: $ty:ty)? = $wire:literal,)*

@@ -1,5 +1,5 @@
-//! Requests and answers of the JSON-RPC info endpoint (spec 3). Parameters are positional: the
-//! order below is theirs.
+//! Requests and responses of the JSON-RPC info endpoint (spec 3). Parameters are positional and
+//! have the order below.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use super::fields::{record, request};
 use super::scalar::{Exact, Flag, Json, Text, Whole, Word};
 use super::words::AccountPrivacy;
 
-/// The envelope of an answer: `{result, id, jsonrpc}`, or `error` in place of `result`.
+/// The envelope of a response: `{result, id, jsonrpc}`, or `error` in place of `result`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Envelope<T> {
     /// `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<T>,
-    /// `error`, as JSON-RPC 2.0 has it; the documents do not show it.
+    /// `error`, as in JSON-RPC 2.0; the documents do not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
-    /// `id`: echoed, whatever JSON value it was (spec 4, section 3).
+    /// `id`: echoed as the same JSON value (spec 4, section 3).
     pub id: Option<Json>,
     /// `jsonrpc`: `2.0`.
     pub jsonrpc: Option<Text>,
 }
 
 impl<T> Envelope<T> {
-    /// The result, or the error that came in its place.
+    /// The result, or the error in its place.
     pub fn into_result(self) -> Result<T, RpcError> {
         match (self.result, self.error) {
             (Some(result), None) => Ok(result),
@@ -139,7 +139,7 @@ request! {
     /// Open orders of an address, at most 1000.
     GetOpenOrders = "{rpc}openOrders" -> Envelope<OpenOrders> {
         address: String = "address",
-        /// All symbols where it is not given.
+        /// All symbols if it is not given.
         symbol?: String = "symbol",
         /// `latest` for the most recent state.
         block_tag: String = "blockTag",
@@ -151,9 +151,9 @@ record! {
     Fills {
         address: String = "address",
         account_privacy: Word<AccountPrivacy> = "accountPrivacy",
-        /// Where the search began, milliseconds.
+        /// Begin of the search, milliseconds.
         start_time?: Whole = "startTime",
-        /// Where the search ended, milliseconds.
+        /// End of the search, milliseconds.
         end_time?: Whole = "endTime",
         /// Newest first (spec 4, section 3).
         fills: Vec<Fill> = "fills",
@@ -176,11 +176,11 @@ request! {
     /// Fills of an address within at most 7 days, at most 1000.
     GetUserFills = "{rpc}userFills" -> Envelope<Fills> {
         address: String = "address",
-        /// All symbols where it is not given.
+        /// All symbols if it is not given.
         symbol?: String = "symbol",
         /// Milliseconds; default 7 days before `to`.
         from?: i64 = "from",
-        /// Milliseconds; default 7 days after `from`, else now.
+        /// Milliseconds; default 7 days after `from`, or now without `from`.
         to?: i64 = "to",
         /// `latest` for the most recent state.
         block_tag: String = "blockTag",

@@ -1,5 +1,5 @@
 //! Records of market data that both surfaces share (spec 1, Spot market data; spec 2, Futures
-//! market data), and the rules of reading arrays by position.
+//! market data), and a parser for arrays by position.
 
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -32,7 +32,7 @@ record! {
         last_trade_id: Whole = "l",
         /// Milliseconds.
         time: Whole = "T",
-        /// The buyer was the maker.
+        /// Whether the buyer was the maker.
         is_buyer_maker: Flag = "m",
     }
 }
@@ -72,7 +72,7 @@ pub struct Level {
 /// One kline (spec 1 and 2, `klines`), an array of 11 or 12 entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kline {
-    /// Open time, milliseconds: what a kline is known by.
+    /// Open time, milliseconds: it identifies a kline.
     pub open_time: i64,
     /// First price.
     pub open: Exact,
@@ -90,13 +90,14 @@ pub struct Kline {
     pub quote_volume: Exact,
     /// Number of trades.
     pub trades: i64,
-    /// Of the volume, what takers bought, in the base asset.
+    /// The part of the volume that takers bought, in the base asset.
     pub taker_buy_volume: Exact,
-    /// Of the volume, what takers bought, in the quote asset.
+    /// The part of the volume that takers bought, in the quote asset.
     pub taker_buy_quote_volume: Exact,
 }
 
-/// One kline of index or mark prices (spec 2, rule 3): volumes are placeholders and left out.
+/// One kline of index or mark prices (spec 2, rule 3). Its volumes are placeholders and are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceKline {
     /// Open time, milliseconds.
@@ -115,7 +116,7 @@ pub struct PriceKline {
     pub points: i64,
 }
 
-/// Entries of an array, by position.
+/// The entries of an array, by position.
 struct Row<A> {
     entries: A,
     position: usize,
@@ -138,14 +139,14 @@ impl<'de, A: SeqAccess<'de>> Row<A> {
         (0..count).try_for_each(|_| self.next::<IgnoredAny>().map(drop))
     }
 
-    /// Leaves out what follows.
+    /// Skips all remaining entries.
     fn end(mut self) -> Result<(), A::Error> {
         while self.entries.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
     }
 }
 
-/// Reads a record from an array; what follows its last entry is left out.
+/// Declares the parser of a record from an array; entries after the last known one are ignored.
 macro_rules! by_position {
     ($name:ident, $expecting:literal, |$row:ident| $read:expr) => {
         impl<'de> Deserialize<'de> for $name {

@@ -1,6 +1,6 @@
-//! Requests and answers as types, one module per family. What is sent is a list of named texts in
-//! a fixed order ([`Parameters`]); what is received is read leniently (spec 4, section 6): numbers
-//! as numbers or text, unknown fields left out, unknown words carried.
+//! Requests and responses as types, one module per family. A request is a list of named texts in a
+//! fixed order ([`Parameters`]). A response is parsed leniently (spec 4, section 6): numbers may be
+//! numbers or text, unknown fields are ignored, unknown enum values are kept as text.
 
 pub mod answers;
 pub mod chain;
@@ -27,22 +27,22 @@ pub use scalar::{Exact, Flag, Json, List, OneOrMany, Text, UpperFlag, Whole, Wor
 pub struct Parameters(Vec<(Cow<'static, str>, String)>);
 
 impl Parameters {
-    /// None yet.
+    /// An empty list.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds one at the end.
+    /// Adds a parameter at the end.
     pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.push((Cow::Owned(name.into()), value.into()));
     }
 
-    /// None yet, with room for so many.
+    /// An empty list with capacity for `count` parameters.
     pub(crate) fn with_capacity(count: usize) -> Self {
         Self(Vec::with_capacity(count))
     }
 
-    /// Adds one whose name is the documents', which is not copied.
+    /// Adds a parameter whose name is a constant, so that the name is not copied.
     pub(crate) fn push_known(&mut self, name: &'static str, value: String) {
         self.0.push((Cow::Borrowed(name), value));
     }
@@ -53,7 +53,7 @@ impl Parameters {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// All, in order.
+    /// All parameters, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
@@ -72,22 +72,22 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Parameters {
     }
 }
 
-/// Reads the body of a successful answer. An empty body is read as `null`, which the records of
-/// routes that may answer nothing ([`SimpleResult`], [`Empty`]) take for success (spec 4,
-/// section 6, point 11).
+/// Parses the body of a successful response. An empty body is parsed as `null`. The records of
+/// routes that may send an empty body ([`SimpleResult`], [`Empty`]) accept `null` as success (spec
+/// 4, section 6, point 11).
 pub fn read<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, serde_json::Error> {
     let body = body.trim();
     serde_json::from_str(if body.is_empty() { "null" } else { body })
 }
 
-/// A request of one route: what is sent, and the type of what comes back.
+/// A request of one route: its parameters and the type of its response.
 pub trait Request {
     /// The route's name in the table ([`crate::route`]).
     const ROUTE: &'static str;
-    /// Names of all parameters that it can send, in the documents' order.
+    /// Names of all parameters that the request can send, in the documents' order.
     const NAMES: &'static [&'static str];
-    /// The answer of a successful request; [`read`] decodes it.
+    /// The type of a successful response; [`read`] parses it.
     type Answer: serde::de::DeserializeOwned;
-    /// Business parameters in the documents' order. Authentication is not among them.
+    /// Business parameters in the documents' order, without those of the authentication.
     fn parameters(&self) -> Parameters;
 }

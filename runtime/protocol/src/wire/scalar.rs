@@ -1,5 +1,5 @@
-//! Scalars as venues of this kind write them: exact decimals, integers, flags and words, each as
-//! JSON text or as JSON number. No floating point.
+//! Scalars as venues of this kind write them: exact decimals, integers, booleans and enum values,
+//! each as JSON text or as JSON number. No floating point.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,34 +10,34 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A decimal read from the JSON text itself, in quotes or not; digits that do not fit 96 bits are
-/// an error, never rounded. Empty text is zero.
+/// A decimal parsed from the JSON text itself, with or without quotes. Digits that do not fit in 96
+/// bits are an error; they are never rounded. Empty text is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Exact(pub Decimal);
 
-/// An integer, written as number or as text.
+/// An integer, as a number or as text on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Whole(pub i64);
 
-/// A boolean, written as `true` or as `"true"`, in any case.
+/// A boolean, as `true` or as `"true"` on the wire, in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flag(pub bool);
 
-/// A word of a documented set, or one that is not in it, kept as it came.
+/// A value of a documented enum, or an unknown value as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word<T> {
-    /// In the set.
+    /// A documented value.
     Known(T),
-    /// Not in the set.
+    /// An undocumented value.
     Other(String),
 }
 
-/// An identifier or note that is a text in one place and a number in another; both are kept as
-/// text.
+/// An identifier or note that is text in one place and a number in another; both are kept as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Text(pub String);
 
-/// Any JSON value, as its text: what the documents leave undefined, and what is only given back.
+/// Any JSON value as its text: for values that the documents do not define, and for values that are
+/// only echoed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(pub String);
 
@@ -49,7 +49,7 @@ pub struct List<T>(pub Vec<T>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpperFlag(pub bool);
 
-/// An answer that is an object for one symbol and an array for all.
+/// A response that is an object for one symbol and an array for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OneOrMany<T> {
     /// An object.
@@ -58,8 +58,8 @@ pub enum OneOrMany<T> {
     Many(Vec<T>),
 }
 
-/// The text of a scalar: without its quotes if it has them. Escapes do not occur in numbers, and
-/// where they do the text is no number.
+/// The text of a scalar, without its quotes. Numbers have no escapes; a text with escapes is not a
+/// number.
 fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'de str, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
@@ -81,8 +81,8 @@ impl<'de> Deserialize<'de> for Exact {
     }
 }
 
-/// The decimal of a text, with its exponent if it has one; `None` where it is none or would have
-/// to be rounded. Zeros at the end that do not fit are no digits.
+/// The decimal of a text, with its exponent if it has one. `None` if the text is not a decimal or
+/// the value would need rounding. Trailing zeros that do not fit are dropped.
 fn exact(text: &str) -> Option<Decimal> {
     let (digits, exponent) = match text.split_once(['e', 'E']) {
         Some((digits, exponent)) => (digits, i32::from_str(exponent).ok()?),
@@ -309,7 +309,7 @@ impl<T: Serialize> Serialize for OneOrMany<T> {
 }
 
 impl<T> OneOrMany<T> {
-    /// As a list, of one entry for an object.
+    /// Converts into a list; an object becomes one entry.
     pub fn into_vec(self) -> Vec<T> {
         match self {
             Self::One(record) => vec![record],
@@ -319,7 +319,7 @@ impl<T> OneOrMany<T> {
 }
 
 impl<T> Word<T> {
-    /// The word, if it is in the set.
+    /// The documented value, or `None` for an undocumented one.
     pub const fn known(&self) -> Option<&T> {
         match self {
             Self::Known(word) => Some(word),

@@ -1,5 +1,5 @@
-//! Words of the documents that the engine has no use for. Those that it knows (side, order type,
-//! time in force, ...) are its own and only named here.
+//! Enum values of the documents that the engine does not use. The enums that the engine has (side,
+//! order type, time in force, ...) are only re-exported here.
 
 pub use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
@@ -13,17 +13,17 @@ macro_rules! words {
         )*}
 
         impl $name {
-            /// Every word of the set.
+            /// Every value of the enum.
             pub const ALL: &'static [Self] = &[$(Self::$item,)*];
 
-            /// The word as the documents spell it.
+            /// The value as the documents spell it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
         }
 
         impl std::str::FromStr for $name {
-            /// The text is not in the set.
+            /// The text is not a value of the enum.
             type Err = ();
 
             fn from_str(text: &str) -> Result<Self, ()> {
@@ -40,7 +40,7 @@ macro_rules! words {
 }
 
 words! {
-    /// `newOrderRespType` (spec 1 and 2, Enumerations); futures have no `FULL`.
+    /// `newOrderRespType` (spec 1 and 2, Enumerations); futures do not have `FULL`.
     ResponseType { Ack = "ACK", Result = "RESULT", Full = "FULL", }
 
     /// `kindType` of a transfer between the own wallets (spec 1 and 2, Enumerations).
@@ -56,8 +56,8 @@ words! {
     /// `rateLimitType` (spec 1 and 2, Enumerations).
     RateLimitType { RequestWeight = "REQUEST_WEIGHT", Orders = "ORDERS", }
 
-    /// `interval` of a rate limit: the documents list `MINUTE`, a sample carries `SECOND`
-    /// (spec 1, Enumerations).
+    /// `interval` of a rate limit: the documents list `MINUTE`, and a sample has `SECOND` (spec 1,
+    /// Enumerations).
     RateLimitInterval { Second = "SECOND", Minute = "MINUTE", Hour = "HOUR", Day = "DAY", }
 
     /// `userOperationType` (spec 1, Enumerations).
@@ -66,7 +66,7 @@ words! {
     /// `contractType` (spec 2, Enumerations).
     ContractType { Perpetual = "PERPETUAL", }
 
-    /// Status of a symbol or contract (spec 1 and 2, Enumerations); spot has `TRADING` alone.
+    /// Status of a symbol or contract (spec 1 and 2, Enumerations); spot has only `TRADING`.
     ContractStatus {
         PendingTrading = "PENDING_TRADING", Trading = "TRADING", PreSettle = "PRE_SETTLE",
         Settling = "SETTLING", Close = "CLOSE",
@@ -78,7 +78,7 @@ words! {
     /// `marginType` of a position (spec 4, section 4).
     MarginMode { Isolated = "isolated", Cross = "cross", }
 
-    /// `incomeType` (spec 4, section 4, which does not list all).
+    /// `incomeType` (spec 4, section 4, which does not list all values).
     IncomeType {
         Transfer = "TRANSFER", WelcomeBonus = "WELCOME_BONUS", RealizedPnl = "REALIZED_PNL",
         FundingFee = "FUNDING_FEE", Commission = "COMMISSION", InsuranceClear = "INSURANCE_CLEAR",

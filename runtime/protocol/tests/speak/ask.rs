@@ -1,4 +1,4 @@
-//! What is sent.
+//! Encoding of requests.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use windvane_protocol::wire::answers;
 
 use super::fixture::{BTC, FUTURES, SPOT, USDT, documented, id, limit, order, place, speaker};
 
-/// Every call with its route and its parameters as they are sent, not yet encoded.
+/// Every call with its route and its parameters as sent, before encoding.
 fn said_by(speaker: &Speaker, request: &Request) -> String {
     let mut text = String::new();
     for call in speaker.ask(request).unwrap() {
@@ -51,7 +51,7 @@ fn a_limit_order_is_placed_on_either_surface() {
 }
 
 #[test]
-fn numbers_have_no_exponent_and_no_zeros_at_the_end() {
+fn numbers_have_no_exponent_and_no_trailing_zeros() {
     let mut terms = limit(FUTURES);
     terms.price = Some(Price(6_000_000));
     terms.qty = Some(Qty(1));
@@ -68,7 +68,7 @@ fn numbers_have_no_exponent_and_no_zeros_at_the_end() {
 }
 
 #[test]
-fn a_market_order_to_buy_on_spot_says_what_it_spends() {
+fn a_spot_market_buy_sends_its_quote_quantity() {
     let mut terms = OrderTerms::new(SPOT, Side::Buy, OrderType::Market);
     terms.quote_qty = Some(Amount(12_345_600_000));
     assert_snapshot!(said(&place("a", terms)), @r#"
@@ -115,7 +115,7 @@ fn conditional_orders_carry_their_conditions() {
 }
 
 #[test]
-fn in_hedge_mode_the_position_side_is_sent_and_reduce_only_never() {
+fn hedge_mode_sends_the_position_side_but_not_reduce_only() {
     let mut terms = limit(FUTURES);
     terms.position_side = PositionSide::Long;
     assert_snapshot!(said(&place("a", terms)), @r#"
@@ -146,7 +146,7 @@ fn a_batch_is_a_compact_list_of_texts() {
 }
 
 #[test]
-fn a_batch_of_futures_is_divided_by_what_one_call_can_carry() {
+fn a_futures_batch_is_split_by_the_limits_of_one_call() {
     let mut close = OrderTerms::new(FUTURES, Side::Sell, OrderType::StopMarket);
     close.stop_price = Some(Price(5_900_000));
     close.close_position = true;
@@ -165,7 +165,7 @@ fn a_batch_of_futures_is_divided_by_what_one_call_can_carry() {
 }
 
 #[test]
-fn spot_has_no_batches() {
+fn spot_batches_become_single_calls() {
     let orders = vec![order("a", limit(SPOT)), order("b", limit(SPOT))];
     assert_snapshot!(said(&Request::PlaceBatch(orders)), @r#"
     spot.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01
@@ -215,7 +215,7 @@ fn cancels_and_queries_name_the_order_by_its_client_order_id() {
 }
 
 #[test]
-fn settings_and_the_countdown_are_of_futures() {
+fn settings_and_the_countdown_exist_only_on_futures() {
     let countdown = |instrument| Request::Countdown {
         instrument,
         countdown_ms: 30_000,
@@ -237,7 +237,7 @@ fn settings_and_the_countdown_are_of_futures() {
 }
 
 #[test]
-fn questions_about_the_account() {
+fn reads_of_the_account_are_encoded() {
     let ask = |subject| said(&Request::Read(subject));
     for surface in [Surface::Futures, Surface::Spot] {
         let open = ask(Subject::OpenOrders { surface });
@@ -276,7 +276,7 @@ fn questions_about_the_account() {
 }
 
 #[test]
-fn with_documents_alone_nothing_else_is_said() {
+fn documented_mode_uses_only_documented_routes() {
     let speaker = documented();
     let account = Request::Read(Subject::Account {
         surface: Surface::Futures,
@@ -308,7 +308,7 @@ fn with_documents_alone_nothing_else_is_said() {
 }
 
 #[test]
-fn what_has_no_place_on_spot_is_an_error_that_names_it() {
+fn a_futures_parameter_on_spot_is_an_error_with_its_name() {
     type Change = (&'static str, fn(&mut OrderTerms));
     let changes: [Change; 6] = [
         ("positionSide", |terms| {

@@ -1,4 +1,4 @@
-//! Two instruments of one symbol, and the ways to speak of them.
+//! Two instruments with one symbol, and helpers to build requests and responses for them.
 
 use windvane_engine::instrument::{Filters, SymbolStatus};
 use windvane_engine::{

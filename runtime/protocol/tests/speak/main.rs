@@ -1,4 +1,4 @@
-//! The engine's words on the venue's wire and back (`windvane_protocol::speak`).
+//! Tests of the translation between the engine and the venue's wire (`windvane_protocol::speak`).
 
 #![allow(
     clippy::unwrap_used,

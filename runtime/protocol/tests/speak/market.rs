@@ -1,4 +1,4 @@
-//! What public frames say.
+//! Decoding of public frames.
 
 use proptest::prelude::*;
 use windvane_engine::{InstrumentId, Level, MarketEvent, Surface, Time};
@@ -8,7 +8,7 @@ use windvane_protocol::{BookLevels, Frame};
 
 use super::fixture::{FUTURES, SPOT, names};
 
-/// A reader and what it said, in words.
+/// A reader, and its events as text.
 struct Ear {
     reader: MarketReader,
     levels: BookLevels,
@@ -73,7 +73,7 @@ fn words(id: InstrumentId, event: &MarketEvent<'_>) -> String {
 }
 
 #[test]
-fn trades_are_told_in_the_scales_of_the_instrument() {
+fn trades_use_the_scales_of_the_instrument() {
     let mut ear = Ear::new();
     let trade =
         r#"{"e":"trade","E":2,"T":1,"s":"BTCUSDT","t":7,"p":"60000.1","q":"0.01","m":true}"#;
@@ -113,7 +113,7 @@ fn tradepro_takes_its_side_from_the_quotes() {
 }
 
 #[test]
-fn marks_of_all_symbols_are_told_one_by_one() {
+fn marks_of_all_symbols_become_single_events() {
     let mut ear = Ear::new();
     let mark = |symbol: &str, next: i64| {
         format!(
@@ -145,7 +145,7 @@ fn diff(first: i64, last: i64, previous: i64, bids: &str) -> String {
 }
 
 #[test]
-fn differences_wait_for_their_snapshot_and_are_told_in_order() {
+fn differences_wait_for_the_snapshot_and_stay_in_order() {
     let mut ear = Ear::new();
     let waits = Ok(Missing::Snapshot(FUTURES));
     assert_eq!(
@@ -190,7 +190,7 @@ fn differences_wait_for_their_snapshot_and_are_told_in_order() {
 }
 
 #[test]
-fn a_partial_book_counts_where_no_differences_come() {
+fn a_partial_book_counts_without_differences() {
     let mut ear = Ear::new();
     let partial = r#"{"stream":"btcusdt@depth5","data":{"lastUpdateId":7,"bids":[["9","1"]],"asks":[["10","1"]]}}"#;
     assert_eq!(ear.hear(Surface::Spot, partial), Ok(Missing::Nothing));
@@ -205,7 +205,7 @@ fn a_partial_book_counts_where_no_differences_come() {
 }
 
 #[test]
-fn figures_that_no_market_has_make_the_book_void() {
+fn invalid_levels_invalidate_the_book() {
     let mut ear = Ear::new();
     let book = r#"{"lastUpdateId":5,"bids":[["9","2"]],"asks":[["10","1"]]}"#;
     ear.snapshot(FUTURES, book).unwrap();
@@ -226,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_048))]
 
     #[test]
-    fn no_frame_makes_a_panic(
+    fn no_frame_causes_a_panic(
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), "[-0-9e.\"]{0,30}"), 0..4),
     ) {

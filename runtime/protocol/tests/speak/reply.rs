@@ -1,4 +1,4 @@
-//! What answers mean.
+//! Decoding of responses.
 
 use proptest::prelude::*;
 use windvane_engine::protocol::{BalanceUpdate, OrderReport, Outcome, PositionUpdate, Refusal};
@@ -14,7 +14,7 @@ use super::fixture::{
     ADDRESS, BTC, FUTURES, SPOT, USDT, amount, body, documented, id, limit, order, place, speaker,
 };
 
-/// The one reply, and the notes.
+/// The only reply, and the notes.
 fn only(said: Said<Reply>) -> (Reply, Vec<Note>) {
     assert_eq!(said.said.len(), 1, "{said:?}");
     (said.said.into_iter().next().unwrap(), said.notes)
@@ -56,7 +56,7 @@ fn an_order_that_was_placed_is_reported() {
 }
 
 #[test]
-fn a_query_tells_what_was_filled() {
+fn a_query_reports_the_filled_quantity() {
     let request = Request::Query {
         instrument: SPOT,
         client_order_id: id("mm:1"),
@@ -76,7 +76,7 @@ fn a_query_tells_what_was_filled() {
 }
 
 #[test]
-fn an_order_of_an_account_trade_answers_with_its_id_and_when_it_was_placed() {
+fn the_order_of_a_trade_is_returned_with_id_and_time() {
     for (instrument, route) in [(FUTURES, "futures.query_order"), (SPOT, "spot.query_order")] {
         let subject = Subject::TradedOrder {
             instrument,
@@ -92,7 +92,7 @@ fn an_order_of_an_account_trade_answers_with_its_id_and_when_it_was_placed() {
 }
 
 #[test]
-fn the_newest_orders_answer_with_their_ids_and_when_they_were_placed() {
+fn the_newest_orders_are_returned_with_id_and_time() {
     for (instrument, route, name) in [
         (FUTURES, "futures.all_orders", "adl_autoclose"),
         (SPOT, "spot.all_orders", "mm:1"),
@@ -108,7 +108,7 @@ fn the_newest_orders_answer_with_their_ids_and_when_they_were_placed() {
 }
 
 #[test]
-fn a_cancel_answers_with_the_end() {
+fn a_cancel_returns_the_terminal_state() {
     for (instrument, route, order_id) in [
         (FUTURES, "futures.cancel_order", 22_542_179),
         (SPOT, "spot.cancel_order", 38),
@@ -136,7 +136,7 @@ fn a_cancel_answers_with_the_end() {
 }
 
 #[test]
-fn simple_answers_are_done() {
+fn simple_responses_count_as_done() {
     let all = Request::CancelAll {
         instrument: FUTURES,
     };
@@ -162,7 +162,7 @@ fn simple_answers_are_done() {
             ..
         }
     ));
-    // The same with less in the answer: the venue accepted the countdown that was sent.
+    // With less in the response: the venue accepted the countdown that was sent.
     for answer in [
         r#"{"symbol":"BTCUSDT"}"#,
         r#"{"countdownTime":"30000"}"#,
@@ -198,7 +198,7 @@ fn simple_answers_are_done() {
 }
 
 #[test]
-fn what_was_refused_or_must_wait_did_not_happen() {
+fn refused_and_waiting_requests_count_as_refused() {
     let request = place("mm:1", limit(FUTURES));
     let code = |heard| match quiet(speaker().reply(&request, &[heard])) {
         Reply::Placed {
@@ -218,7 +218,7 @@ fn what_was_refused_or_must_wait_did_not_happen() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_unknown_and_says_why() {
+fn an_unreadable_response_is_unknown_with_a_note() {
     let request = place("mm:1", limit(FUTURES));
     let of = |body: &str| {
         let (reply, notes) = only(speaker().reply(&request, &[Heard::Done(body)]));
@@ -289,7 +289,7 @@ fn an_answer_that_cannot_be_read_is_unknown_and_says_why() {
     ));
 }
 
-/// What a batch of these orders is told.
+/// The outcomes of a batch of these orders.
 fn batch(names: &[&str], body: &str) -> Vec<Outcome<OrderReport>> {
     let orders = names.iter().map(|name| order(name, limit(FUTURES)));
     let request = Request::PlaceBatch(orders.collect());
@@ -311,16 +311,17 @@ fn batch(names: &[&str], body: &str) -> Vec<Outcome<OrderReport>> {
 }
 
 #[test]
-fn a_batch_is_answered_entry_by_entry() {
+fn a_batch_has_one_outcome_per_entry() {
     let answer = body("futures.batch_orders");
     let outcomes = batch(&["mm:1", "mm:2"], answer);
     assert!(matches!(&outcomes[0], Outcome::Done(report) if report.orig_qty == Qty(20_000)));
     assert!(matches!(&outcomes[1], Outcome::Refused(refusal) if refusal.code == -2022));
-    // The error stands at the place of the first order, the order of the first at the second.
+    // The error is at the position of the first order, and the first order is at the second
+    // position.
     let outcomes = batch(&["mm:2", "mm:1"], answer);
     assert_eq!(outcomes[0], Outcome::Unknown);
     assert!(matches!(&outcomes[1], Outcome::Done(_)));
-    // Fewer entries than orders: an error belongs to nobody.
+    // With fewer entries than orders, an error cannot be matched to an order.
     let outcomes = batch(&["mm:1", "mm:2", "mm:3"], answer);
     assert_eq!(outcomes[1..], [Outcome::Unknown, Outcome::Unknown]);
     let unknown = answer.replace("-2022", "-1007");
@@ -396,7 +397,7 @@ const HEDGE: Heard<'_> = Heard::Done(r#"{"dualSidePosition":"true"}"#);
 const SINGLE: Heard<'_> = Heard::Done(r#"{"multiAssetsMargin":false}"#);
 
 #[test]
-fn a_read_of_the_account_tells_leverage_and_margin_types() {
+fn a_read_of_the_account_has_leverage_and_margin_types() {
     let request = Request::Read(Subject::Account {
         surface: Surface::Futures,
     });
@@ -457,7 +458,7 @@ fn exchange_information_that_is_read_again_keeps_the_scales() {
 }
 
 #[test]
-fn an_order_like_ours_on_a_symbol_that_is_not_configured_is_noted_by_its_id() {
+fn an_own_order_on_an_unconfigured_symbol_gives_a_note() {
     let own = body("futures.open_order").replace("mm:1", "grid.5.1");
     let listed = own.replace("BTCUSDT", "XYZUSDT");
     let surface = Surface::Futures;
@@ -499,7 +500,7 @@ fn the_futures_account_is_read_with_its_modes() {
 }
 
 #[test]
-fn a_position_that_account_information_does_not_list_stays_unsaid() {
+fn an_unlisted_position_is_not_reported() {
     let mut text: serde_json::Value = serde_json::from_str(body("futures.account")).unwrap();
     text["positions"] = serde_json::json!([]);
     let text = text.to_string();
@@ -509,7 +510,7 @@ fn a_position_that_account_information_does_not_list_stays_unsaid() {
 }
 
 #[test]
-fn a_mode_that_is_not_answered_is_not_said() {
+fn a_mode_without_a_response_stays_unknown() {
     let answer = Heard::Done(body("futures.account"));
     let (account, notes) = account(&speaker(), Surface::Futures, &[answer, Heard::Unknown]);
     assert_eq!((account.hedge_mode, account.multi_assets), (None, None));
@@ -518,7 +519,7 @@ fn a_mode_that_is_not_answered_is_not_said() {
 }
 
 #[test]
-fn the_info_endpoint_lags_and_a_private_account_is_no_evidence() {
+fn the_info_endpoint_lags_and_hides_a_private_account() {
     let answer = body("{rpc}getBalance");
     let heard = [Heard::Done(answer), HEDGE, SINGLE];
     let (account, notes) = account(&documented(), Surface::Futures, &heard);
@@ -541,7 +542,7 @@ fn the_info_endpoint_lags_and_a_private_account_is_no_evidence() {
 }
 
 #[test]
-fn a_spot_account_without_the_trading_right_is_read() {
+fn a_spot_account_without_can_trade_is_decoded() {
     let mut text: serde_json::Value = serde_json::from_str(body("spot.account")).unwrap();
     text.as_object_mut().unwrap().remove("canTrade");
     let text = text.to_string();
@@ -551,7 +552,7 @@ fn a_spot_account_without_the_trading_right_is_read() {
 }
 
 #[test]
-fn a_spot_balance_is_what_is_free_and_what_is_locked() {
+fn a_spot_balance_is_the_free_plus_the_locked_part() {
     let answer = body("spot.account").replace(
         "\"balances\":[",
         r#""balances":[
@@ -575,7 +576,7 @@ fn a_spot_balance_is_what_is_free_and_what_is_locked() {
 }
 
 #[test]
-fn open_orders_come_with_their_terms_and_orders_of_others_too() {
+fn open_orders_include_terms_and_unowned_orders() {
     let trailing = examples::all();
     let mut trailing = trailing.iter().filter(|it| it.route == "futures.new_order");
     let trailing = trailing.nth(1).unwrap().answer;
@@ -607,7 +608,7 @@ fn open_orders_come_with_their_terms_and_orders_of_others_too() {
 }
 
 #[test]
-fn an_open_order_of_others_that_does_not_fit_hides_no_other() {
+fn an_unreadable_unowned_order_does_not_hide_others() {
     let ours = body("futures.open_order");
     let fine = |id: &str| {
         let order: serde_json::Value = serde_json::from_str(ours).unwrap();
@@ -628,11 +629,11 @@ fn an_open_order_of_others_that_does_not_fit_hides_no_other() {
     assert!(matches!(&notes[..], [Note::Foreign { .. }]), "{notes:?}");
     let list = format!("[{ours},{}]", fine("mm.7.1"));
     let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
-    assert_eq!(outcome, Outcome::Unknown, "one of ours is asked for again");
+    assert_eq!(outcome, Outcome::Unknown, "own orders are requested again");
 }
 
 #[test]
-fn account_trades_are_fills_the_oldest_first() {
+fn account_trades_are_fills_oldest_first() {
     let subject = Subject::Trades {
         instrument: FUTURES,
         from: Some(TradeId(5)),
@@ -665,13 +666,13 @@ fn account_trades_are_fills_the_oldest_first() {
     let Outcome::Done(Truth::Trades { trades, more }) = outcome else {
         panic!("{outcome:?}")
     };
-    assert!(more, "the page is full");
+    assert!(more, "a full page means that there are more");
     assert_eq!(trades[0].fill.realized_pnl, None);
     assert_eq!(trades[0].fill.fee, amount("0.096"));
 }
 
 #[test]
-fn a_question_that_must_wait_is_asked_again_and_not_taken_for_refused() {
+fn a_read_that_must_wait_is_unknown_not_refused() {
     let subject = Subject::Trades {
         instrument: FUTURES,
         from: None,
@@ -748,9 +749,9 @@ fn requests() -> Vec<Request> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Examples with their digits, quotes and braces disturbed.
+    /// Example responses with changed digits, quotes and braces.
     #[test]
-    fn no_answer_makes_a_panic(
+    fn no_response_causes_a_panic(
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), "[-0-9e.\"{}\\[\\],a-z]{0,30}"), 0..4),
     ) {
@@ -772,7 +773,7 @@ proptest! {
                     _ => 1,
                 };
                 let mut said = speaker.reply(&request, &heard).said;
-                // A reading of the account may state leverage and margin modes beside itself.
+                // A read of the account may also give leverage and margin modes.
                 if matches!(request, Request::Read(Subject::Account { .. })) {
                     said.retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
                 }

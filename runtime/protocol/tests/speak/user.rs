@@ -1,4 +1,4 @@
-//! What user events say.
+//! Decoding of user events.
 
 use proptest::prelude::*;
 use windvane_engine::protocol::{AccountReason, Fill, OrderUpdate};
@@ -72,7 +72,7 @@ fn an_execution_report_is_an_order_update_with_its_fill() {
 }
 
 #[test]
-fn a_futures_fill_has_a_rebate_and_the_profit_that_the_venue_states() {
+fn a_futures_fill_has_its_rebate_and_realized_profit() {
     let update = order(Surface::Futures, frame("futures_fill"));
     let fill = update.fill.unwrap();
     assert_eq!(fill.fee, amount("-0.0185"));
@@ -92,7 +92,7 @@ fn the_stop_price_of_a_trailing_stop_is_ignored() {
 }
 
 #[test]
-fn a_fee_that_is_left_out_is_none_and_one_in_an_unknown_asset_is_noted() {
+fn a_fee_in_an_unknown_asset_counts_as_zero_with_a_note() {
     let without = frame("futures_fill").replace(r#""N":"USDT","n":"-0.0185","#, "");
     assert_ne!(without, frame("futures_fill"));
     let fill = order(Surface::Futures, &without).fill.unwrap();
@@ -107,7 +107,7 @@ fn a_fee_that_is_left_out_is_none_and_one_in_an_unknown_asset_is_noted() {
 }
 
 #[test]
-fn forced_closes_and_ids_that_nobody_could_send_pass_as_orders_of_others() {
+fn forced_closes_and_invalid_ids_are_unowned_orders() {
     let own = "mm-btc.k2x.1b";
     let with = |name: &str| frame("futures_fill").replace(own, name);
     let liquidation =
@@ -123,7 +123,7 @@ fn forced_closes_and_ids_that_nobody_could_send_pass_as_orders_of_others() {
     assert_eq!(
         fill.trade_id,
         windvane_engine::TradeId(0),
-        "its order's total tells it apart"
+        "the order's total identifies the fill"
     );
     let adl = with("adl_autoclose").replace("\"X\":\"FILLED\"", "\"X\":\"NEW_ADL\"");
     let update = order(Surface::Futures, &adl);
@@ -137,7 +137,7 @@ fn forced_closes_and_ids_that_nobody_could_send_pass_as_orders_of_others() {
 }
 
 #[test]
-fn words_of_types_that_nobody_knows_do_not_lose_a_fill() {
+fn unknown_order_types_keep_their_fill() {
     let strange = frame("futures_fill").replace("\"LIMIT\"", "\"TWAP\"");
     let strange = strange.replace("\"GTX\"", "\"GTE_GTC\"");
     let update = order(Surface::Futures, &strange);
@@ -151,7 +151,7 @@ fn words_of_types_that_nobody_knows_do_not_lose_a_fill() {
 }
 
 #[test]
-fn what_does_not_fit_is_an_error_with_its_field() {
+fn a_value_that_does_not_fit_is_an_error_with_its_field() {
     let with = |from: &str, to: &str| {
         let changed = frame("spot_fill").replace(from, to);
         assert_ne!(changed, frame("spot_fill"), "{from}");
@@ -179,7 +179,7 @@ fn what_does_not_fit_is_an_error_with_its_field() {
 }
 
 #[test]
-fn a_fill_price_finer_than_a_tick_keeps_its_money() {
+fn a_fill_price_finer_than_a_tick_keeps_its_quote_quantity() {
     let fine = frame("futures_fill").replace(r#""L":"61800.30""#, r#""L":"61800.3055""#);
     let fill = order(Surface::Futures, &fine).fill.unwrap();
     assert_eq!(
@@ -189,7 +189,7 @@ fn a_fill_price_finer_than_a_tick_keeps_its_money() {
 }
 
 #[test]
-fn balances_of_both_surfaces_are_told() {
+fn balances_of_both_surfaces_are_reported() {
     let [UserEvent::Account(spot)] = &told(Surface::Spot, frame("spot_balances"))[..] else {
         panic!("an account update")
     };
@@ -215,7 +215,7 @@ fn balances_of_both_surfaces_are_told() {
 }
 
 #[test]
-fn a_funding_update_without_positions_wipes_none() {
+fn a_funding_update_leaves_positions_unchanged() {
     let events = told(Surface::Futures, frame("futures_funding"));
     let [UserEvent::Account(update)] = &events[..] else {
         panic!("an account update")
@@ -229,7 +229,7 @@ fn a_funding_update_without_positions_wipes_none() {
 }
 
 #[test]
-fn calls_leverage_and_modes() {
+fn margin_calls_leverage_and_modes_are_decoded() {
     let call = told(Surface::Futures, frame("futures_margin_call"));
     assert_eq!(call, [UserEvent::MarginCall]);
     let leverage = told(Surface::Futures, frame("futures_leverage"));
@@ -249,7 +249,7 @@ fn calls_leverage_and_modes() {
 }
 
 #[test]
-fn what_is_not_configured_is_left_out_and_said() {
+fn unconfigured_symbols_and_assets_are_ignored_with_a_note() {
     let other = frame("futures_fill").replace("BTCUSDT", "XYZUSDT");
     let said = heard(Surface::Futures, &other).unwrap();
     assert!(said.said.is_empty());
@@ -273,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_048))]
 
     #[test]
-    fn no_frame_makes_a_panic(
+    fn no_frame_causes_a_panic(
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), "[-0-9e.\"]{0,30}"), 0..4),
     ) {
@@ -293,7 +293,7 @@ proptest! {
 }
 
 #[test]
-fn only_transfers_are_neither_profit_nor_loss() {
+fn only_transfers_leave_profit_unchanged() {
     let funding = frame("futures_funding");
     let reason_of = |word: &str| {
         let frame = funding.replace("FUNDING_FEE", word);

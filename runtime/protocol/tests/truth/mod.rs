@@ -1,5 +1,5 @@
-//! A book of which every state is known, for whoever joins one: the property test, the fuzz
-//! target and its seeds. It writes frames and snapshots, and judges a joined book.
+//! A book whose every state is known. The property test, the fuzz target and its seeds use it. It
+//! writes frames and snapshots, and checks a joined book.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use windvane_protocol::{BookLevels, Frame, Number, decode};
 /// Quantities by price.
 type Side = BTreeMap<u32, u32>;
 
-/// A market of which everything is known.
+/// A market whose every state is known.
 pub struct Feed {
     surface: Surface,
-    /// The book after update `i` (bids and asks), from update 0: empty.
+    /// The book (bids and asks) after update `i`; index 0 is the empty book.
     truth: Vec<(Side, Side)>,
 }
 
-/// The venue's id of the state before every update.
+/// The venue's update id of the state before the first update.
 pub const FIRST_ID: i64 = 100;
 
 impl Feed {
-    /// The market of these updates: side is bid, price, quantity.
+    /// The market of these updates. Each update is: whether it is a bid, price, quantity.
     pub fn new(surface: Surface, updates: &[(bool, u32, u32)]) -> Self {
         let mut truth = vec![(Side::new(), Side::new())];
         for &(is_bid, price, qty) in updates {
@@ -37,7 +37,7 @@ impl Feed {
         Self { surface, truth }
     }
 
-    /// The difference of the updates after `from` up to `to`.
+    /// The depth difference of the updates after `from` up to `to`.
     pub fn frame(&self, updates: &[(bool, u32, u32)], from: usize, to: usize) -> String {
         let side = |wanted: bool| {
             let mut last = BTreeMap::new();
@@ -62,7 +62,7 @@ impl Feed {
         )
     }
 
-    /// The book after `at` updates.
+    /// The snapshot of the book after `at` updates.
     pub fn snapshot(&self, at: usize) -> String {
         let (bids, asks) = &self.truth[at];
         let id = FIRST_ID + at as i64;
@@ -73,7 +73,8 @@ impl Feed {
         )
     }
 
-    /// The book is the truth at its own update id, or there is none.
+    /// Checks that the book equals the true book at its update id, or that it is empty without an
+    /// id.
     pub fn check(&self, book: &LocalBook, step: BookStep) {
         let Some(id) = book.update_id() else {
             assert_eq!((book.bids().count(), book.asks().count()), (0, 0));
@@ -106,7 +107,7 @@ fn list(side: &Side) -> String {
     format!("[{}]", levels.join(","))
 }
 
-/// Gives one frame to the book.
+/// Passes one frame to the book.
 pub fn feed(book: &mut LocalBook, text: &str) -> BookStep {
     let mut levels = BookLevels::default();
     let decoded =
@@ -118,7 +119,7 @@ pub fn feed(book: &mut LocalBook, text: &str) -> BookStep {
     }
 }
 
-/// How often a joined book took which step.
+/// How often a joined book took each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     pub applied: usize,
@@ -139,10 +140,11 @@ impl Steps {
     }
 }
 
-/// Plays a stream that is written as bytes, and judges the book after every frame. The first byte
-/// says the surface. Of every further three the first two are an update (side and price, quantity)
-/// and the number of updates of a frame less one, the third is that frame's fate in its lower
-/// three bits, with an age in the others.
+/// Plays a stream that is encoded as bytes, and checks the book after every frame. The first byte
+/// selects the surface. After it, every three bytes encode an update and a frame. The first two
+/// bytes hold the update (side and price, quantity) and the number of updates of the frame minus
+/// one. The third byte holds the fate of the frame in its lower three bits and an age in the
+/// others.
 pub fn play(bytes: &[u8]) -> Steps {
     let (surface, rest) = match bytes.split_first() {
         Some((byte, rest)) if byte % 2 == 0 => (Surface::Spot, rest),
@@ -191,7 +193,7 @@ pub fn play(bytes: &[u8]) -> Steps {
             steps.count(step);
         }
     }
-    // Whatever went before, a fresh snapshot always brings the book back.
+    // A fresh snapshot always restores the book, whatever happened before.
     let step = feed(&mut book, &truth.snapshot(from));
     truth.check(&book, step);
     assert_eq!(book.update_id(), Some(FIRST_ID + from as i64));

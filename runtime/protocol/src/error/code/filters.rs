@@ -1,4 +1,4 @@
-//! 40xx: filters and other issues (spec 1, Errors; spec 4, sections 1 and 4). No other range.
+//! 40xx: filters and other issues (spec 1, Errors; spec 4, sections 1 and 4).
 
 super::codes! {
     -4000 INVALID_ORDER_STATUS Definite:
@@ -15,10 +15,10 @@ super::codes! {
         "Send a quantity above zero."
     -4004 QTY_LESS_THAN_MIN_QTY Definite:
         "quantity below minimum";
-        "Send at least minQty of LOT_SIZE, for market orders of MARKET_LOT_SIZE."
+        "Send at least minQty of LOT_SIZE, or of MARKET_LOT_SIZE for a market order."
     -4005 QTY_GREATER_THAN_MAX_QTY Definite:
         "quantity above maximum";
-        "Split the order: maxQty of LOT_SIZE or MARKET_LOT_SIZE is the most of one."
+        "Split the order: maxQty of LOT_SIZE or MARKET_LOT_SIZE is the maximum of one order."
     -4006 STOP_PRICE_LESS_THAN_ZERO Definite:
         "stop price below zero";
         "Send a stop price above zero."
@@ -108,7 +108,7 @@ super::codes! {
         "Cancel conditional orders of the symbol first (MAX_NUM_ALGO_ORDERS)."
     -4046 NO_NEED_TO_CHANGE_MARGIN_TYPE Definite:
         "no need to change the margin type";
-        "Nothing is to be done: the symbol has this margin type."
+        "Do nothing: the symbol already has this margin type."
     -4047 THERE_EXISTS_OPEN_ORDERS Definite:
         "margin type cannot be changed while there are open orders";
         "Cancel the symbol's open orders first."
@@ -129,7 +129,7 @@ super::codes! {
         "The symbol's rules are wrong on the venue's side; report it."
     -4059 NO_NEED_TO_CHANGE_POSITION_SIDE Definite:
         "no need to change the position side";
-        "Nothing is to be done: the account has this mode."
+        "Do nothing: the account already has this mode."
     -4060 INVALID_POSITION_SIDE Definite:
         "invalid position side";
         "Use BOTH in one-way mode, LONG or SHORT in hedge mode."
@@ -156,10 +156,10 @@ super::codes! {
         "Use a clientTranId of 1 to 63 characters."
     -4115 DUPLICATED_CLIENT_TRAN_ID Definite:
         "clientTranId duplicated; must be unique within 7 days";
-        "A transfer with this id exists: look at it before choosing a new id."
+        "A transfer with this id exists: check it before you choose a new id."
     -4116 DUPLICATED_CLIENT_ORDER_ID Definite:
         "client order id duplicated among the open orders";
-        "An order with this id exists: query it before anything is sent again."
+        "An order with this id exists: query it before you send anything again."
     -4118 REDUCE_ONLY_MARGIN_CHECK_FAILED Definite:
         "reduce-only order failed; check position and open orders";
         "Compare the position with the open reduce-only orders."

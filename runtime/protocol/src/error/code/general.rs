@@ -1,12 +1,12 @@
-//! 10xx: general server or network issues (spec 1, Errors). No other range.
+//! 10xx: general server or network issues (spec 1, Errors).
 
 super::codes! {
     -1000 UNKNOWN Unknown:
         "unknown error while processing";
-        "Ask for the order by its client order id; do not send it again under another id."
+        "Query the order by its client order id; do not send it again under another id."
     -1001 DISCONNECTED Unknown:
         "internal error, retry";
-        "Ask for the order by its client order id before anything is sent again."
+        "Query the order by its client order id before you send anything again."
     -1002 UNAUTHORIZED Fatal:
         "not authorized for this request";
         "Check which rights the API key or agent has, and approve what is missing."
@@ -15,38 +15,38 @@ super::codes! {
         "Send nothing until Retry-After is over; use streams instead of polling."
     -1004 DUPLICATE_IP Definite:
         "IP already on the whitelist";
-        "Nothing is to be done: the address is on the list."
+        "Do nothing: the address is already on the whitelist."
     -1005 NO_SUCH_IP Fatal:
         "IP not whitelisted";
         "Put this machine's public address on the whitelist of the key or agent."
     -1006 UNEXPECTED_RESP Unknown:
         "unexpected response from the message bus; execution status unknown";
-        "Ask for the order by its client order id; do not send it again under another id."
+        "Query the order by its client order id; do not send it again under another id."
     -1007 TIMEOUT Unknown:
         "timeout waiting for the backend; execution status unknown";
-        "Ask for the order by its client order id; do not send it again under another id."
+        "Query the order by its client order id; do not send it again under another id."
     -1013 INVALID_MESSAGE Definite:
         "the message does not pass a filter of the symbol";
         "Fetch exchangeInfo and fit price, quantity and notional to the symbol's filters."
     -1014 UNKNOWN_ORDER_COMPOSITION Definite:
         "order parameter combination unsupported";
-        "Compare the parameters with what the order type demands."
+        "Compare the parameters with the requirements of the order type."
     -1015 TOO_MANY_ORDERS Wait:
         "too many new orders; limit per interval";
         "Place no order until the interval of the ORDERS limit is over; cancels may pass."
     -1016 SERVICE_SHUTTING_DOWN Wait:
         "service no longer available";
-        "Wait until the ping route answers again."
+        "Wait until the ping route responds again."
     -1020 UNSUPPORTED_OPERATION Definite:
         "operation unsupported";
         "Use another route: this one is not offered here."
     -1021 INVALID_TIMESTAMP Definite:
         "timestamp outside of recvWindow, or more than one second ahead of the server";
-        "Correct the clock offset by the time route and sign again; check the machine's NTP."
+        "Correct the clock offset with the time route and sign again; check the machine's NTP."
     -1022 INVALID_SIGNATURE Fatal:
         "signature invalid";
-        "Check secret, signer key, signing network and brand; the signed bytes are those sent."
+        "Check secret, signer key, signing network and brand; sign exactly the bytes that are sent."
     -1023 START_TIME_GREATER_THAN_END_TIME Definite:
         "start time after end time";
-        "Exchange startTime and endTime."
+        "Swap startTime and endTime."
 }

@@ -1,5 +1,5 @@
-//! Every error code of the documents as data: name, meaning, class, advice. No judgement of whole
-//! answers here: that is [`super::judge`].
+//! Every error code of the documents as data: name, meaning, class, advice. [`super::judge`]
+//! classifies whole responses.
 
 mod filters;
 mod general;
@@ -11,22 +11,23 @@ pub use general::*;
 pub use processing::*;
 pub use request::*;
 
-/// What a failure means for whoever sent the request.
+/// The meaning of a failure for the sender of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// The request was refused and changed nothing; another request may well pass.
+    /// The request was refused and changed nothing; a different request may pass.
     Definite,
-    /// The request may or may not have been carried out: ask, never send it again blindly.
+    /// The request may or may not have been carried out. Query its state; never send it again
+    /// blindly.
     Unknown,
-    /// The request was refused because of a limit: nothing may be sent until it is over.
+    /// The request was refused because of a limit: send nothing until the limit is over.
     Wait,
-    /// The request was refused, and so will be every other of its kind until a person changes
-    /// keys, permissions or configuration.
+    /// The request was refused. Every request of this kind is refused until a person changes keys,
+    /// permissions or configuration.
     Fatal,
 }
 
 impl Class {
-    /// The word in logs and answers of the command line.
+    /// The name in logs and in the output of the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Definite => "definite",
@@ -40,15 +41,15 @@ impl Class {
 /// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCode {
-    /// The number, negative.
+    /// The code, negative.
     pub code: i64,
-    /// The name as the documents spell it, their slips of the pen included.
+    /// The name as the documents spell it, their typing errors included.
     pub name: &'static str,
-    /// What the documents say of it.
+    /// The meaning that the documents give.
     pub meaning: &'static str,
-    /// What it means for whoever sent the request.
+    /// The meaning for the sender of the request.
     pub class: Class,
-    /// What a person should do next.
+    /// The next step for a person.
     pub advice: &'static str,
 }
 
@@ -64,13 +65,14 @@ pub fn all() -> impl Iterator<Item = &'static ErrorCode> {
     .flatten()
 }
 
-/// The row of this number.
+/// The row of this code.
 pub fn lookup(code: i64) -> Option<&'static ErrorCode> {
     all().find(|row| row.code == code)
 }
 
 /// The class of a code, listed or not. An unlisted code of the 10xx range (general server or
-/// network issues) proves nothing about what was carried out; any other is a refusal.
+/// network issues) does not show whether the request was carried out. Any other unlisted code is a
+/// refusal.
 pub fn class_of(code: i64) -> Class {
     match lookup(code) {
         Some(row) => row.class,
@@ -79,7 +81,8 @@ pub fn class_of(code: i64) -> Class {
     }
 }
 
-/// Rows `code NAME Class: meaning; advice`, each as a constant of its name, and all in `TABLE`.
+/// Declares rows `code NAME Class: meaning; advice`: each as a constant of its name, and all of
+/// them in `TABLE`.
 macro_rules! codes {
     ($($code:literal $name:ident $class:ident: $meaning:literal; $advice:literal)*) => {
         use super::{Class, ErrorCode};
@@ -105,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_descends_without_a_row_twice() {
+    fn the_table_descends_without_duplicates() {
         let codes: Vec<i64> = all().map(|row| row.code).collect();
         assert!(codes.windows(2).all(|pair| pair[0] > pair[1]), "{codes:?}");
     }
 
-    /// The numbers in the tables of document 1, then those that document 4 adds.
+    /// The codes in the tables of document 1, then those that document 4 adds.
     #[test]
-    fn every_code_of_the_documents_has_a_row_and_no_other() {
+    fn the_table_has_exactly_the_documented_codes() {
         let first = [
             1000..=1007,
             1014..=1016,
@@ -167,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_says_what_it_means_and_what_to_do_next() {
+    fn every_row_has_a_meaning_and_an_advice() {
         for row in all() {
             assert!(
                 !row.meaning.is_empty() && !row.meaning.ends_with('.'),
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn unlisted_codes_are_refusals_but_in_the_range_of_server_trouble() {
+    fn unlisted_codes_are_refusals_outside_the_server_range() {
         assert_eq!(class_of(-1008), Class::Unknown);
         assert_eq!(class_of(-1099), Class::Unknown);
         assert_eq!(class_of(-5021), Class::Definite);

@@ -1,9 +1,9 @@
-//! 20xx: processing issues (spec 1, Errors; spec 4, section 4). No other range.
+//! 20xx: processing issues (spec 1, Errors; spec 4, section 4).
 
 super::codes! {
     -2010 NEW_ORDER_REJECTED Definite:
         "new order rejected";
-        "Read the message: balance, filters or the symbol's state stand against the order."
+        "Read the message: the balance, a filter or the symbol's state prevents the order."
     -2011 CANCEL_REJECTED Definite:
         "cancellation rejected";
         "Query the order: it has most likely been filled, cancelled or has expired already."

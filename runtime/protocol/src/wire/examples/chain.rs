@@ -1,4 +1,4 @@
-//! The chain API and the JSON-RPC info endpoint.
+//! Examples of the chain API and the JSON-RPC info endpoint.
 
 use rust_decimal::Decimal;
 

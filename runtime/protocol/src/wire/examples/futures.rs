@@ -1,4 +1,4 @@
-//! Orders, account, positions, agents and builders of the futures surface.
+//! Examples of orders, account, positions, agents and builders of the futures surface.
 
 use rust_decimal::Decimal;
 use windvane_engine::{OrderType, PositionSide, Side, TimeInForce, WorkingType};

@@ -1,4 +1,4 @@
-//! Market data of the futures surface.
+//! Examples of market data of the futures surface.
 
 use super::Example;
 use crate::wire::futures::{

@@ -1,5 +1,5 @@
-//! One request and one answer of every route, with every field that the documents list: for
-//! tests, for fuzzing, and to see what goes over the wire. The figures are made up.
+//! One request and one response of every route, with every field that the documents list. They
+//! serve tests and fuzzing, and show the bytes on the wire. All values are made up.
 
 mod chain;
 mod futures;
@@ -8,14 +8,14 @@ mod spot;
 
 use super::{Parameters, Request};
 
-/// A request with what it sends, and an answer to it.
+/// A request with its parameters, and a response to it.
 #[derive(Clone, Debug)]
 pub struct Example {
     /// The route's name in the table.
     pub route: &'static str,
     /// Business parameters.
     pub parameters: Parameters,
-    /// Body of a successful answer.
+    /// Body of a successful response.
     pub answer: &'static str,
 }
 
@@ -28,7 +28,7 @@ impl Example {
         }
     }
 
-    /// Is it an order with a builder code, which has an answer of its own?
+    /// Whether it is an order with a builder code, which has its own response record.
     pub fn is_builder_order(&self) -> bool {
         self.parameters.get("builder").is_some() && self.parameters.get("feeRate").is_some()
     }

@@ -1,4 +1,4 @@
-//! The spot surface.
+//! Examples of the spot surface.
 
 use rust_decimal::Decimal;
 use windvane_engine::{OrderType, Side, TimeInForce};

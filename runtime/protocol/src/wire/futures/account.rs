@@ -72,7 +72,7 @@ record! {
     /// Account information (spec 4, section 4).
     Account {
         fee_tier?: Whole = "feeTier",
-        /// Not in document 2: some services leave it out.
+        /// Not in document 2: some services omit it.
         can_trade?: Flag = "canTrade",
         can_deposit?: Flag = "canDeposit",
         can_withdraw?: Flag = "canWithdraw",
@@ -95,7 +95,8 @@ record! {
 }
 
 record! {
-    /// One asset of [`Account`]; spec 4 names the array only, so all but the asset is optional.
+    /// One asset of [`Account`]. Spec 4 names only the array, so every field except the asset is
+    /// optional.
     AccountAsset {
         asset: String = "asset",
         wallet_balance?: Exact = "walletBalance",
@@ -123,7 +124,7 @@ record! {
         /// Negative when short.
         position_amt: Exact = "positionAmt",
         entry_price?: Exact = "entryPrice",
-        /// Text in the documents, read as number too.
+        /// Text in the documents; a number is parsed too.
         leverage?: Whole = "leverage",
         isolated?: Flag = "isolated",
         unrealized_profit?: Exact = "unrealizedProfit",
@@ -140,7 +141,7 @@ request! {
 }
 
 request! {
-    /// Account information of v3 by its earlier name (spec 4, section 4).
+    /// Account information of v3 under its earlier name (spec 4, section 4).
     GetEarlierAccount = "futures.earlier_account" -> Account {}
 }
 
@@ -148,7 +149,7 @@ record! {
     /// Account trade (spec 4, section 4).
     UserTrade {
         buyer: Flag = "buyer",
-        /// Negative when it is a rebate.
+        /// Negative if it is a rebate.
         commission: Exact = "commission",
         commission_asset: String = "commissionAsset",
         id: Whole = "id",
@@ -174,7 +175,7 @@ request! {
         start_time?: i64 = "startTime",
         /// Milliseconds.
         end_time?: i64 = "endTime",
-        /// First trade; not together with the times.
+        /// First trade; not allowed together with the times.
         from_id?: i64 = "fromId",
         /// At most 1000; default 500.
         limit?: i64 = "limit",
@@ -184,7 +185,7 @@ request! {
 record! {
     /// One movement of the balance (spec 4, section 4).
     Income {
-        /// Empty where it belongs to none.
+        /// Empty if the entry belongs to no symbol.
         symbol?: String = "symbol",
         income_type: Word<IncomeType> = "incomeType",
         income: Exact = "income",
@@ -193,7 +194,7 @@ record! {
         /// Milliseconds.
         time: Whole = "time",
         tran_id?: Text = "tranId",
-        /// Empty where it belongs to none.
+        /// Empty if the entry belongs to no trade.
         trade_id?: Text = "tradeId",
     }
 }
@@ -220,7 +221,7 @@ request! {
 }
 
 request! {
-    /// Makes a listen key, or extends the valid one by 60 minutes (spec 2, Events).
+    /// Creates a listen key, or extends the valid one by 60 minutes (spec 2, Events).
     CreateListenKey = "futures.create_listen_key" -> ListenKey {}
 }
 

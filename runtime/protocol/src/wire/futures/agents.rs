@@ -1,5 +1,5 @@
 //! Agents and builders, and the transfer between futures and spot (spec 2). The main wallet signs
-//! all but the queries; [`crate::sign`] adds what belongs to the signature.
+//! everything except the queries; [`crate::sign`] adds the fields of the signature.
 
 use rust_decimal::Decimal;
 
@@ -20,13 +20,13 @@ request! {
 }
 
 request! {
-    /// Lets an agent trade for the user; with `builder`, `maxFeeRate` and `builderName` a builder
-    /// is approved at the same time.
+    /// Allows an agent to trade for the user. With `builder`, `maxFeeRate` and `builderName` it
+    /// also approves a builder.
     ApproveAgent = "futures.approve_agent" -> SimpleResult {
         agent_name: String = "agentName",
         agent_address: String = "agentAddress",
         ip_whitelist?: String = "ipWhitelist",
-        /// When the approval ends, milliseconds.
+        /// End of the approval, milliseconds.
         expired: i64 = "expired",
         can_spot_trade: bool = "canSpotTrade",
         can_perp_trade: bool = "canPerpTrade",
@@ -39,7 +39,7 @@ request! {
 }
 
 request! {
-    /// Changes what an agent may do and from where.
+    /// Changes the permissions of an agent and the addresses from which it may connect.
     UpdateAgent = "futures.update_agent" -> SimpleResult {
         agent_address: String = "agentAddress",
         /// May be empty.
@@ -62,7 +62,7 @@ record! {
     Agent {
         agent_address: String = "agentAddress",
         agent_name?: String = "agentName",
-        /// Its type is not documented: addresses in one text, or a list of them.
+        /// The documents do not give its type: one text with addresses, or a list of them.
         ip_whitelist?: OneOrMany<String> = "ipWhitelist",
         /// Milliseconds.
         expired?: Whole = "expired",
@@ -80,7 +80,7 @@ request! {
 }
 
 request! {
-    /// Lets a builder take a fee of at most `maxFeeRate`.
+    /// Allows a builder to take a fee of at most `maxFeeRate`.
     ApproveBuilder = "futures.approve_builder" -> SimpleResult {
         builder: String = "builder",
         max_fee_rate: Decimal = "maxFeeRate",

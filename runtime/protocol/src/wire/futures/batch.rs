@@ -1,4 +1,4 @@
-//! Several futures orders in one request (spec 2): each entry of the answer is an order or an
+//! Several futures orders in one request (spec 2): each entry of the response is an order or an
 //! error of its own.
 
 use std::fmt;
@@ -14,7 +14,8 @@ use crate::wire::fields::{parameters, request};
 use crate::wire::scalar::{List, UpperFlag};
 use crate::wire::words::ResponseType;
 
-/// One entry of a batch answer, with HTTP status 200 either way (spec 4, section 6, point 9).
+/// One entry of a batch response, which has HTTP status 200 in both cases (spec 4, section 6, point
+/// 9).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchEntry(pub Result<Order, VenueError>);
 
@@ -59,10 +60,10 @@ parameters! {
         order_type: OrderType = "type",
         time_in_force?: TimeInForce = "timeInForce",
         quantity: Decimal = "quantity",
-        /// Never in hedge mode.
+        /// Not allowed in hedge mode.
         reduce_only?: bool = "reduceOnly",
         price?: Decimal = "price",
-        /// 1 to 36 of letters, digits and `.:/_-`; made by the venue when absent.
+        /// 1 to 36 letters, digits and `.:/_-`; the venue makes one if it is absent.
         client_order_id?: String = "newClientOrderId",
         stop_price?: Decimal = "stopPrice",
         activation_price?: Decimal = "activationPrice",
@@ -74,7 +75,7 @@ parameters! {
     }
 }
 
-/// The orders of a batch, sent as a compact JSON list of objects whose values are all text.
+/// The orders of a batch, sent as a compact JSON list of objects. All their values are text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orders(pub Vec<BatchOrder>);
 
@@ -101,7 +102,7 @@ impl fmt::Display for Orders {
 }
 
 request! {
-    /// Place multiple orders (spec 2), at most 5; the answer keeps their order.
+    /// Place multiple orders (spec 2), at most 5. The response has the same order.
     BatchOrders = "futures.batch_orders" -> Vec<BatchEntry> {
         orders: Orders = "batchOrders",
     }

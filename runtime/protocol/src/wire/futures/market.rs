@@ -8,7 +8,7 @@ use crate::wire::scalar::{Exact, Flag, OneOrMany, Whole};
 use crate::wire::words::Interval;
 
 request! {
-    /// Is the service there?
+    /// Checks that the service is reachable.
     Ping = "futures.ping" -> Empty {}
 }
 
@@ -32,7 +32,7 @@ request! {
 }
 
 record! {
-    /// Trade of the market.
+    /// Public trade.
     MarketTrade {
         id: Whole = "id",
         price: Exact = "price",
@@ -54,7 +54,7 @@ request! {
 }
 
 request! {
-    /// Older trades, the most recent ones without `fromId`.
+    /// Older trades; without `fromId` the most recent ones.
     GetHistoricalTrades = "futures.historical_trades" -> Vec<MarketTrade> {
         symbol: String = "symbol",
         /// At most 1000; default 500.
@@ -64,7 +64,7 @@ request! {
 }
 
 request! {
-    /// Aggregated trades; the span between both times is under one hour.
+    /// Aggregated trades; the time range must be shorter than one hour.
     GetAggTrades = "futures.agg_trades" -> Vec<AggTrade> {
         symbol: String = "symbol",
         from_id?: i64 = "fromId",
@@ -78,7 +78,7 @@ request! {
 }
 
 request! {
-    /// Klines, the most recent ones without times.
+    /// Klines; without times the most recent ones.
     GetKlines = "futures.klines" -> Vec<Kline> {
         symbol: String = "symbol",
         interval: Interval = "interval",
@@ -125,7 +125,7 @@ record! {
         symbol: String = "symbol",
         mark_price: Exact = "markPrice",
         index_price: Exact = "indexPrice",
-        /// Useful in the last hour before settlement only.
+        /// Only useful in the last hour before settlement.
         estimated_settle_price?: Exact = "estimatedSettlePrice",
         last_funding_rate: Exact = "lastFundingRate",
         /// Milliseconds.
@@ -137,7 +137,7 @@ record! {
 }
 
 request! {
-    /// Mark price and funding: an object for one symbol, else an array.
+    /// Mark price and funding: an object for one symbol, otherwise an array.
     GetPremiumIndex = "futures.premium_index" -> OneOrMany<MarkPrice> {
         symbol?: String = "symbol",
     }
@@ -154,7 +154,7 @@ record! {
 }
 
 request! {
-    /// Funding rates of the past, ascending; both times included.
+    /// Past funding rates, ascending; both times are included.
     GetFundingRate = "futures.funding_rate" -> Vec<FundingRate> {
         symbol?: String = "symbol",
         /// Milliseconds.
@@ -180,7 +180,7 @@ record! {
 }
 
 request! {
-    /// How funding is configured.
+    /// The configuration of funding.
     GetFundingInfo = "futures.funding_info" -> Vec<FundingInfo> {
         symbol?: String = "symbol",
     }
@@ -212,21 +212,21 @@ record! {
 }
 
 request! {
-    /// Change of the last 24 hours: an object for one symbol, else an array.
+    /// Change of the last 24 hours: an object for one symbol, otherwise an array.
     GetTicker24hr = "futures.ticker_24hr" -> OneOrMany<Ticker24hr> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// Latest price: an object for one symbol, else an array.
+    /// Latest price: an object for one symbol, otherwise an array.
     GetPrice = "futures.ticker_price" -> OneOrMany<PriceTicker> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// Best bid and ask: an object for one symbol, else an array.
+    /// Best bid and ask: an object for one symbol, otherwise an array.
     GetBookTicker = "futures.book_ticker" -> OneOrMany<BookTicker> {
         symbol?: String = "symbol",
     }

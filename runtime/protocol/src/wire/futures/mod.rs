@@ -1,4 +1,4 @@
-//! Requests and answers of the futures surface (spec 2; account routes after the open orders:
+//! Requests and responses of the futures surface (spec 2; the account routes after the open orders:
 //! spec 4, section 4).
 
 mod account;

@@ -12,7 +12,7 @@ record! {
     /// Futures order (spec 2, Futures order).
     Order {
         client_order_id: String = "clientOrderId",
-        /// Not in answers to queries.
+        /// Not in responses to queries.
         cum_qty?: Exact = "cumQty",
         cum_quote?: Exact = "cumQuote",
         executed_qty: Exact = "executedQty",
@@ -24,16 +24,16 @@ record! {
         side: Word<Side> = "side",
         position_side: Word<PositionSide> = "positionSide",
         status: Word<OrderStatus> = "status",
-        /// To be ignored of `TRAILING_STOP_MARKET`.
+        /// Ignore it for `TRAILING_STOP_MARKET`.
         stop_price?: Exact = "stopPrice",
-        /// Not in answers to batches.
+        /// Not in responses to batches.
         close_position?: Flag = "closePosition",
         symbol: String = "symbol",
-        /// In answers to queries and in lists only; milliseconds.
+        /// Milliseconds; only in responses to queries and in lists.
         time?: Whole = "time",
         time_in_force: Word<TimeInForce> = "timeInForce",
         order_type: Word<OrderType> = "type",
-        /// Not in answers to queries.
+        /// Not in responses to queries.
         orig_type?: Word<OrderType> = "origType",
         /// `TRAILING_STOP_MARKET` only.
         activate_price?: Exact = "activatePrice",
@@ -47,7 +47,7 @@ record! {
 }
 
 request! {
-    /// New order (spec 2, New order). What else a type needs:
+    /// New order (spec 2, New order). Each type has further mandatory parameters:
     ///
     /// | type | mandatory |
     /// |---|---|
@@ -57,7 +57,8 @@ request! {
     /// | `STOP_MARKET`, `TAKE_PROFIT_MARKET` | `stopPrice` |
     /// | `TRAILING_STOP_MARKET` | `callbackRate` |
     ///
-    /// In hedge mode `positionSide` must be sent and `reduceOnly` must not, not even `false`.
+    /// In hedge mode `positionSide` must be sent, and `reduceOnly` must not be sent, not even as
+    /// `false`.
     NewOrder = "futures.new_order" -> Order {
         symbol: String = "symbol",
         side: Side = "side",
@@ -65,14 +66,14 @@ request! {
         order_type: OrderType = "type",
         time_in_force?: TimeInForce = "timeInForce",
         quantity?: Decimal = "quantity",
-        /// Never in hedge mode, nor with `closePosition`.
+        /// Not allowed in hedge mode or with `closePosition`.
         reduce_only?: bool = "reduceOnly",
         price?: Decimal = "price",
-        /// 1 to 36 of letters, digits and `.:/_-`; made by the venue when absent.
+        /// 1 to 36 letters, digits and `.:/_-`; the venue makes one if it is absent.
         client_order_id?: String = "newClientOrderId",
         stop_price?: Decimal = "stopPrice",
         close_position?: bool = "closePosition",
-        /// `TRAILING_STOP_MARKET` only; default is the latest price.
+        /// `TRAILING_STOP_MARKET` only; the default is the latest price.
         activation_price?: Decimal = "activationPrice",
         /// `TRAILING_STOP_MARKET` only; percent, 0.1 to 5.
         callback_rate?: Decimal = "callbackRate",
@@ -83,9 +84,9 @@ request! {
 }
 
 record! {
-    /// Answer to an order with a builder code (spec 2, Place order with builder code): the route
-    /// is that of [`NewOrder`], with `builder` and `feeRate`. The documents leave types and
-    /// values inside `data` undefined.
+    /// Response to an order with a builder code (spec 2, Place order with builder code). The route
+    /// is the one of [`NewOrder`], with `builder` and `feeRate`. The documents do not define the
+    /// types and values inside `data`.
     BuilderOrder {
         code: Whole = "code",
         msg?: String = "msg",
@@ -94,7 +95,7 @@ record! {
 }
 
 record! {
-    /// `data` of [`BuilderOrder`], as it came.
+    /// `data` of [`BuilderOrder`], as received.
     BuilderOrderData {
         order_id?: Json = "orderId",
         status?: Json = "status",
@@ -127,8 +128,8 @@ request! {
 }
 
 record! {
-    /// The countdown that is now in force (spec 2, Auto-cancel all open orders). An accepted request is
-    /// evidence enough, so a missing field does not make the answer unreadable.
+    /// The current countdown (spec 2, Auto-cancel all open orders). All fields are optional: an
+    /// accepted request is enough evidence, so a response without them still counts.
     Countdown {
         symbol?: String = "symbol",
         /// Milliseconds.
@@ -137,7 +138,8 @@ record! {
 }
 
 request! {
-    /// Auto-cancel all open orders of a symbol (spec 2): a heartbeat, each call replaces the last.
+    /// Auto-cancel all open orders of a symbol (spec 2). Use it as a heartbeat: each call replaces
+    /// the previous countdown.
     CountdownCancelAll = "futures.countdown_cancel_all" -> Countdown {
         symbol: String = "symbol",
         /// Milliseconds; 0 stops the timer.
@@ -155,7 +157,7 @@ request! {
 }
 
 request! {
-    /// Current all open orders (spec 2), of all symbols without `symbol`.
+    /// Current all open orders (spec 2); without `symbol` those of all symbols.
     OpenOrders = "futures.open_orders" -> Vec<Order> {
         symbol?: String = "symbol",
     }

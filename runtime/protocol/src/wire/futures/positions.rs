@@ -9,9 +9,9 @@ use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole, Word};
 use crate::wire::words::{MarginMode, MarginType};
 
 record! {
-    /// The leverage that is now in force.
+    /// The current leverage.
     Leverage {
-        /// Number in the documents, read as text too.
+        /// A number in the documents; text is parsed too.
         leverage: Whole = "leverage",
         max_notional_value?: Exact = "maxNotionalValue",
         symbol: String = "symbol",
@@ -28,8 +28,8 @@ request! {
 }
 
 request! {
-    /// Change margin type of a symbol: refused with -4046 where nothing changes, with -4047 or
-    /// -4048 while orders or a position are open.
+    /// Change margin type of a symbol. The venue refuses it with -4046 if nothing changes, and with
+    /// -4047 or -4048 while orders or a position are open.
     ChangeMarginType = "futures.change_margin_type" -> SimpleResult {
         symbol: String = "symbol",
         margin_type: MarginType = "marginType",
@@ -37,7 +37,7 @@ request! {
 }
 
 record! {
-    /// Answer to a change of position margin.
+    /// Response to a change of position margin.
     PositionMarginResult {
         amount: Exact = "amount",
         code: Whole = "code",
@@ -48,7 +48,7 @@ record! {
 }
 
 request! {
-    /// Adds to or takes from the margin of an isolated position.
+    /// Adds margin to an isolated position, or removes it.
     ChangePositionMargin = "futures.change_position_margin" -> PositionMarginResult {
         symbol: String = "symbol",
         position_side?: PositionSide = "positionSide",
@@ -97,13 +97,13 @@ record! {
         mark_price?: Exact = "markPrice",
         unrealized_profit?: Exact = "unRealizedProfit",
         liquidation_price?: Exact = "liquidationPrice",
-        /// Text in the documents, read as number too.
+        /// Text in the documents; a number is parsed too.
         leverage?: Whole = "leverage",
-        /// A decimal, or `INF` where nothing bounds it.
+        /// A decimal, or `INF` without a limit.
         max_notional_value?: Text = "maxNotionalValue",
         margin_type?: Word<MarginMode> = "marginType",
         isolated_margin?: Exact = "isolatedMargin",
-        /// Text in the documents (`"false"`), read as boolean too.
+        /// Text in the documents (`"false"`); a boolean is parsed too.
         is_auto_add_margin?: Flag = "isAutoAddMargin",
         /// Milliseconds.
         update_time?: Whole = "updateTime",
@@ -111,7 +111,7 @@ record! {
 }
 
 request! {
-    /// Positions with their risk, of all symbols without `symbol`.
+    /// Positions with their risk; without `symbol` those of all symbols.
     GetPositionRisk = "futures.position_risk" -> Vec<PositionRisk> {
         symbol?: String = "symbol",
     }
@@ -126,7 +126,7 @@ record! {
 }
 
 record! {
-    /// One leverage bracket: what applies from `notionalFloor` to `notionalCap`.
+    /// One leverage bracket: the terms from `notionalFloor` to `notionalCap`.
     Bracket {
         bracket: Whole = "bracket",
         initial_leverage: Whole = "initialLeverage",
@@ -139,14 +139,14 @@ record! {
 }
 
 request! {
-    /// Notional and leverage brackets: an object for one symbol, else an array.
+    /// Notional and leverage brackets: an object for one symbol, otherwise an array.
     GetLeverageBracket = "futures.leverage_bracket" -> OneOrMany<LeverageBrackets> {
         symbol?: String = "symbol",
     }
 }
 
 record! {
-    /// Place of the positions of a symbol in the queue of auto-deleveraging.
+    /// Position of a symbol in the queue of auto-deleveraging.
     AdlQuantile {
         symbol: String = "symbol",
         quantile: AdlQuantiles = "adlQuantile",
@@ -165,14 +165,14 @@ record! {
 }
 
 request! {
-    /// Quantiles of auto-deleveraging, of all symbols without `symbol`.
+    /// Quantiles of auto-deleveraging; without `symbol` those of all symbols.
     GetAdlQuantile = "futures.adl_quantile" -> Vec<AdlQuantile> {
         symbol?: String = "symbol",
     }
 }
 
 record! {
-    /// What may still be opened.
+    /// The notional that may still be opened.
     RemainingOpenableNotional {
         value: Exact = "remainingOpenableNotionalValue",
     }

@@ -57,16 +57,16 @@ record! {
 }
 
 request! {
-    /// Account trade history (spec 1, Account trade history): the last 7 days without times.
+    /// Account trade history (spec 1, Account trade history). Without times: the last 7 days.
     UserTrades = "spot.user_trades" -> Vec<UserTrade> {
         symbol?: String = "symbol",
-        /// Together with `symbol` only.
+        /// Allowed only together with `symbol`.
         order_id?: i64 = "orderId",
         /// Milliseconds.
         start_time?: i64 = "startTime",
         /// Milliseconds; at most 7 days after the start.
         end_time?: i64 = "endTime",
-        /// First trade; not together with the times.
+        /// First trade; not allowed together with the times.
         from_id?: i64 = "fromId",
         /// At most 1000; default 500.
         limit?: i64 = "limit",
@@ -81,7 +81,7 @@ request! {
 }
 
 request! {
-    /// Makes a listen key, or extends the valid one by 60 minutes (spec 1, Listen key).
+    /// Creates a listen key, or extends the valid one by 60 minutes (spec 1, Listen key).
     CreateListenKey = "spot.create_listen_key" -> ListenKey {}
 }
 

@@ -11,13 +11,13 @@ request! {
     /// Cancels transactions that are queued and not yet completed on chain; success is not
     /// guaranteed.
     Noop = "spot.noop" -> SimpleResult {
-        /// That of the transaction to cancel.
+        /// The nonce of the transaction to cancel.
         nonce?: i64 = "nonce",
     }
 }
 
 request! {
-    /// Is the service there?
+    /// Checks that the service is reachable.
     Ping = "spot.ping" -> Empty {}
 }
 
@@ -41,7 +41,7 @@ request! {
 }
 
 record! {
-    /// Trade of the market.
+    /// Public trade.
     MarketTrade {
         id: Whole = "id",
         price: Exact = "price",
@@ -63,7 +63,7 @@ request! {
 }
 
 request! {
-    /// Older trades, the most recent ones without `fromId`.
+    /// Older trades; without `fromId` the most recent ones.
     GetHistoricalTrades = "spot.historical_trades" -> Vec<MarketTrade> {
         symbol: String = "symbol",
         /// At most 1000; default 500.
@@ -73,7 +73,7 @@ request! {
 }
 
 request! {
-    /// Aggregated trades; the span between both times is under one hour.
+    /// Aggregated trades; the time range must be shorter than one hour.
     GetAggTrades = "spot.agg_trades" -> Vec<AggTrade> {
         symbol: String = "symbol",
         from_id?: i64 = "fromId",
@@ -87,7 +87,7 @@ request! {
 }
 
 request! {
-    /// Klines, the most recent ones without times.
+    /// Klines; without times the most recent ones.
     GetKlines = "spot.klines" -> Vec<Kline> {
         symbol: String = "symbol",
         interval: Interval = "interval",
@@ -132,21 +132,21 @@ record! {
 }
 
 request! {
-    /// Change of the last 24 hours: an object for one symbol, else an array.
+    /// Change of the last 24 hours: an object for one symbol, otherwise an array.
     GetTicker24hr = "spot.ticker_24hr" -> OneOrMany<Ticker24hr> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// Latest price: an object for one symbol, else an array.
+    /// Latest price: an object for one symbol, otherwise an array.
     GetPrice = "spot.ticker_price" -> OneOrMany<PriceTicker> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// Best bid and ask: an object for one symbol, else an array.
+    /// Best bid and ask: an object for one symbol, otherwise an array.
     GetBookTicker = "spot.book_ticker" -> OneOrMany<BookTicker> {
         symbol?: String = "symbol",
     }

@@ -1,4 +1,4 @@
-//! Requests and answers of the spot surface (spec 1).
+//! Requests and responses of the spot surface (spec 1).
 
 mod account;
 mod market;

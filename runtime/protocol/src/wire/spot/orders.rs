@@ -16,7 +16,7 @@ record! {
         price: Exact = "price",
         avg_price?: Exact = "avgPrice",
         orig_qty: Exact = "origQty",
-        /// In answers to placing and cancelling only.
+        /// Only in responses to placing and cancelling.
         cum_qty?: Exact = "cumQty",
         executed_qty: Exact = "executedQty",
         cum_quote?: Exact = "cumQuote",
@@ -27,7 +27,7 @@ record! {
         side: Word<Side> = "side",
         /// 0 when unused.
         stop_price?: Exact = "stopPrice",
-        /// In answers to queries and in lists only; milliseconds.
+        /// Milliseconds; only in responses to queries and in lists.
         time?: Whole = "time",
         /// Milliseconds.
         update_time?: Whole = "updateTime",
@@ -35,7 +35,7 @@ record! {
 }
 
 request! {
-    /// Place order (spec 1, Place order). What else a type needs:
+    /// Place order (spec 1, Place order). Each type has further mandatory parameters:
     ///
     /// | type | mandatory |
     /// |---|---|
@@ -49,10 +49,10 @@ request! {
         order_type: OrderType = "type",
         time_in_force?: TimeInForce = "timeInForce",
         quantity?: Decimal = "quantity",
-        /// What a market order to buy spends, in the quote asset.
+        /// The amount of the quote asset that a market buy order spends.
         quote_order_qty?: Decimal = "quoteOrderQty",
         price?: Decimal = "price",
-        /// At most 36 characters; made by the venue when absent.
+        /// At most 36 characters; the venue makes one if it is absent.
         client_order_id?: String = "newClientOrderId",
         stop_price?: Decimal = "stopPrice",
     }
@@ -86,7 +86,7 @@ request! {
 }
 
 request! {
-    /// Current open orders (spec 1, Current open orders), of all pairs without `symbol`.
+    /// Current open orders (spec 1, Current open orders); without `symbol` those of all pairs.
     OpenOrders = "spot.open_orders" -> Vec<Order> {
         symbol?: String = "symbol",
     }

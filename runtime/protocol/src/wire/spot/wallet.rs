@@ -1,5 +1,5 @@
-//! Transfers, withdrawals and API keys of the spot surface (spec 1). Signatures and nonces are
-//! made by [`crate::sign`] where they are not given.
+//! Transfers, withdrawals and API keys of the spot surface (spec 1). [`crate::sign`] adds
+//! signatures and nonces that are not given.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ request! {
 }
 
 request! {
-    /// Transfer asset to other address (spec 1), an existing account's other than the sender's.
+    /// Transfer asset to other address (spec 1). The receiver must be another existing account.
     SendToAddress = "spot.send_to_address" -> TransferResult {
         amount: Decimal = "amount",
         asset: String = "asset",
@@ -55,7 +55,7 @@ request! {
 }
 
 request! {
-    /// Withdraw (spec 1). Moves assets away for good.
+    /// Withdraw (spec 1). The withdrawal cannot be undone.
     Withdraw = "spot.withdraw" -> WithdrawResult {
         /// 1 (ETH), 56 (BSC), 42161 (Arbitrum).
         chain_id: String = "chainId",
@@ -64,21 +64,21 @@ request! {
         fee: Decimal = "fee",
         /// The address of the current account.
         receiver: String = "receiver",
-        /// v1; filled where it is not given.
+        /// v1; added if it is not given.
         nonce?: String = "nonce",
-        /// v3 (spec 4, section 3); filled where it is not given.
+        /// v3 (spec 4, section 3); added if it is not given.
         user_nonce?: String = "userNonce",
-        /// Made where it is not given.
+        /// Added if it is not given.
         user_signature?: String = "userSignature",
     }
 }
 
 request! {
-    /// Get user create API key nonce (spec 1). The answer is a bare number.
+    /// Get user create API key nonce (spec 1). The response is a bare number.
     GetNonce = "spot.get_nonce" -> Whole {
         address: String = "address",
         operation: UserOperation = "userOperationType",
-        /// `SOL` for the Solana network, else ignored.
+        /// `SOL` for the Solana network; otherwise ignored.
         network?: String = "network",
     }
 }
@@ -88,9 +88,9 @@ request! {
     CreateApiKey = "spot.create_api_key" -> ApiKeyPair {
         address: String = "address",
         operation: UserOperation = "userOperationType",
-        /// `SOL` for the Solana network, else ignored.
+        /// `SOL` for the Solana network; otherwise ignored.
         network?: String = "network",
-        /// Made where it is not given.
+        /// Added if it is not given.
         user_signature?: String = "userSignature",
         /// Addresses separated by commas.
         api_key_ip?: String = "apikeyIP",
@@ -104,7 +104,7 @@ request! {
 pub struct ApiKeyPair {
     /// `apiKey`.
     pub api_key: String,
-    /// `apiSecret`, shown this once.
+    /// `apiSecret`. The venue shows it only once.
     pub api_secret: SecretString,
 }
 
