@@ -16,10 +16,10 @@ use crate::budget::{Denial, Denied};
 ///
 /// | outcome | did it take effect? | next |
 /// |---|---|---|
-/// | [`Done`](Self::Done) | yes | use the answer |
-/// | [`Refused`](Self::Refused) | no | the same request would be refused again: change something |
-/// | [`Unknown`](Self::Unknown) | perhaps | ask what became of it before anything else |
-/// | [`Wait`](Self::Wait) | no | it may be sent again, not before the time named |
+/// | [`Done`](Self::Done) | yes | use the response |
+/// | [`Refused`](Self::Refused) | no | change something; the same request would be refused again |
+/// | [`Unknown`](Self::Unknown) | perhaps | query its state before anything else |
+/// | [`Wait`](Self::Wait) | no | send it again, but not before the stated time |
 ///
 /// A request that only reads is never `Unknown`. It changes nothing, so after a lost response it
 /// may be sent again.
@@ -28,11 +28,11 @@ use crate::budget::{Denial, Denied};
 /// use windvane_client_core::outcome::Outcome;
 /// use windvane_venue::wire::spot::QueryOrder;
 ///
-/// /// The question that must follow an order before anything else is sent, if one must.
+/// /// The query that must follow an order before anything else is sent, if one is needed.
 /// fn question<T>(outcome: &Outcome<T>) -> Option<QueryOrder> {
 ///     match outcome {
 ///         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Wait(_) => None,
-///         // It may be in the book: ask for it by the id that was chosen before sending.
+///         // The order may be in the book: query it by the id that was chosen before sending.
 ///         Outcome::Unknown(_) => Some(QueryOrder::new("BTCUSDT").client_order_id("mm:1")),
 ///     }
 /// }

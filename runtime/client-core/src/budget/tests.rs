@@ -324,7 +324,7 @@ fn use_by_others_reduces_ordinary_lanes_first() {
 }
 
 #[test]
-fn limits_of_the_venue_replace_the_documents_and_keep_what_was_used() {
+fn limits_of_the_venue_replace_the_documents_and_keep_counts() {
     let mut budget = Budget::new(&[MINUTE], Shares::NONE);
     budget.acquire(0, Lane::Query, &Cost::weight(90)).unwrap();
     budget.set_limits(&[

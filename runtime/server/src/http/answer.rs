@@ -6,7 +6,7 @@ use serde::Serialize;
 /// The result of a handler.
 pub(crate) type Answer = Result<Body, Refusal>;
 
-/// The body of a success.
+/// The body of a successful response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Body(pub(crate) String);
 

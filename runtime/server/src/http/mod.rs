@@ -66,7 +66,7 @@ impl Port {
         }
     }
 
-    /// The surface whose weight counter counts a request without a route.
+    /// The surface whose weight counter is used for a request without a route.
     pub(crate) fn surface(self) -> Surface {
         self.surfaces().first().copied().unwrap_or(Surface::Spot)
     }

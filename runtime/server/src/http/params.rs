@@ -268,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoded_values_come_back(values in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\x9f]{0,20}", 0..8)) {
+        fn encoded_values_round_trip(values in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\x9f]{0,20}", 0..8)) {
             let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
             let named = values.iter().enumerate();
             let text: Vec<_> = named.map(|(n, value)| format!("p{n}={}", encode(value))).collect();

@@ -161,7 +161,7 @@ impl Limits {
         self.hides_weight = headers.map_or(self.hides_weight, |headers| !headers);
     }
 
-    /// The surface whose counter a surface uses.
+    /// The surface whose weight counter this surface uses.
     const fn counter(&self, surface: Surface) -> Surface {
         match (self.counters, surface) {
             (Counters::All, _) | (Counters::Info, Surface::Rpc) => Surface::Futures,
@@ -299,7 +299,7 @@ fn too_many(status: u16, msg: String, retry_after_s: Option<u64>) -> Refusal {
     }
 }
 
-/// The surface whose weight counter counts a request.
+/// The surface whose weight counter is used for a request of this surface.
 fn counter(state: &State, surface: Surface) -> Surface {
     let info = state.choices.of::<InfoWeight>() == InfoWeight::Futures;
     let spot = state.choices.of::<SpotWeight>() == SpotWeight::Futures;

@@ -120,7 +120,7 @@ impl Klines {
         }
         let target = self.interval.open_ms(time_ms);
         let mut open_ms = last.close_ms + 1;
-        // After a long silence only the bars that would be kept are made.
+        // After a long silence, create only the bars that would be kept.
         let bars_missed = (target - open_ms) / (last.close_ms + 1 - last.open_ms);
         if bars_missed > KLINES_KEPT as i64 {
             self.bars.clear();

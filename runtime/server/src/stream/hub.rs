@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn user_events_reach_the_connections_of_their_key_on_their_surface() {
+    fn user_events_reach_connections_of_their_key_and_surface() {
         let mut hub = Hub::default();
         let mut own = hub.open(Surface::Spot, false, 2);
         let mut other_surface = hub.open(Surface::Futures, false, 2);

@@ -59,13 +59,13 @@ pub(super) fn spot(state: &mut State, call: &Call<'_>) -> Answer {
     finish(state, call, &withdrawal)
 }
 
-/// From the perp account.
+/// From the perp account to an EVM chain.
 pub(super) fn chain_perp(state: &mut State, call: &Call<'_>) -> Answer {
     let chain = chain_of(call)?;
     to_evm(state, call, Surface::Futures, chain.id)
 }
 
-/// From the spot account. The signature may be for another chain.
+/// From the spot account to an EVM chain. The signature may be for another chain.
 pub(super) fn chain_spot(state: &mut State, call: &Call<'_>) -> Answer {
     let chain = chain_of(call)?;
     let signed_for = call.params.integer("signatureChainId")?.unwrap_or(chain.id);

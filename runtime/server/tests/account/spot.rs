@@ -206,7 +206,7 @@ async fn cancelling_and_asking_for_what_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_list_cancels_only_what_it_names() {
+async fn a_list_cancels_only_its_orders() {
     let venue = Venue::new().await;
     for id in ["a", "b", "c"] {
         let text = format!("{LIMIT}&newClientOrderId={id}");
