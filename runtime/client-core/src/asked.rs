@@ -1,4 +1,4 @@
-//! Which route a refused request asked, and what to do where the venue does not serve it.
+//! The route and version of a refused request, and the advice where the venue does not serve it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use windvane_protocol::route::{Route, Source, Surface, Version};
 
 use crate::settings::{Api, default_version};
 
-/// A route in the version that was asked.
+/// A route, and the version in which it was called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     /// The route.
@@ -16,7 +16,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What to do where the venue does not serve the route: another version only where there is one.
+    /// Advice for the operator if the venue does not serve the route. It names another version
+    /// only where one exists.
     pub fn advice_where_not_served(&self) -> String {
         let (name, surface) = (self.route.name, self.route.surface);
         let address = format!(
@@ -56,7 +57,7 @@ impl Asked {
             Api::V1 => "v1",
             Api::V3 => "v3",
         };
-        // No setting chooses the version of market data.
+        // No setting chooses the version of market data routes.
         let is_set = default_version(self.route, api) == Some(other);
         let how = match self.route.surface {
             surface @ (Surface::Spot | Surface::Futures) if is_set => {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_with_another_version_names_it_and_its_setting() {
+    fn advice_names_the_other_version_and_its_setting() {
         let (v1, v3) = (Version::V1, Version::V3);
         for (route, version, other, how) in [
             ("spot.account", v1, "v3", "set venue.spot.api = \"v3\","),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_of_one_version_names_none_and_the_address_to_check() {
+    fn advice_for_a_single_version_names_the_address_to_check() {
         for route in route::all().filter(|route| route.listings.len() == 1) {
             let advice = advice(route.name, route.listings[0].version);
             assert!(advice.contains("no other version"), "{advice}");
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_of_public_facts_is_said_to_be_absent_at_some_venues() {
+    fn advice_says_that_some_venues_lack_undocumented_routes() {
         for route in route::all() {
             let advice = advice(route.name, route.listings[0].version);
             let is_public = route.source == Source::PublicFacts;

@@ -1,39 +1,40 @@
-//! Bans that outlive a process: what a host told one, the next heeds before its first request. This is
-//! the arithmetic between the clock of the budgets, which begins anew with each process, and the wall
-//! clock, by which bans are written down. What counts as a ban, the gateway decides.
+//! Bans that outlive a process: if a host banned this address, the next process obeys that ban
+//! before its first request. This module converts between two clocks. The clock of the budgets
+//! starts anew with each process; bans are stored by the wall clock. The gateway decides which
+//! responses count as a ban.
 //!
-//! What may never enter here: the file, and waiting.
+//! This module does not read or write the file, and it does not wait.
 
 use windvane_protocol::route::Surface;
 
 use crate::gateway::Gateway;
 
-/// What a host said, as it is written down for the next process.
+/// A ban as it is stored for the next process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenBan {
     /// The host, `name:port` where the port is not the usual one.
     pub host: String,
-    /// Its end, Unix milliseconds by the wall clock of this machine.
+    /// End of the ban, Unix milliseconds by the wall clock of this machine.
     pub until_ms: i64,
 }
 
 impl WrittenBan {
-    /// For how long it still holds, milliseconds; 0 once it is over.
+    /// Remaining time of the ban, milliseconds; 0 once it is over.
     pub fn left_ms(&self, wall_ms: i64) -> u64 {
         u64::try_from(self.until_ms.saturating_sub(wall_ms)).unwrap_or(0)
     }
 }
 
-/// Some surface takes nothing from this address.
+/// At least one surface accepts no request from this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
-    /// For so long, milliseconds.
+    /// Remaining time, milliseconds.
     pub left_ms: u64,
-    /// Its end, Unix milliseconds by the wall clock.
+    /// End, Unix milliseconds by the wall clock.
     pub until_ms: i64,
 }
 
-/// The bans of a gateway at one moment of both clocks.
+/// The bans of a gateway at one moment, on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct BansNow<'a> {
     gateway: &'a Gateway,
@@ -42,7 +43,7 @@ pub struct BansNow<'a> {
 }
 
 impl<'a> BansNow<'a> {
-    /// While the clock of the budgets shows `now_ms`, and the wall clock `wall_ms`.
+    /// The bans while the clock of the budgets shows `now_ms` and the wall clock shows `wall_ms`.
     pub const fn new(gateway: &'a Gateway, now_ms: u64, wall_ms: i64) -> Self {
         Self {
             gateway,
@@ -51,7 +52,7 @@ impl<'a> BansNow<'a> {
         }
     }
 
-    /// Sends nothing to the hosts of these bans until their end.
+    /// Blocks requests to the hosts of these bans until the bans end.
     pub fn heed(&self, written: &[WrittenBan]) {
         for ban in written {
             let left_ms = ban.left_ms(self.wall_ms);
@@ -61,8 +62,8 @@ impl<'a> BansNow<'a> {
         }
     }
 
-    /// What is to be written down in place of what was: the bans that were told, and those of an earlier
-    /// process that still hold.
+    /// The bans to store in place of the stored ones: new bans, and bans of earlier processes that
+    /// are still in force.
     pub fn to_write(&self) -> Vec<WrittenBan> {
         let bans = self.gateway.bans(self.now_ms).into_iter();
         let written = bans.map(|(host, left_ms)| WrittenBan {
@@ -72,7 +73,7 @@ impl<'a> BansNow<'a> {
         written.collect()
     }
 
-    /// The longest stop of these surfaces.
+    /// The longest remaining stop among these surfaces.
     pub fn longest(&self, surfaces: impl IntoIterator<Item = Surface>) -> Option<Stopped> {
         let left = |surface| self.gateway.stopped_ms(self.now_ms, surface);
         let left_ms = surfaces.into_iter().filter_map(left).max()?;
@@ -104,12 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_passes_from_process_to_process_until_its_end() {
+    fn a_ban_applies_to_later_processes_until_it_ends() {
         let (first, second) = (gateway(), gateway());
         first.heed_ban(5_000, "one", 60_000);
         let written = BansNow::new(&first, 25_000, WALL_MS).to_write();
         assert_eq!(written, [ban(WALL_MS + 40_000)]);
-        // The clock of the second process begins anew, ten seconds later.
+        // The clock of the second process starts at 0, ten seconds later.
         let begin = BansNow::new(&second, 0, WALL_MS + 10_000);
         begin.heed(&written);
         let stopped = Stopped {
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_that_is_over_is_not_heeded() {
+    fn an_expired_ban_has_no_effect() {
         let gateway = gateway();
         let now = BansNow::new(&gateway, 0, WALL_MS);
         now.heed(&[ban(WALL_MS), ban(WALL_MS - 1), ban(i64::MIN)]);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_was_set_back_makes_a_start_wait_for_the_longest_ban_at_most() {
+    fn a_wall_clock_set_back_delays_startup_by_at_most_ban_max() {
         let gateway = gateway();
         let now = BansNow::new(&gateway, 0, 0);
         now.heed(&[ban(WALL_MS)]);

@@ -1,40 +1,40 @@
-//! The offset between the local clock and the venue's, estimated from answers of its time routes
-//! (spec 1 and 2, `time`).
+//! The offset between the local clock and the venue's clock, estimated from responses of the
+//! venue's time routes (spec 1 and 2, `time`).
 //!
-//! What may never enter here: reading a clock. Local time is an argument.
+//! This module never reads a clock. Local time is an argument.
 
 /// How far a timestamp may be ahead of the venue's clock (spec 1, Authentication, rule 3).
 pub const AHEAD_MAX_MS: i64 = 1_000;
 
-/// One question and answer of a time route.
+/// One request to a time route and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Local time when the question left, Unix microseconds.
+    /// Local time when the request was sent, Unix microseconds.
     pub sent_us: i64,
-    /// Local time when the answer was read, Unix microseconds.
+    /// Local time when the response was read, Unix microseconds.
     pub received_us: i64,
-    /// `serverTime` of the answer, Unix milliseconds.
+    /// `serverTime` of the response, Unix milliseconds.
     pub server_ms: i64,
 }
 
-/// What is to be added to local time to get the venue's, with the bound of the error.
+/// The amount to add to local time to get the venue's time, with the bound of its error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset {
-    /// Venue's time less local time, microseconds.
+    /// Venue's time minus local time, microseconds.
     pub offset_us: i64,
-    /// The true offset is at most so many microseconds away: half the round trip, and half of the
-    /// millisecond that the venue cuts off.
+    /// The true offset differs by at most this many microseconds: half the round trip, plus half of
+    /// the millisecond that the venue truncates.
     pub error_us: i64,
-    /// The round trip of the sample that was taken, microseconds.
+    /// Round trip of the chosen sample, microseconds.
     pub round_trip_us: i64,
 }
 
-/// Whether requests would be inside the venue's window of time.
+/// Whether requests would be inside the time window that the venue accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// They would, whatever the true offset is within its bounds.
+    /// They are inside, whatever the true offset is within its bounds.
     Kept,
-    /// The timestamp could be further ahead than allowed.
+    /// The timestamp could be further ahead than the venue allows.
     MayBeAhead,
     /// The request could be older than `recvWindow` when it arrives.
     MayBeLate,
@@ -45,7 +45,7 @@ impl Sample {
         self.received_us - self.sent_us
     }
 
-    /// The venue read its clock between `sent` and `received`, and cut the microseconds off.
+    /// The venue read its clock between `sent` and `received`, and truncated it to milliseconds.
     const fn offset(&self) -> Offset {
         let server_us = self.server_ms.saturating_mul(1_000);
         let low = server_us - self.received_us;
@@ -58,8 +58,8 @@ impl Sample {
     }
 }
 
-/// The offset by the sample with the shortest round trip, whose bounds are the narrowest. Samples
-/// during which the local clock was set back are left out; `None` if no other is left.
+/// The offset of the sample with the shortest round trip, because its bounds are the narrowest.
+/// Samples during which the local clock was set back are ignored; `None` if no sample is left.
 ///
 /// ```
 /// use windvane_client_core::clock::{Sample, estimate};
@@ -77,7 +77,7 @@ pub fn estimate(samples: &[Sample]) -> Option<Offset> {
 }
 
 impl Offset {
-    /// Does a request that takes as long as the sample did keep the window of `recv_window_ms`?
+    /// Whether a request that takes as long as the sample did stays inside `recv_window_ms`.
     pub const fn fit(&self, recv_window_ms: u32) -> Fit {
         if self.error_us >= AHEAD_MAX_MS * 1_000 {
             Fit::MayBeAhead

@@ -1,8 +1,8 @@
-//! One way out for every request of a process: its share of the budget, the venue's time, nonces,
-//! signature, and what its answer means. Whoever sends (tasks with sockets, a session, a simulator)
-//! asks here first and reports the answer here.
+//! Every request of a process passes through the gateway. It holds the shares of the budget, the
+//! venue's time, nonces and signing, and it decides what a response means. Every sender (tasks with
+//! sockets, a session, a simulator) asks the gateway first and then reports the response to it.
 //!
-//! What may never enter here: sending, waiting, and a clock. Time is an argument.
+//! The gateway does not send, wait, or read a clock. Time is an argument.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,25 +27,25 @@ use crate::outcome::{Doubt, Lost, NotDone, Refusal, RequestError, Wait, WaitReas
 use crate::settings::{Api, default_version};
 use crate::streams::millis;
 
-/// After a question without an answer, and after a connection that failed.
+/// Pause after a read without a response, and after a failed connection.
 const BREATH: Duration = Duration::from_secs(1);
-/// A firewall's refusal of a handshake without `Retry-After` holds the next one back so long, as long
-/// as the budget stops for one, milliseconds.
+/// Pause in milliseconds before the next handshake after a firewall refused one without
+/// `Retry-After`. It equals the length of the budget's stop.
 const FORBIDDEN_PAUSE_MS: u64 = 60_000;
 
-/// Who asks, and how.
+/// The identity and the settings with which requests are made.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Brand, network, `recvWindow`.
+    /// Brand, network and `recvWindow`.
     pub dialect: Dialect,
-    /// Keys.
+    /// The keys.
     pub credentials: Credentials,
     /// How requests to spot are signed.
     pub spot_api: Api,
-    /// How all others are signed.
+    /// How all other requests are signed.
     pub futures_api: Api,
-    /// The host of each surface, in the order of [`Surface::ALL`]: a limit of the address holds for
-    /// all surfaces of a host.
+    /// The host of each surface, in the order of [`Surface::ALL`]. A limit of the address applies
+    /// to all surfaces of a host.
     pub hosts: [Option<String>; Surface::ALL.len()],
 }
 
@@ -63,24 +63,24 @@ impl Identity {
 /// The time of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Milliseconds on the clock of the budgets, which does not go back.
+    /// Milliseconds on the clock of the budgets, which never goes back.
     pub ms: u64,
     /// The local clock, Unix microseconds.
     pub local_us: i64,
 }
 
-/// Why there is no answer.
+/// Why a request has no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It could not be written.
+    /// The request could not be built.
     NotMade(RequestError),
-    /// There was no connection to write it to.
+    /// The connection could not be opened.
     NoConnection(String),
-    /// It was written, or may have been.
+    /// It was sent, or may have been.
     Lost(Lost),
 }
 
-/// An answer, as far as it is judged.
+/// The parts of a response that are judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
     /// HTTP status.
@@ -99,7 +99,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A request with its time and its nonces, before it is signed. Who signs may look at all of it.
+/// A request with its time and nonces, before it is signed. The signer may read all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
     /// The route, in its version.
@@ -111,7 +111,7 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Whether a key is needed for it: a signature, or an API key in a header.
+    /// Whether the request needs a key: for a signature, or as an API key in a header.
     pub fn needs_key(&self) -> bool {
         let Asked { route, version } = self.asked;
         let listing = route.listing(version);
@@ -120,18 +120,18 @@ impl Unsigned {
     }
 }
 
-/// Something that others may wait for.
+/// A change that other parts of the program may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The venue refused a request for a limit.
+    /// The venue refused a request because of a limit.
     Limited,
-    /// A host takes nothing from this address for a time that it named.
+    /// A host accepts nothing from this address for a time that it stated.
     Banned,
-    /// A request of this surface was refused for its time (-1021).
+    /// A request of this surface was refused because of its timestamp (-1021).
     ClockRefused(Surface),
 }
 
-/// See the module's page. Clones share everything.
+/// See the module documentation. Clones share all state.
 #[derive(Clone)]
 pub struct Gateway {
     identity: Arc<Identity>,
@@ -144,7 +144,7 @@ pub struct Gateway {
 struct State {
     budgets: Budgets,
     offsets: [Option<Offset>; Surface::ALL.len()],
-    /// Until when hosts take nothing, milliseconds on the clock of the budgets.
+    /// End of each host's ban, milliseconds on the clock of the budgets.
     bans: BTreeMap<String, u64>,
 }
 
@@ -155,13 +155,13 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// A gateway that let nothing out yet. One source of nonces must serve everything that signs for
+    /// A gateway that has not sent anything yet. One source of nonces must serve every signer of
     /// the same user.
     pub fn new(identity: Identity, shares: Shares, nonces: Arc<Nonces>) -> Self {
         Self::telling(identity, shares, nonces, |_| {})
     }
 
-    /// [`Self::new`], whose changes are told to `listener`, which must not block.
+    /// [`Self::new`], which also reports changes to `listener`. The listener must not block.
     pub fn telling(
         identity: Identity,
         shares: Shares,
@@ -180,17 +180,17 @@ impl Gateway {
         }
     }
 
-    /// Who asks, and how.
+    /// The identity and the settings with which requests are made.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A count that a panic left half done is at most one request too high.
+        // If a panic interrupted a count, the count is too high by at most one request.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at, or changes, the budgets.
+    /// Reads or changes the budgets.
     pub fn with_budgets<T>(&self, work: impl FnOnce(&mut Budgets) -> T) -> T {
         work(&mut self.lock().budgets)
     }
@@ -200,7 +200,7 @@ impl Gateway {
         self.with_budgets(|budgets| budgets.of(surface).weight_left(now_ms, lane))
     }
 
-    /// The weight that a surface allows in the interval that allows least.
+    /// The lowest weight limit among a surface's intervals.
     pub fn weight_limit(&self, now_ms: u64, surface: Surface) -> u32 {
         self.with_budgets(|budgets| {
             let limits = budgets.of(surface).weights(now_ms).map(|(.., limit)| limit);
@@ -208,28 +208,29 @@ impl Gateway {
         })
     }
 
-    /// How long nothing at all may be sent to a surface, milliseconds, after a 429, 418 or 403.
+    /// Remaining time, in milliseconds, in which no request at all may be sent to a surface, after
+    /// a 429, 418 or 403.
     pub fn stopped_ms(&self, now_ms: u64, surface: Surface) -> Option<u64> {
         let until_ms = self.with_budgets(|budgets| budgets.get(surface).stopped_until(now_ms));
         until_ms.map(|until_ms| until_ms.saturating_sub(now_ms))
     }
 
-    /// How long no order may be sent to a surface, milliseconds, closes included, after a 429 of the
-    /// order limit.
+    /// Remaining time, in milliseconds, in which no order may be sent to a surface, closes
+    /// included, after a 429 of the order limit.
     pub fn orders_stopped_ms(&self, now_ms: u64, surface: Surface) -> Option<u64> {
         let until = |budgets: &mut Budgets| budgets.get(surface).orders_stopped_until(now_ms);
         self.with_budgets(until)
             .map(|until_ms| until_ms.saturating_sub(now_ms))
     }
 
-    /// Why a surface accepts no request now, and for how many milliseconds.
+    /// Why no request may be sent to a surface now, and for how many milliseconds.
     pub fn stop_of(&self, now_ms: u64, surface: Surface) -> Option<(Denial, u64)> {
         let stop = self.with_budgets(|budgets| budgets.get(surface).stop(now_ms));
         stop.map(|(why, until_ms)| (why, until_ms.saturating_sub(now_ms)))
     }
 
-    /// The last offset of a surface's clock. Chain API and JSON-RPC have no time route: that of
-    /// futures counts for them, else that of spot.
+    /// The last measured offset of a surface's clock. Chain API and JSON-RPC have no time route, so
+    /// they use the offset of futures, or else that of spot.
     pub fn offset(&self, surface: Surface) -> Option<Offset> {
         let [spot, futures, ..] = self.lock().offsets;
         match surface {
@@ -239,19 +240,20 @@ impl Gateway {
         }
     }
 
-    /// Takes over what a clock route said.
+    /// Sets the offset that was measured with a time route.
     pub fn set_offset(&self, surface: Surface, offset: Offset) {
         self.lock().offsets[surface as usize] = Some(offset);
     }
 
-    /// The venue's time, Unix microseconds, as far as it is known.
+    /// The venue's time, Unix microseconds; local time if no offset is known.
     pub fn venue_us(&self, local_us: i64, surface: Surface) -> i64 {
         let offset = self.offset(surface).map_or(0, |offset| offset.offset_us);
         local_us.saturating_add(offset)
     }
 
-    /// The venue's time, and nonces where they are sent. The request that reads the clock leaves
-    /// before the venue's time is known, and nonces never come back.
+    /// The venue's time, and new nonces if `is_numbered`. The request that reads the clock is sent
+    /// before the venue's time is known, so it must not draw nonces: they could only grow from
+    /// there.
     pub fn stamp(&self, local_us: i64, surface: Surface, is_numbered: bool) -> Stamp {
         let venue_us = self.venue_us(local_us, surface);
         let nonce = || match u64::try_from(venue_us).unwrap_or(0) {
@@ -267,10 +269,10 @@ impl Gateway {
         }
     }
 
-    /// Counts a request that is about to be sent, or says until when it has to wait.
+    /// Counts a request that is about to be sent, or returns when it may be sent.
     ///
     /// # Errors
-    /// Why it has to wait.
+    /// Why the request must wait.
     pub fn acquire(
         &self,
         now_ms: u64,
@@ -280,8 +282,8 @@ impl Gateway {
         self.with_budgets(|budgets| budgets.acquire(now_ms, surface, lane, cost))
     }
 
-    /// A request, stamped, before its signature. `version` and `stamp` where they are not to be this
-    /// gateway's.
+    /// A request with its time and nonces, before it is signed. `version` and `stamp` override the
+    /// gateway's own values.
     pub fn unsigned(
         &self,
         local_us: i64,
@@ -302,7 +304,7 @@ impl Gateway {
     /// The bytes of a request, signed with this gateway's keys.
     ///
     /// # Errors
-    /// It cannot be made of what was given.
+    /// The request cannot be built from these parameters.
     pub fn sign(&self, unsigned: &Unsigned) -> Result<Prepared, PrepareError> {
         let Asked { route, version } = unsigned.asked;
         let Identity {
@@ -317,7 +319,7 @@ impl Gateway {
     /// [`Self::sign`] of [`Self::unsigned`].
     ///
     /// # Errors
-    /// It cannot be made of what was given.
+    /// The request cannot be built from these parameters.
     pub fn prepare(
         &self,
         local_us: i64,
@@ -328,11 +330,11 @@ impl Gateway {
         self.sign(&self.unsigned(local_us, route, parameters, stamp))
     }
 
-    /// What became of a request that was let out, by its answer. The budget is corrected by the
-    /// answer's headers; limits that it states or names hold from now on.
+    /// Decides from the response what happened to a request that was sent. The response's headers
+    /// correct the budget, and the limits that it states apply from now on.
     ///
     /// # Errors
-    /// It was not carried out, or perhaps not.
+    /// The request was not carried out, or it is unknown whether it was.
     pub fn judge(
         &self,
         now: Now,
@@ -350,7 +352,8 @@ impl Gateway {
                 }
                 Ok(())
             }
-            // Words that are not the venue's say nothing of what it did (spec 1, Errors).
+            // A response without an error code may not come from the venue, so it does not show
+            // what the venue did (spec 1, Errors).
             Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
                 Err(NotDone::Unknown(Doubt::Venue(complaint)))
             }
@@ -379,9 +382,9 @@ impl Gateway {
         }
     }
 
-    /// A surface refused something for a limit, with the milliseconds that it named. The stop is of
-    /// the address that sent (spec 1, Limits): it holds for all of the host. The orders of an account
-    /// are of its surface.
+    /// A surface refused a request because of a limit; `limit` has the wait in milliseconds that it
+    /// stated. The limit belongs to the address that sent (spec 1, Limits), so the stop applies to
+    /// the whole host. The order limit applies to its surface only.
     pub fn heed_refusal(
         &self,
         now_ms: u64,
@@ -398,9 +401,10 @@ impl Gateway {
         (self.listener)(Change::Limited);
     }
 
-    /// How long a refused handshake holds back the next one, milliseconds. 429 and 418 are of the address
-    /// (spec 1, Limits, rule 6), so requests stop as well. A firewall (403) speaks of what it refused:
-    /// requests may still pass, and cancels and renewals must not wait for a stream.
+    /// How long a refused handshake delays the next one, in milliseconds. 429 and 418 apply to the
+    /// address (spec 1, Limits, rule 6), so requests stop as well. A firewall's 403 applies only to
+    /// what it refused: requests may still pass, and cancels and renewals must not wait for a
+    /// stream.
     pub fn heed_handshake(
         &self,
         now_ms: u64,
@@ -417,8 +421,9 @@ impl Gateway {
         self.stopped_ms(now_ms, surface)
     }
 
-    /// Hosts that take nothing from this address now, and for how many milliseconds: after a 418, or
-    /// a 429 or 403 that named its end. Whoever starts later must know of them too.
+    /// Hosts that accept nothing from this address now, with the remaining milliseconds: after a
+    /// 418, or after a 429 or 403 that stated its end. A process that starts later must know these
+    /// too.
     pub fn bans(&self, now_ms: u64) -> Vec<(String, u64)> {
         let state = self.lock();
         let left = state
@@ -428,8 +433,9 @@ impl Gateway {
         left.filter(|(_, left)| *left > 0).collect()
     }
 
-    /// Sends nothing to a host, `name:port` where the port is not the usual one, for so long: it told
-    /// an earlier process. A clock that was set back makes a start wait for [`BAN_MAX`] at most.
+    /// Blocks requests to a host for this time, because it banned an earlier process. The host is
+    /// `name:port` if the port is not the usual one. [`BAN_MAX`] limits the wait, because the wall
+    /// clock may have been set back.
     pub fn heed_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
         if planted!(BanForgotten) {
             return;
@@ -443,7 +449,7 @@ impl Gateway {
         self.note_ban(now_ms, host, length_ms);
     }
 
-    /// A ban is never shortened.
+    /// A later ban never shortens an earlier one.
     fn note_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
         let until = now_ms.saturating_add(length_ms);
         let mut state = self.lock();
@@ -455,7 +461,7 @@ impl Gateway {
         (self.listener)(Change::Banned);
     }
 
-    /// Corrects the budget by the headers of any answer.
+    /// Corrects the budget by the headers of any response.
     fn count(
         &self,
         now: Now,
@@ -469,10 +475,11 @@ impl Gateway {
         self.with_budgets(|budgets| budgets.answered(now.ms, surface, cost, departed, &used));
     }
 
-    /// A limit was broken.
+    /// The venue stopped a request because of a limit.
     fn stop(&self, now: Now, route: &Route, cost: &Cost, mut pause: Pause) -> Wait {
         let surface = route.surface;
-        // Told by an absent header alone: no order was placed, so everything must stop, as it does.
+        // Only an absent header marks the order limit. This request placed no order, so everything
+        // must stop.
         if pause.limit == Limit::Orders && cost.orders == 0 {
             pause.limit = Limit::Weight;
         }
@@ -489,7 +496,7 @@ impl Gateway {
                 self.note_ban(now.ms, host, length_ms);
             }
         }
-        // Asked of a copy: what it would count is not sent.
+        // Ask a copy, because nothing is sent and nothing must be counted.
         let denied = self.with_budgets(|budgets| {
             let mut copy = budgets.of(surface).clone();
             copy.acquire(now.ms, Lane::Cancel, cost).err()
@@ -503,7 +510,7 @@ impl Gateway {
         }
     }
 
-    /// Exchange information states the limits in force: whoever asks for it, the budget learns.
+    /// Exchange information states the limits in force, so every request for it updates the budget.
     fn learn_limits(&self, surface: Surface, text: &str) {
         let limits = stated_limits(text);
         if !limits.is_empty() {
@@ -512,7 +519,7 @@ impl Gateway {
     }
 }
 
-/// What a request that has to wait is told.
+/// The outcome of a request that the budget delays.
 pub fn denied(now_ms: u64, denied: Denied) -> Wait {
     let after = denied
         .until_ms
@@ -533,7 +540,7 @@ fn failed(route: &Route, failure: Failure) -> NotDone {
     NotDone::Wait(Wait { why, after: BREATH })
 }
 
-/// The entries of `rateLimits` that a budget can keep.
+/// The entries of `rateLimits` that a budget can apply.
 fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -621,7 +628,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_ban_holds_for_every_surface_of_its_host_and_is_remembered() {
+    fn a_ban_applies_to_every_surface_of_its_host_and_is_kept() {
         let gateway = gateway();
         let headers = [("Retry-After", "30")];
         let banned = judged(&gateway, "spot.depth", 418, &headers, "");
@@ -646,7 +653,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_not_of_the_venue_leaves_a_change_unknown() {
+    fn a_response_without_a_venue_code_leaves_a_change_unknown() {
         let gateway = gateway();
         let page = judged(&gateway, "futures.new_order", 400, &[], "<html>");
         assert!(matches!(page, Err(NotDone::Unknown(_))), "{page:?}");
@@ -655,7 +662,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_lost_answer_leaves_only_a_change_unknown() {
+    fn a_lost_response_makes_changes_unknown_but_not_reads() {
         let gateway = gateway();
         let lost = |name| {
             let asked = Asked {

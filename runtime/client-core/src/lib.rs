@@ -1,11 +1,12 @@
-//! The half of the client that does no IO: the budget of requests, nonces, outcomes with their
-//! advice, the estimate of the venue's clock, and the state machines of streams and feeds.
+//! The half of the client that does no IO: the request budget, nonces, outcomes with their advice,
+//! the estimate of the venue's clock, and the state machines of streams and feeds.
 //!
-//! Two programs drive it: the client (`windvane-client`) with sockets and tasks, and the session crate,
-//! which the live run and the fault simulator share, so that both make the same decisions.
+//! Two programs drive it, so that both make the same decisions. The client (`windvane-client`)
+//! drives it with sockets and tasks. The session crate drives it in the live run and in the fault
+//! simulator.
 //!
-//! What may never enter this crate: sockets, files, threads, async code, and clocks. Time is an
-//! argument. `tests/dependencies.rs` checks this.
+//! This crate contains no sockets, files, threads, async code or clocks. Time is an argument.
+//! `tests/dependencies.rs` checks this.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Nonces of v3 requests (spec 4, section 1): microseconds, strictly rising, used once.
 //!
-//! What may never enter here: a clock. The caller says what the venue's time is.
+//! This module never reads a clock. The caller passes the venue's time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use windvane_protocol::planted;
 
 static PROCESS: LazyLock<Arc<Nonces>> = LazyLock::new(Arc::default);
 
-/// A source of nonces. One source must serve everything that signs for the same user: the venue
+/// A source of nonces. One source must serve every signer of the same user, because the venue
 /// refuses a nonce that it has seen (spec 4, section 1: -4225).
 ///
 /// ```
@@ -26,22 +26,24 @@ pub struct Nonces {
 }
 
 impl Nonces {
-    /// A source that has given none yet.
+    /// A source that has not given out any nonce.
     pub const fn new() -> Self {
         Self {
             last: AtomicU64::new(0),
         }
     }
 
-    /// The source that all clients of this process share unless told otherwise.
+    /// The source that all clients of this process share by default.
     pub fn of_process() -> Arc<Self> {
         Arc::clone(&PROCESS)
     }
 
-    /// The next nonce: `server_us`, the estimate of the venue's time in microseconds, or one more
-    /// than the last if that is not below it. Never behind the estimate, so that the venue's
-    /// window of time (10 s by default) is kept; ahead of it only by as many as were drawn in the
-    /// same microsecond, or by as much as the estimate was set back.
+    /// The next nonce: `server_us`, the estimate of the venue's time in microseconds, or the last
+    /// nonce plus one if that is higher.
+    ///
+    /// The nonce is never behind the estimate, so it stays inside the venue's time window (10 s by
+    /// default). It is ahead by at most the number of nonces drawn in the same microsecond, or by
+    /// the amount that the estimate was set back.
     pub fn next(&self, server_us: u64) -> u64 {
         let mut last = self.last.load(Ordering::Relaxed);
         loop {

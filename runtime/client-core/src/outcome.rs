@@ -1,6 +1,6 @@
-//! The one outcome type: what became of a request, by what the caller must do next.
+//! The one outcome type. It classifies the result of a request by the caller's next step.
 //!
-//! What may never enter here: sending it again. That is the caller's decision.
+//! This module never sends a request again. That is the caller's decision.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,27 +12,27 @@ use windvane_protocol::sign::PrepareError;
 use crate::asked::Asked;
 use crate::budget::{Denial, Denied};
 
-/// What became of a request.
+/// The result of a request.
 ///
 /// | outcome | did it take effect? | next |
 /// |---|---|---|
-/// | [`Done`](Self::Done) | yes | use the answer |
-/// | [`Refused`](Self::Refused) | no | the same request would be refused again: change something |
-/// | [`Unknown`](Self::Unknown) | perhaps | ask what became of it before anything else |
-/// | [`Wait`](Self::Wait) | no | it may be sent again, not before the time named |
+/// | [`Done`](Self::Done) | yes | use the response |
+/// | [`Refused`](Self::Refused) | no | change something; the same request would be refused again |
+/// | [`Unknown`](Self::Unknown) | perhaps | query its state before anything else |
+/// | [`Wait`](Self::Wait) | no | send it again, but not before the stated time |
 ///
-/// A request that only reads is never `Unknown`: whatever was lost with its answer, nothing was
-/// changed, so it may be asked again.
+/// A request that only reads is never `Unknown`. It changes nothing, so after a lost response it
+/// may be sent again.
 ///
 /// ```
 /// use windvane_client_core::outcome::Outcome;
 /// use windvane_protocol::wire::spot::QueryOrder;
 ///
-/// /// The question that must follow an order before anything else is sent, if one must.
+/// /// The query that must follow an order before anything else is sent, if one is needed.
 /// fn question<T>(outcome: &Outcome<T>) -> Option<QueryOrder> {
 ///     match outcome {
 ///         Outcome::Done(_) | Outcome::Refused(_) | Outcome::Wait(_) => None,
-///         // It may be in the book: ask for it by the id that was chosen before sending.
+///         // The order may be in the book: query it by the id that was chosen before sending.
 ///         Outcome::Unknown(_) => Some(QueryOrder::new("BTCUSDT").client_order_id("mm:1")),
 ///     }
 /// }
@@ -41,106 +41,106 @@ use crate::budget::{Denial, Denied};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome<T> {
-    /// It was carried out and answered.
+    /// The request was carried out, and its response was read.
     Done(T),
-    /// It was not carried out, and would not be if it were sent again.
+    /// The request was not carried out, and would be refused again.
     Refused(Refusal),
-    /// It may or may not have been carried out.
+    /// The request may or may not have been carried out.
     Unknown(Doubt),
-    /// It was not carried out, and may be sent again later.
+    /// The request was not carried out, and may be sent again later.
     Wait(Wait),
 }
 
 /// Why a request was definitely not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It never left: it cannot be made of what was given.
+    /// The request was not sent, because it cannot be built from these parameters.
     #[error(transparent)]
     NotMade(#[from] RequestError),
     /// The venue refused it.
     #[error("the venue refused: {}", Words(.complaint))]
     Venue {
-        /// What was asked.
+        /// The route and version that were called.
         asked: Asked,
-        /// What was answered.
+        /// The venue's error.
         complaint: Complaint,
-        /// Nothing of this kind will pass until a person changes something.
+        /// No request of this kind will succeed until a person changes something.
         is_fatal: bool,
     },
-    /// A question was answered, but not with the record that the documents describe.
+    /// A read succeeded, but the response is not the record that the documents describe.
     #[error("the answer cannot be read: {error}; it begins with {excerpt:?}")]
     Unreadable {
-        /// What is wrong with it.
+        /// The parse error.
         error: String,
-        /// Its beginning.
+        /// The first characters of the response.
         excerpt: String,
     },
 }
 
-/// Why it is not known whether a request was carried out.
+/// Why it is unknown whether a request was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// No answer, or not all of it.
+    /// No response, or only a part of it.
     #[error("no answer: {0}")]
     NoAnswer(Lost),
-    /// The venue says that it does not know, or its answer is none of the venue's.
+    /// The venue reported that it does not know, or the response did not come from the venue.
     #[error("the venue does not say: {}", Words(.0))]
     Venue(Complaint),
-    /// It was answered as carried out, but not with the record that the documents describe.
+    /// The venue reported success, but the response is not the record that the documents describe.
     #[error("carried out, but the answer cannot be read: {error}; it begins with {excerpt:?}")]
     Unreadable {
-        /// What is wrong with it.
+        /// The parse error.
         error: String,
-        /// Its beginning.
+        /// The first characters of the response.
         excerpt: String,
     },
 }
 
-/// Why to wait, and how long.
+/// Why the request must wait, and how long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct Wait {
-    /// Why.
+    /// The reason.
     pub why: WaitReason,
-    /// Not to be sent again before this time has passed.
+    /// The request must not be sent again before this time has passed.
     pub after: Duration,
 }
 
 /// Why a request may be sent again later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitReason {
-    /// The budget did not let it out.
+    /// The budget did not allow it.
     #[error("{0}")]
     Budget(Denied),
     /// The venue refused it because of a limit.
     #[error("the venue says wait, {}: {}", .0.limit, Words(&.0.complaint))]
     Venue(Pause),
-    /// No connection: not a byte of it was written.
+    /// The connection could not be opened, so no byte was sent.
     #[error("no connection: {0}")]
     NoConnection(String),
-    /// A question without an answer; nothing can have changed.
+    /// A read without a response. It cannot have changed anything.
     #[error("a question without an answer: {0}")]
     NoAnswer(Lost),
-    /// A question that the venue could not answer; nothing can have changed.
+    /// A read that the venue could not answer. It cannot have changed anything.
     #[error("the venue could not answer: {}", Words(.0))]
     Busy(Complaint),
 }
 
-/// How an answer was lost after the request may have been written.
+/// How a response was lost after the request may have been sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// It did not come in time.
+    /// It did not arrive in time.
     #[error("nothing came within {} ms", .0.as_millis())]
     Timeout(Duration),
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Cut(String),
-    /// It is longer than any answer of the documents.
+    /// It is longer than any response in the documents.
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
 }
 
-/// A request that cannot be made.
+/// A request that cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// No route of this name.
@@ -149,10 +149,10 @@ pub enum RequestError {
     /// The settings hold no base address for the surface.
     #[error("no REST address of {0} is configured: set venue.{0}.rest")]
     NoAddress(windvane_protocol::route::Surface),
-    /// A key is missing, or a parameter that is signed.
+    /// A key is missing, or a parameter that must be signed.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// What would be sent is not what was signed.
+    /// The URL would not carry the bytes that were signed.
     #[error(
         "the URL would not carry the signed bytes from {near:?} on: not sent; check the base \
          address and the brand"
@@ -161,21 +161,21 @@ pub enum RequestError {
         /// A few signed characters around the first difference.
         near: String,
     },
-    /// Base address and path make no URL.
+    /// Base address and path do not form a valid URL.
     #[error("{url:?} is no URL: {error}; check the base address")]
     Url {
-        /// The text, without its query, which may hold a signature.
+        /// The URL without its query, which may contain a signature.
         url: String,
-        /// What is wrong with it.
+        /// The parse error.
         error: String,
     },
-    /// A header that HTTP cannot carry; its value is withheld.
+    /// A header value that HTTP cannot carry. The message does not show the value.
     #[error("the value of header {0} has characters that no header may have; check the API key")]
     Header(&'static str),
 }
 
 impl<T> Outcome<T> {
-    /// The answer, if it was carried out.
+    /// The response, if the request was carried out.
     pub fn done(self) -> Option<T> {
         match self {
             Self::Done(answer) => Some(answer),
@@ -183,7 +183,7 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// Changes the answer.
+    /// Maps the response.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
         match self {
             Self::Done(answer) => Outcome::Done(change(answer)),
@@ -193,8 +193,8 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// As a `Result`, for callers who treat everything but success alike. Whoever places orders
-    /// must not.
+    /// Converts to a `Result`, for callers that treat everything but success alike. Code that
+    /// places orders must not use it.
     pub fn into_result(self) -> Result<T, NotDone> {
         match self {
             Self::Done(answer) => Ok(answer),
@@ -211,14 +211,14 @@ impl<T> From<RequestError> for Outcome<T> {
     }
 }
 
-/// Everything but [`Outcome::Done`], as an error that prints with its advice.
+/// Everything but [`Outcome::Done`], as an error whose text includes the advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDone {
-    /// Definitely not carried out.
+    /// The request was definitely not carried out.
     Refused(Refusal),
-    /// Perhaps carried out.
+    /// The request may have been carried out.
     Unknown(Doubt),
-    /// Not carried out; may be sent again later.
+    /// The request was not carried out; it may be sent again later.
     Wait(Wait),
 }
 
@@ -245,7 +245,7 @@ impl fmt::Display for NotDone {
 impl std::error::Error for NotDone {}
 
 impl Refusal {
-    /// The venue's error code, if it gave one.
+    /// The venue's error code, if the response has one.
     pub fn code(&self) -> Option<i64> {
         match self {
             Self::Venue { complaint, .. } => complaint.error.as_ref().map(|error| error.code),
@@ -253,7 +253,7 @@ impl Refusal {
         }
     }
 
-    /// The venue's own text, if it gave one.
+    /// The venue's error message, if the response has one.
     pub fn msg(&self) -> Option<&str> {
         match self {
             Self::Venue { complaint, .. } => complaint.error.as_ref().map(|error| &*error.msg),
@@ -261,7 +261,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the venue has no such route: it answered 404, and named no other error.
+    /// Whether the venue does not have this route: it responded with 404 and no other error.
     pub fn is_of_no_route(&self) -> bool {
         match self {
             Self::Venue { complaint, .. } => {
@@ -272,13 +272,13 @@ impl Refusal {
         }
     }
 
-    /// Whether the venue does not serve a read without options: it has no such route, or it answers
-    /// that the operation is unsupported.
+    /// Whether the venue does not serve a read without options: either it does not have the route,
+    /// or it responds that the operation is unsupported.
     pub fn is_of_unserved_read(&self) -> bool {
         self.is_of_no_route() || self.code() == Some(UNSUPPORTED_OPERATION)
     }
 
-    /// What to do next.
+    /// Advice: the next step.
     pub fn advice(&self) -> Cow<'static, str> {
         let advice = match self {
             Self::NotMade(_) => "Nothing was sent: correct the request or the settings.",
@@ -295,21 +295,21 @@ impl Refusal {
     }
 }
 
-/// Spec 1, Errors.
+/// From spec 1, Errors.
 const UNSUPPORTED_OPERATION: i64 = -1020;
 
 const ASK_FIRST: &str =
     "It may have been carried out: query it by the client's own id before anything else.";
 
 impl Doubt {
-    /// What to do next.
+    /// Advice: the next step.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::NoAnswer(_) => {
                 "It may have been carried out: query it by the client's own id, and never send \
                  it again under another one."
             }
-            // With 503 the code decides nothing, so its advice would mislead (spec 1, Errors).
+            // With 503 the code proves nothing, so its advice would mislead (spec 1, Errors).
             Self::Venue(complaint) if complaint.status == 503 => ASK_FIRST,
             Self::Venue(complaint) => advice_of(complaint).unwrap_or(ASK_FIRST),
             Self::Unreadable { .. } => {
@@ -321,14 +321,14 @@ impl Doubt {
 
 impl Wait {
     fn text(&self) -> String {
-        // The longest duration stands for never.
+        // `Duration::MAX` means that it may never be sent.
         let after = match self.after {
             Duration::MAX => return self.why.to_string(),
             after if after < Duration::from_secs(10) => format!("{} ms", after.as_millis()),
             after => format!("{} s", after.as_millis().div_ceil(1_000)),
         };
         match &self.why {
-            // A later header may show that weight is free before that.
+            // Weight may become free earlier, if a later header shows it.
             WaitReason::Budget(denied) if matches!(denied.why, Denial::Weight | Denial::Own) => {
                 format!("{denied} up to {after}")
             }
@@ -337,7 +337,7 @@ impl Wait {
         }
     }
 
-    /// What to do next.
+    /// Advice: the next step.
     pub const fn advice(&self) -> &'static str {
         match &self.why {
             WaitReason::Budget(denied) => match denied.why {
@@ -360,7 +360,7 @@ fn advice_of(complaint: &Complaint) -> Option<&'static str> {
     complaint.error.as_ref().map(VenueError::advice)
 }
 
-/// Status and words of a complaint on one line.
+/// Status and error of a complaint on one line.
 struct Words<'a>(&'a Complaint);
 
 impl fmt::Display for Words<'_> {
@@ -382,11 +382,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_503_with_a_code_is_asked_about_first() {
+    fn advice_after_a_503_is_to_query_first() {
         for code in [-1121, -1003, -2010, -7777] {
             let body = format!(r#"{{"code":{code},"msg":"text"}}"#);
             let Judgement::Unknown(complaint) = judge(503, None, &body) else {
-                panic!("503 is unknown")
+                panic!("a 503 must be unknown")
             };
             assert_eq!(Doubt::Venue(complaint).advice(), ASK_FIRST, "{code}");
         }
@@ -394,7 +394,7 @@ mod tests {
 
     fn not_done(status: u16, retry_after: Option<&str>, body: &str) -> NotDone {
         match judge(status, retry_after, body) {
-            Judgement::Success => panic!("{body} is an answer"),
+            Judgement::Success => panic!("{body} counts as a success"),
             Judgement::Refused {
                 complaint,
                 is_fatal,
@@ -420,7 +420,7 @@ mod tests {
         WaitReason::Budget(Denied { why, until_ms })
     }
 
-    /// One of each kind, as a person reads it.
+    /// One outcome of each kind, with the text that a person reads.
     fn messages() -> Vec<(NotDone, &'static str)> {
         let route = "spot.account";
         let error = "missing field `orderId`".to_owned();
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_read_says_what_happened_and_what_to_do() {
+    fn messages_say_what_happened_and_what_to_do() {
         for (not_done, text) in messages() {
             let shown = not_done.to_string();
             assert_eq!(shown, text);

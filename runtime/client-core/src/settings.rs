@@ -1,10 +1,10 @@
-//! Choices of the configuration that decide what is asked, and in which version.
+//! Settings that decide which requests are sent, and in which version.
 //!
-//! What may never enter here: addresses, keys, files, environment variables.
+//! This module contains no addresses, keys, files or environment variables.
 
 use windvane_protocol::route::{Method, Route, Security, Surface, Version};
 
-/// How signed requests are made where a route has more than one version.
+/// How requests are signed if a route has more than one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Api {
     /// HMAC.
@@ -17,19 +17,19 @@ pub enum Api {
 /// Where market data comes from (`market_data` in the configuration).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketData {
-    /// Nothing outside documents 1 to 3: `tradepro`, and budgeted polling.
+    /// Only what documents 1 to 3 describe: `tradepro`, and polling within the budget.
     Documented,
     /// The public streams of spec 4, section 5.
     Streams,
-    /// Streams, falling back per topic.
+    /// Streams; polling for each topic whose stream does not work.
     #[default]
     Auto,
 }
 
-/// The version of a route for a way of signing.
+/// The version in which a route is called with this way of signing.
 ///
-/// Futures market data is always the version that the documents show, `v1`; routes that have no
-/// version of the wanted kind are called in the one they have. JSON-RPC has none.
+/// Futures market data always uses the documented version, `v1`. A route without a version of the
+/// wanted kind is called in the version that it has. JSON-RPC has no versions.
 pub fn default_version(route: &Route, api: Api) -> Option<Version> {
     let listed = |version| {
         let found = route.listings.iter().find(|row| row.version == version);
@@ -44,7 +44,7 @@ pub fn default_version(route: &Route, api: Api) -> Option<Version> {
     found.unwrap_or_else(|| route.listings.first().and_then(|row| row.version))
 }
 
-/// Whether a route reads market data, which nobody signs.
+/// Whether a route reads market data, which needs no signature.
 pub fn is_market_data(route: &Route) -> bool {
     route.method == Method::Get && matches!(route.security, Security::None | Security::MarketData)
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_routes_follow_the_api_as_far_as_they_are_listed() {
+    fn signed_routes_use_the_chosen_api_where_it_is_listed() {
         assert_eq!(version("spot.new_order", Api::V1), Some(Version::V1));
         assert_eq!(version("spot.new_order", Api::V3), Some(Version::V3));
         assert_eq!(version("futures.balance", Api::V1), Some(Version::V2));

@@ -1,6 +1,6 @@
-//! The half of the client without IO depends on these crates and on nothing else, none of them
-//! brings sockets or an async runtime, and its sources name no way to IO or to a clock: the fault
-//! simulator runs it in virtual time.
+//! The crate depends only on the allowed crates, none of which brings sockets or an async runtime.
+//! Its sources contain no name that gives access to IO or a clock, because the fault simulator runs
+//! the crate in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -9,10 +9,11 @@ use std::process::Command;
 
 const ALLOWED: &[&str] = &["windvane-protocol", "serde", "serde_json", "thiserror"];
 
-/// Crates that do IO. None may be anywhere among the normal dependencies.
+/// Crates that do IO. None of them may appear among the normal dependencies, direct or indirect.
 const IO_CRATES: &[&str] = &["tokio", "mio", "reqwest", "hyper"];
 
-/// No source file may contain these words. A list of imports (`std::{`) would hide them.
+/// No source file may contain these texts. A grouped import (`std::{`) is forbidden because it
+/// would hide the others.
 const FORBIDDEN: &[&str] = &[
     "std::net",
     "std::fs",
@@ -29,7 +30,7 @@ fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Names in every table of the manifest that puts a crate into the library: `[dependencies]`,
+/// Names in every manifest table that adds a crate to the library: `[dependencies]` and
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.
 fn library_dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -52,7 +53,7 @@ fn library_dependencies(manifest: &str) -> Vec<String> {
     names
 }
 
-/// The crates of a tree that `cargo tree --prefix none --format {p}` printed.
+/// The crates in the output of `cargo tree --prefix none --format {p}`.
 fn names(tree: &str) -> Vec<&str> {
     let lines = tree.lines();
     lines.filter_map(|line| line.split(' ').next()).collect()

@@ -1,4 +1,5 @@
-//! A feed in virtual time: what it connects, asks and tells, without sockets.
+//! A feed in virtual time, without sockets: which connections it opens, which requests it sends,
+//! and what it reports.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,7 +18,7 @@ use windvane_protocol::route::Surface;
 const TOP: &str = "btcusdt@bookTicker";
 const MARK: &str = "btcusdt@markPrice";
 
-/// A feed and its time.
+/// A feed and the current time.
 struct Run {
     feed: FeedMachine<String>,
     now_ms: u64,
@@ -38,7 +39,7 @@ impl Run {
         std::iter::from_fn(|| self.feed.poll()).collect()
     }
 
-    /// Time goes on to the next timer, until something is to be done.
+    /// Advances time from timer to timer until the feed has an action.
     fn wait(&mut self) -> Vec<FeedOutput<String>> {
         for _ in 0..100 {
             self.now_ms = self.feed.timeout_ms();
@@ -47,10 +48,10 @@ impl Run {
                 return outputs;
             }
         }
-        panic!("nothing is to be done");
+        panic!("the feed has no action");
     }
 
-    /// A connection opens and its subscriptions are answered.
+    /// Opens a connection and answers its subscriptions.
     fn subscribe(&mut self, link: LinkId) -> Vec<FeedOutput<String>> {
         let sent = self.tell(FeedInput::Opened(link));
         let mut outputs = Vec::new();
@@ -80,7 +81,7 @@ fn terms(mode: MarketData, topics: &[&str]) -> FeedTerms {
     }
 }
 
-/// The connections that are wanted.
+/// The connections that the feed wants to open.
 fn opened(outputs: &[FeedOutput<String>]) -> Vec<LinkId> {
     let links = outputs.iter().filter_map(|output| match output {
         FeedOutput::Open(link, _) => Some(*link),
@@ -143,7 +144,7 @@ fn a_frame_passes_where_its_topic_is_carried() {
 }
 
 #[test]
-fn a_venue_that_takes_no_requests_is_not_connected_to() {
+fn no_connection_is_opened_while_the_venue_accepts_no_requests() {
     let mut run = Run::new(MarketData::Streams, &[TOP]);
     let link = opened(&run.outputs())[0];
     assert!(run.tell(FeedInput::Held(link, 90_000)).is_empty());
@@ -168,7 +169,8 @@ fn a_refused_topic_is_polled_and_its_connection_closed() {
     let [(question, "futures.book_ticker")] = questions[..] else {
         panic!("{questions:?}");
     };
-    // It is not asked again before its answer, and at once where there was none.
+    // A request is not repeated while its response is pending. It is repeated at once after a lost
+    // response.
     run.now_ms += 60_000;
     assert!(asked(&run.tell(FeedInput::Tick)).is_empty());
     let unknown = NotDone::Unknown(Doubt::NoAnswer(Lost::Cut("cut".to_owned())));
@@ -193,7 +195,7 @@ fn a_refused_topic_is_polled_and_its_connection_closed() {
 }
 
 #[test]
-fn a_path_that_is_not_there_is_left_for_the_other() {
+fn a_missing_path_is_replaced_by_the_other_path() {
     let mut run = Run::new(MarketData::Streams, &[TOP]);
     let link = opened(&run.outputs())[0];
     let outputs = run.tell(FeedInput::NotOpened {
@@ -209,12 +211,12 @@ fn a_path_that_is_not_there_is_left_for_the_other() {
     let (next, path) = next.unwrap();
     assert_eq!(path, MarketPath::Raw);
     assert_ne!(connection_of(next), connection_of(link));
-    // What comes of the old one is nobody's.
+    // Events of the old connection are ignored.
     assert!(run.tell(FeedInput::Opened(link)).is_empty());
 }
 
 #[test]
-fn a_feed_needs_topics_and_a_way_to_each() {
+fn a_feed_needs_topics_and_a_source_for_each() {
     let refused = FeedMachine::<String>::new(0, terms(MarketData::Auto, &[])).unwrap_err();
     assert_eq!(refused, FeedError::NoTopics);
     let forced = terms(MarketData::Documented, &["btcusdt@forceOrder"]);

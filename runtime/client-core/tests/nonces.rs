@@ -1,4 +1,4 @@
-//! Nonces that several threads draw from one source.
+//! Several threads draw nonces from one source.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,4 +1,5 @@
-//! All symbols of both surfaces, driven by a source and by time. No IO, no clock.
+//! All symbols of both surfaces, driven by a source and by time. This module has no IO and no
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +14,17 @@ use super::seeded::{Action, Flow};
 use super::sink::{GRID_MS, Nobody, Sink};
 use super::symbol::Symbol;
 
-/// The longest time that is caught up event by event. After a longer one, of a machine that slept,
-/// the market goes on from where it was.
+/// The longest time that is caught up event by event. After a longer pause, for example because the
+/// computer slept, the market continues from its last state.
 const CATCH_UP_NS: i64 = 5_000_000_000;
 
-/// Where the market comes from.
+/// The source of market data.
 #[derive(Debug)]
 pub enum Source {
-    /// A market of the server's own, drawn from the seed.
+    /// A market that the server generates from the seed.
     Seeded {
-        /// Mean number of market actions per second and symbol: about a fifth are market orders.
+        /// Mean number of market actions per second and symbol. About a fifth of them are market
+        /// orders.
         per_second: u32,
     },
     /// A recording.
@@ -37,29 +39,29 @@ impl Default for Source {
 
 #[derive(Debug)]
 enum Feed {
-    /// One flow per symbol, and when each acts next.
+    /// One flow per symbol, with the time of its next action.
     Seeded(Vec<Flow>),
     Recorded(Playback),
 }
 
-/// Everything public that the venue knows.
+/// All public market data of the venue.
 #[derive(Debug)]
 pub struct Board {
     symbols: Vec<Symbol>,
     names: BTreeMap<(Surface, String), InstrumentId>,
     assets: Assets,
     feed: Feed,
-    /// The next multiple of the grid.
+    /// The next time on the grid.
     grid: Time,
-    /// Symbols in which something happened that has not settled.
+    /// Symbols with changes that have not settled.
     pub(crate) dirty: BTreeSet<InstrumentId>,
-    /// Reused between events.
+    /// Buffers that are reused between events.
     pub(crate) prices: [Vec<i64>; 2],
     pub(crate) levels: [Vec<Level>; 2],
 }
 
 impl Board {
-    /// A board that begins now, with a seeded past.
+    /// A board that starts now, with a generated past.
     pub fn new(source: Source, seed: u64, now: Time) -> Self {
         let mut random = Random::new(seed);
         let mut assets = Assets::default();
@@ -111,18 +113,18 @@ impl Board {
             prices: Default::default(),
             levels: Default::default(),
         };
-        // The first events show the books.
+        // The first events fill the books.
         board.advance(now, &mut Nobody);
         board
     }
 
-    /// The instruments of both surfaces; the place in the list is the id.
+    /// The instruments of both surfaces. The index in the list is the id.
     pub fn instruments(&self) -> Vec<Instrument> {
         let symbols = self.symbols.iter();
         symbols.map(|symbol| symbol.instrument.clone()).collect()
     }
 
-    /// The names of the assets that instruments speak of.
+    /// The names of the assets that instruments use.
     pub fn assets(&self) -> Assets {
         self.assets.clone()
     }
@@ -132,14 +134,14 @@ impl Board {
         self.assets.name(id)
     }
 
-    /// The next trade of every symbol has this id, unless it gave a later one already.
+    /// Continues trade ids at this value, unless a symbol has reached a higher one.
     pub fn continue_trades_at(&mut self, id: i64) {
         for symbol in &mut self.symbols {
             symbol.trades.continue_at(id);
         }
     }
 
-    /// Whether no two symbols give the same trade id from now on.
+    /// Whether trade ids are unique across symbols from now on.
     pub fn number_trades(&mut self, apart: bool) {
         let count = self.symbols.len() as i64;
         for (place, symbol) in (0..).zip(&mut self.symbols) {
@@ -148,7 +150,7 @@ impl Board {
         }
     }
 
-    /// All symbols; the place in the list is the id.
+    /// All symbols. The index in the list is the id.
     pub fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
@@ -174,13 +176,13 @@ impl Board {
         self.symbols.get_mut(usize::from(id.0))
     }
 
-    /// The rules of a symbol, to be changed: open orders stay as they are.
+    /// The rules of a symbol, for changes. Open orders stay as they are.
     pub fn instrument_mut(&mut self, id: InstrumentId) -> Option<&mut Instrument> {
         let symbol = self.symbols.get_mut(usize::from(id.0))?;
         Some(&mut symbol.instrument)
     }
 
-    /// Takes an event from outside the source, as if it had happened now.
+    /// Applies an event that does not come from the source, as if it had happened now.
     pub fn inject(
         &mut self,
         now: Time,
@@ -191,7 +193,7 @@ impl Board {
         self.take(now, id, event, sink);
     }
 
-    /// Lets time pass: events of the source and timers, in their order, up to `now`.
+    /// Advances the time: processes events of the source and timers, in order, up to `now`.
     pub fn advance(&mut self, now: Time, sink: &mut impl Sink) {
         self.skip_to(now.plus_ns(-CATCH_UP_NS));
         loop {
@@ -222,7 +224,7 @@ impl Board {
         for symbol in &mut self.symbols {
             symbol.pass(now, sink);
         }
-        // What marks did to the accounts.
+        // Settle what the marks did to the accounts.
         self.settle(now, sink);
         if now.millis() % 1000 == 0 {
             sink.second(now, &self.symbols);
@@ -248,7 +250,7 @@ impl Board {
         }
     }
 
-    /// Takes an event of the source.
+    /// Applies an event of the source.
     fn take(&mut self, now: Time, id: InstrumentId, event: &MarketEvent<'_>, sink: &mut impl Sink) {
         match *event {
             MarketEvent::Trade {

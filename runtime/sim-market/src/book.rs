@@ -1,16 +1,16 @@
-//! The public book of one symbol, and the differences that its depth streams carry
-//! (spec 4, section 5): the source's levels, less what the accounts took of them, and the orders
-//! that the accounts have in the book.
+//! The public book of one symbol, and the differences on its depth streams (spec 4, section 5). The
+//! book consists of the source's levels, minus what the accounts took of them, plus the resting
+//! orders of the accounts.
 //!
 //! # Never crossed
-//! An order of an account that stands across the source or another order is about to trade: until
-//! it has, it is not shown, so that nothing in between is ever shown crossed.
+//! An account's order that crosses the source or another order is about to trade. It is not shown
+//! until it has traded, so the shown book is never crossed.
 //!
 //! # Update ids
-//! Every change of a level takes the next id. Each speed has a chain of differences: `U` is the id
-//! after the one before's `u`. Sending a difference takes an id of its own, so that a snapshot is
-//! always past the last difference and both joining rules find their first difference: futures
-//! `U <= lastUpdateId <= u`, spot `U <= lastUpdateId + 1 <= u`.
+//! Every change of a level takes the next id. Each speed has a chain of differences: `U` is the `u`
+//! of the previous difference plus one. Sending a difference takes an id of its own. So a snapshot
+//! is always later than the last difference, and both joining rules find their first difference:
+//! futures `U <= lastUpdateId <= u`, spot `U <= lastUpdateId + 1 <= u`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ use windvane_engine::{Level, Side, Surface};
 
 use super::source_book::SourceBook;
 
-/// How often a depth stream speaks.
+/// The interval of a depth stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Speed {
     /// `@100ms`.
     Ms100,
-    /// Plain `@depth` on futures.
+    /// `@depth` without a speed on futures.
     Ms250,
-    /// Plain `@depth` on spot.
+    /// `@depth` without a speed on spot.
     Ms1000,
 }
 
@@ -51,17 +51,17 @@ impl Speed {
 /// A depth difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its chain.
+    /// The speed of its stream.
     pub speed: Speed,
     /// `U`.
     pub first_id: i64,
     /// `u`.
     pub last_id: i64,
-    /// `pu`: `u` of the one before.
+    /// `pu`: the `u` of the previous difference.
     pub previous_id: i64,
-    /// Bids that changed, absolute quantities, best first.
+    /// Changed bids with absolute quantities, best first.
     pub bids: Vec<Level>,
-    /// Asks that changed, best first.
+    /// Changed asks with absolute quantities, best first.
     pub asks: Vec<Level>,
 }
 
@@ -78,45 +78,47 @@ pub struct Book {
     source: SourceBook,
     own: OwnOrders,
     arrivals: u64,
-    /// What is public.
+    /// The public levels.
     sides: [BTreeMap<i64, i64>; 2],
     update_id: i64,
     chains: Vec<Chain>,
-    /// Prices where the book, or what an account has in it, changed since they were last taken.
+    /// Prices at which the book, or an account's quantity in it, changed since the last
+    /// [`Book::take_changes`].
     fresh: [Vec<i64>; 2],
-    /// The highest bid and lowest ask of an account that may be shown, both exclusive.
+    /// Exclusive bounds for the account orders that are shown: bids lower than the first, asks
+    /// higher than the second.
     inside: (i64, i64),
 }
 
-/// What the accounts have in the book, by price, in the order in which they came to it.
+/// The resting orders of the accounts, by price, in the order in which the accounts arrived there.
 type OwnOrders = [BTreeMap<i64, Vec<Own>>; 2];
 
-/// What one account has at a price.
+/// The resting quantity of one account at a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Own {
     account: usize,
     qty: i64,
-    /// Quantity of its oldest order there.
+    /// Quantity of the account's oldest order at the price.
     first_qty: i64,
-    /// Rises with every account that comes to a price.
+    /// A counter that rises with every arrival of an account at a price.
     arrival: u64,
 }
 
-/// Two orders of accounts that stand across each other.
+/// Two orders of accounts that cross each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossed {
     /// Account and price of the bid.
     pub bid: (usize, i64),
     /// Account and price of the ask.
     pub ask: (usize, i64),
-    /// What they can trade.
+    /// The quantity that they can trade.
     pub qty: i64,
-    /// The bid was there first.
+    /// Whether the bid arrived first.
     pub bid_is_older: bool,
 }
 
 impl Book {
-    /// Empty; ids start here.
+    /// An empty book with this first update id.
     pub fn new(surface: Surface, update_id: i64) -> Self {
         let chain = |speed: &Speed| Chain {
             speed: *speed,
@@ -128,7 +130,7 @@ impl Book {
             own: OwnOrders::default(),
             arrivals: 0,
             sides: [BTreeMap::new(), BTreeMap::new()],
-            // Past the chains' last ids from the start, as after every difference.
+            // Later than the last ids of the chains from the start, as after every difference.
             update_id: update_id + 1,
             chains: Speed::of(surface).iter().map(chain).collect(),
             fresh: [Vec::new(), Vec::new()],
@@ -145,7 +147,7 @@ impl Book {
     pub fn levels(&self, side: Side) -> impl Iterator<Item = Level> + '_ {
         let level = |(&price, &qty): (&i64, &i64)| Level { price, qty };
         let levels = self.sides[side as usize].iter();
-        // Bids from the highest, asks from the lowest.
+        // Bids start at the highest price, asks at the lowest.
         let (bids, asks) = match side {
             Side::Buy => (Some(levels.rev()), None),
             Side::Sell => (None, Some(levels)),
@@ -154,7 +156,7 @@ impl Book {
         bids.chain(asks.into_iter().flatten().map(level))
     }
 
-    /// Best bid and ask; a side without levels is zero.
+    /// Best bid and ask. A side without levels is zero.
     pub fn top(&self) -> (Level, Level) {
         let level = |(&price, &qty): (&i64, &i64)| Level { price, qty };
         let bid = self.sides[0].last_key_value().map(level);
@@ -167,38 +169,38 @@ impl Book {
         self.source.top()
     }
 
-    /// What is left of a level of the source.
+    /// The remaining quantity of a level of the source.
     pub fn left(&self, side: Side, price: i64) -> i64 {
         self.source.left(side, price)
     }
 
-    /// Applies a difference of the source. One that is older than the last top must not bring back
-    /// what the top proved gone.
+    /// Applies a difference of the source. A difference older than the last top must not restore
+    /// levels that the top removed.
     pub fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
         self.source.apply(source_id, bids, asks);
         self.refresh();
     }
 
-    /// The source's book is exactly this.
+    /// Replaces the source's book.
     pub fn replace(&mut self, bids: &[Level], asks: &[Level]) {
         self.source.replace(bids, asks);
         self.refresh();
     }
 
-    /// The source's best levels are these: what was better is gone.
+    /// Sets the source's best levels. Better levels are removed.
     pub fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
         self.source.set_top(source_id, bid, ask);
         self.refresh();
     }
 
-    /// An account took this of the source's level.
+    /// Removes a quantity that an account took from the source's level.
     pub fn take(&mut self, side: Side, price: i64, qty: i64) {
         self.source.take(side, price, qty);
         self.refresh();
     }
 
-    /// What an account has in the book is this, bids and asks, order by order: of those at one
-    /// price the oldest first.
+    /// Replaces the resting orders of an account, bids and asks. Orders at one price are listed
+    /// oldest first.
     pub fn rest(&mut self, account: usize, sides: [Vec<Level>; 2]) {
         for (side, levels) in [Side::Buy, Side::Sell].into_iter().zip(sides) {
             self.rest_of(account, side, &levels);
@@ -207,7 +209,7 @@ impl Book {
     }
 
     fn rest_of(&mut self, account: usize, side: Side, levels: &[Level]) {
-        // Quantity of all, and of the oldest.
+        // The total quantity, and the quantity of the oldest order.
         let mut now: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
         for level in levels.iter().filter(|level| level.qty > 0) {
             now.entry(level.price).or_insert((0, level.qty)).0 += level.qty;
@@ -235,19 +237,19 @@ impl Book {
             changed.push(price);
         }
         own.retain(|_, at| !at.is_empty());
-        // The account itself hears what others have where it has orders, so even a change that
-        // nobody else sees is one.
+        // An account with orders at a price receives a different quantity there. So report the
+        // change even if the public level stays the same.
         self.fresh[side as usize].extend(&changed);
         self.source.touched[side as usize].append(&mut changed);
     }
 
-    /// Who has orders at a price, in the order in which they came.
+    /// The accounts with orders at a price, in the order in which they arrived there.
     pub fn accounts_at(&self, side: Side, price: i64) -> Vec<usize> {
         let at = self.own[side as usize].get(&price);
         at.map_or_else(Vec::new, |at| at.iter().map(|own| own.account).collect())
     }
 
-    /// The best orders of accounts, where they stand across each other.
+    /// The best orders of accounts, if they cross each other.
     pub fn crossed(&self) -> Option<Crossed> {
         let (bid_price, bids) = self.own[0].last_key_value()?;
         let (ask_price, asks) = self.own[1].first_key_value()?;
@@ -260,8 +262,9 @@ impl Book {
         })
     }
 
-    /// What an account is told of a level: all that is shown there but its own orders. Where it
-    /// has some, others' are left out too: accounts do not stand in each other's way.
+    /// The quantity of a level that an account's venue receives: the public quantity without the
+    /// account's own orders. If the account has orders there, the orders of other accounts are left
+    /// out too, so that accounts do not block each other.
     pub fn heard_by(&self, account: usize, side: Side, price: i64) -> i64 {
         let shown = self.sides[side as usize].get(&price).copied().unwrap_or(0);
         let at = self.own[side as usize].get(&price);
@@ -271,12 +274,12 @@ impl Book {
         }
     }
 
-    /// No account has orders in the book.
+    /// Whether no account has orders in the book.
     pub fn is_sources_alone(&self) -> bool {
         self.own.iter().all(BTreeMap::is_empty)
     }
 
-    /// Brings what is public up to date.
+    /// Updates the public levels.
     fn refresh(&mut self) {
         let mut touched = std::mem::take(&mut self.source.touched);
         let inside = self.bounds();
@@ -292,11 +295,11 @@ impl Book {
                 self.publish(side, Level { price, qty });
             }
         }
-        // Reused.
+        // Keep the buffers for the next call.
         self.source.touched = touched;
     }
 
-    /// Where orders of the accounts would cross: see the top of this file.
+    /// The prices from which orders of the accounts would cross; see the module documentation.
     fn bounds(&self) -> (i64, i64) {
         if self.is_sources_alone() {
             return (i64::MAX, i64::MIN);
@@ -331,7 +334,7 @@ impl Book {
         }
     }
 
-    /// Makes a level public; quantity 0 removes it.
+    /// Publishes a level; quantity 0 removes it.
     fn publish(&mut self, side: Side, level: Level) {
         let levels = &mut self.sides[side as usize];
         let before = if level.qty > 0 {
@@ -349,8 +352,8 @@ impl Book {
         }
     }
 
-    /// Takes the prices, bids and asks, where what accounts hear may have changed since the last
-    /// call, each once. False if there are none.
+    /// Takes the prices, bids and asks, at which the quantities for accounts may have changed since
+    /// the last call, each price once. False if nothing changed.
     pub fn take_changes(&mut self, prices: &mut [Vec<i64>; 2]) -> bool {
         for (fresh, prices) in self.fresh.iter_mut().zip(prices.iter_mut()) {
             prices.clear();
@@ -404,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_top_removes_better_levels_and_an_older_difference_does_not_bring_them_back() {
+    fn an_older_difference_does_not_restore_levels_that_a_top_removed() {
         let mut book = Book::new(Surface::Futures, 0);
         book.replace(
             &[level(99, 1), level(98, 1)],
@@ -430,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn far_levels_go_and_the_difference_says_so() {
+    fn distant_levels_are_removed_with_a_difference() {
         let mut book = Book::new(Surface::Spot, 0);
         let bids: Vec<_> = (1..=LEVELS_KEPT as i64).map(|p| level(p, 1)).collect();
         book.apply(1, &bids, &[]);
@@ -454,7 +457,7 @@ mod tests {
         assert_eq!(prices(&book, Side::Buy), [(100, 1), (99, 15)]);
         assert_eq!(prices(&book, Side::Sell), [(103, 4), (105, 5)]);
         assert_eq!(book.accounts_at(Side::Buy, 99), [0, 1]);
-        // Without the own, and where there are own, without the others'.
+        // Without the account's own orders; where it has some, without those of others too.
         assert_eq!(book.heard_by(0, Side::Buy, 99), 5);
         assert_eq!(book.heard_by(2, Side::Buy, 99), 15);
         assert_eq!(book.heard_by(0, Side::Sell, 103), 0);
@@ -466,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_is_gone_until_the_source_changes_the_level() {
+    fn a_taken_quantity_returns_only_with_a_change_of_the_level() {
         let mut book = Book::new(Surface::Spot, 0);
         book.replace(&[level(99, 5)], &[level(105, 5), level(106, 1)]);
         book.take(Side::Sell, 105, 3);
@@ -480,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_cross_are_not_shown_until_they_have_traded() {
+    fn crossing_orders_are_hidden_until_they_have_traded() {
         let mut book = Book::new(Surface::Spot, 0);
         book.replace(&[level(99, 5)], &[level(105, 5)]);
         book.rest(1, rests(&[], &[level(101, 2), level(101, 1)]));
@@ -498,7 +501,7 @@ mod tests {
         book.rest(0, rests(&[level(98, 1)], &[]));
         assert_eq!(book.crossed(), None);
         assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
-        // The source comes to an order: it is not shown before it has filled.
+        // The source reaches an order, which is hidden until it has filled.
         book.apply(1, &[level(101, 2)], &[]);
         assert_eq!(prices(&book, Side::Buy), [(101, 2), (99, 5), (98, 1)]);
         assert_eq!(prices(&book, Side::Sell), [(105, 5)]);
@@ -506,7 +509,7 @@ mod tests {
         assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
     }
 
-    /// A client by the letter of spec 4, section 5.
+    /// A client that follows spec 4, section 5, exactly.
     #[derive(Default)]
     struct Local {
         sides: [BTreeMap<i64, i64>; 2],
@@ -554,9 +557,10 @@ mod tests {
     }
 
     proptest! {
-        /// Subscribed at any time, snapshot at any later time: the book is the server's.
+        /// With a subscription at any time and a snapshot at any later time, the client's book
+        /// equals the server's.
         #[test]
-        fn a_book_joined_by_the_documented_rule_is_the_servers(
+        fn a_book_joined_by_the_documented_rule_equals_the_servers(
             futures: bool,
             steps in prop::collection::vec((0_u8..11, 1_i64..40, 0_i64..4), 1..120),
             subscribed in 0_usize..60,
@@ -583,7 +587,7 @@ mod tests {
                         }
                         9 => book.take(Side::Sell, *price + 20, *qty),
                         _ => {
-                            // Other speeds take their ids too.
+                            // Other speeds take ids too.
                             for other in Speed::of(surface) {
                                 if let Some(d) = book.difference(*other)
                                     && other == speed && n >= subscribed

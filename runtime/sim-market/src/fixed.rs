@@ -1,14 +1,14 @@
-//! Decimal text of integers in a fixed scale: `61800.30` is 6180030 at scale 2. Trailing zeros
-//! stay, as such services write them. No parsing.
+//! Decimal text of integers with a fixed scale: `61800.30` is 6180030 at scale 2. Trailing zeros
+//! are kept, as services of this kind write them. This module does not parse.
 
 use std::fmt;
 
-/// A mantissa and the number of its decimals.
+/// A mantissa and its number of decimals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed(pub i128, pub u8);
 
 impl Fixed {
-    /// The same value at another scale; digits beyond it are cut off towards zero.
+    /// The same value at another scale. Digits beyond it are truncated towards zero.
     #[must_use]
     pub const fn at(self, scale: u8) -> Self {
         if scale >= self.1 {
@@ -43,7 +43,8 @@ impl fmt::Display for Fixed {
                 digits[at] = b'.';
             }
             at -= 1;
-            // 64-bit division is several times cheaper than 128-bit and fits nearly always.
+            // Division of 64-bit numbers is several times faster than of 128-bit ones, and nearly
+            // always sufficient.
             let digit = if let Ok(small) = u64::try_from(left) {
                 left = u128::from(small / 10);
                 small % 10
@@ -59,7 +60,7 @@ impl fmt::Display for Fixed {
             at -= 1;
             digits[at] = b'-';
         }
-        // Only ASCII was written.
+        // The buffer contains only ASCII.
         f.write_str(std::str::from_utf8(&digits[at..]).unwrap_or_default())
     }
 }
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_change_and_zeros_go() {
+    fn scales_change_and_zeros_are_trimmed() {
         assert_eq!(Fixed(12_345, 2).at(1).to_string(), "123.4");
         assert_eq!(Fixed(12_345, 2).at(4).to_string(), "123.4500");
         assert_eq!(Fixed(12_300, 2).trimmed().to_string(), "123");

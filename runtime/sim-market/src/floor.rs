@@ -1,27 +1,27 @@
 //! Where the accounts and the source meet: one market for all.
 //!
-//! # What an account's venue hears
-//! The public book without the account's own orders, and every trade. Its venue matches against
-//! that as it always does; what it did is then made true for everybody else:
+//! # What the venue of an account receives
+//! It receives the public book without the account's own orders, and every trade. It matches
+//! against that as usual. The results are then applied for everybody else:
 //!
-//! - What it took of a level is gone: others' orders that are shown there are filled first, in the
-//!   order in which they came to the price; the rest is taken of the source's level, which stays
-//!   short until the source changes it. Public trades say so, and the fill bears the id of the
-//!   last of them.
-//! - What it has in the book is shown in the book.
-//! - A trade of the source that fills it is one with its fills: each is printed as a trade of its
-//!   own, and what is left of the quantity as the source said it. Accounts share such a trade by
-//!   price, then by what stands before them; its quantity is never given out twice.
-//! - An order that the source comes to is filled at its own price; that is a public trade, and the
-//!   source's level is short of it.
-//! - Orders of accounts that stand across each other all the same, as those of one account do,
-//!   which its venue does not tell of each other, trade with each other: the older one is the
-//!   maker.
-//! - The insurance fund and auto-deleveraging are not in the market: their fills have ids that are
+//! - A quantity that the account took from a level is removed. Orders of other accounts that are
+//!   shown there fill first, in the order in which they arrived at the price. The rest is taken
+//!   from the source's level, which keeps the smaller quantity until the source changes it. Public
+//!   trades report this, and the fill has the id of the last of them.
+//! - The account's resting orders are shown in the book.
+//! - A trade of the source that fills the account's orders becomes the same trade as the fills.
+//!   Each fill is printed as its own trade, and the remaining quantity as the source reported it.
+//!   Accounts share such a trade by price, then by the quantity ahead of them. Its quantity is
+//!   never used twice.
+//! - An order that the source's book reaches is filled at its own price. This is a public trade,
+//!   and the source's level is reduced by it.
+//! - Orders of accounts may still cross each other. Orders of one account do so, because its venue
+//!   does not receive them. Such orders trade with each other, and the older one is the maker.
+//! - The insurance fund and auto-deleveraging are outside the market. Their fills have ids that are
 //!   not public.
 //!
-//! Nothing is published before all of that has settled: neither tops nor differences ever show
-//! the moments in between.
+//! Nothing is published before all of this has settled, so tops and differences never show the
+//! states in between.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ use super::sink::{Deed, Filled, Sink};
 use super::symbol::Symbol;
 
 impl Board {
-    /// A trade of the source.
+    /// Applies a trade of the source.
     pub(crate) fn trade(
         &mut self,
         now: Time,
@@ -56,7 +56,7 @@ impl Board {
         let order = by_priority(id, price, hit, sink);
         let mut left = qty;
         if order.is_empty() {
-            // It meets nobody, but may trigger orders, whose trades come after it.
+            // The trade reaches no order. It may trigger orders, which trade after it.
             symbol.print(now, (price, qty), buyer_is_maker, sink);
             left = 0;
         }
@@ -82,8 +82,8 @@ impl Board {
         self.settle(now, sink);
     }
 
-    /// Brings what the accounts did to the market, and what the market became to the accounts,
-    /// until nobody has anything to add; then publishes the tops.
+    /// Applies the accounts' actions to the market and the market's changes to the accounts, until
+    /// nothing changes any more. Then publishes the tops.
     pub fn settle(&mut self, now: Time, sink: &mut impl Sink) {
         let mut changed = BTreeSet::new();
         loop {
@@ -104,7 +104,8 @@ impl Board {
         }
     }
 
-    /// Tells the accounts' venues of the book, and of the last price where it is not the source's.
+    /// Sends changes of the book to the accounts' venues, and the last price if it did not come
+    /// from the source.
     fn tell(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) {
         let mut prices = std::mem::take(&mut self.prices);
         let mut levels = std::mem::take(&mut self.levels);
@@ -132,9 +133,10 @@ impl Board {
             }
         }
         (self.prices, self.levels) = (prices, levels);
-        // After the book, in which whomever the price triggers trades.
+        // Send the price after the book, because orders that it triggers trade in that book.
         if let Some((price, buyer_is_maker)) = self.symbol_mut(id).and_then(Symbol::take_unheard) {
-            // Whoever it filled knows; to the others it is a price.
+            // The venues of the accounts that it filled know it already. For the others it is only
+            // a price.
             let event = MarketEvent::Trade {
                 price,
                 qty: 0,
@@ -148,7 +150,7 @@ impl Board {
         }
     }
 
-    /// Lets orders of accounts trade that stand across each other. False if there are none.
+    /// Executes a trade between orders of accounts that cross each other. False if no orders cross.
     fn trade_crossed(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) -> bool {
         let Some(symbol) = self.symbol_mut(id) else {
             return false;
@@ -181,8 +183,8 @@ impl Board {
         true
     }
 
-    /// Makes true what an account did, and those whom it met. Answers how much of the account's
-    /// fills met the trade that it has just been told of.
+    /// Applies the actions of an account and of the accounts that it traded with. Returns the
+    /// quantity of the account's fills that belongs to the trade it has just received.
     fn listen(&mut self, now: Time, account: usize, sink: &mut impl Sink) -> i64 {
         let (mut met_trade, mut waiting) = (0, vec![account]);
         while let Some(account) = waiting.pop() {
@@ -219,7 +221,7 @@ impl Board {
         };
         let buys = fill.side == Side::Buy;
         let trade_id = match fill.met {
-            // Printed and numbered with the other side's.
+            // The other side's fill has already printed and numbered this trade.
             Met::Order(_) => return,
             Met::Trade | Met::Outside => symbol.print(now, (fill.price, fill.qty), buys, sink),
             Met::Fund => symbol.trades.skip(),
@@ -237,7 +239,7 @@ impl Board {
     }
 }
 
-/// What an account's fill took of a level.
+/// The quantity that an account's fill took from a level.
 struct Taken<'a> {
     account: usize,
     level: i64,
@@ -245,8 +247,8 @@ struct Taken<'a> {
 }
 
 impl Taken<'_> {
-    /// Takes it: of other accounts, who are `met`, then of the source. Answers the id of the last
-    /// public trade that it made.
+    /// Takes the quantity from other accounts, which are added to `met`, and then from the source.
+    /// Returns the id of its last public trade.
     fn from(
         &self,
         now: Time,
@@ -259,7 +261,7 @@ impl Taken<'_> {
         let (price, mut left, mut trade_id) = (fill.price, fill.qty, 0);
         let mut others = symbol.book.accounts_at(side, self.level);
         if others.contains(&self.account) {
-            // It was told of the source's part alone.
+            // This account's venue received only the source's quantity at this level.
             others.clear();
         }
         for other in others {
@@ -287,7 +289,7 @@ impl Taken<'_> {
     }
 }
 
-/// The accounts whose orders a trade reaches: by price, then by what stands before them.
+/// The accounts whose orders a trade reaches, sorted by price, then by the quantity ahead of them.
 fn by_priority(id: InstrumentId, price: i64, hit: Side, sink: &impl Sink) -> Vec<usize> {
     let mut reached = Vec::new();
     for account in 0..sink.accounts() {

@@ -1,5 +1,5 @@
-//! Mark and index price and the funding of one futures symbol: an 8-hour cycle, the running rate,
-//! and what was paid before (spec 2, Futures market data). Prices and rates at scale 8.
+//! Mark price, index price and funding of one futures symbol: a cycle of 8 hours, the current rate,
+//! and past payments (spec 2, Futures market data). Prices and rates have scale 8.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use super::interval::HOUR_MS;
 
 /// Time between two fundings.
 pub const FUNDING_MS: i64 = 8 * HOUR_MS;
-/// Fundings kept: the largest `limit` of the route.
+/// Number of fundings to keep: the largest `limit` of the route.
 pub const FUNDINGS_KEPT: usize = 1_000;
 /// `interestRate` of 8 hours: 0.0001.
 pub const INTEREST: i64 = 10_000;
@@ -17,9 +17,9 @@ pub const RATE_CAP: i64 = 2_000_000;
 /// One paid funding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Funding {
-    /// When, ms.
+    /// Time of the payment, ms.
     pub time_ms: i64,
-    /// Rate.
+    /// Its rate.
     pub rate: i64,
 }
 
@@ -30,17 +30,17 @@ pub struct Funded {
     pub mark: i64,
     /// Index price.
     pub index: i64,
-    /// Rate of the running interval.
+    /// Rate of the current interval.
     pub rate: i64,
-    /// When it is paid.
+    /// Time of the next payment, ms.
     pub next_ms: i64,
-    /// When mark and index were last computed, ms.
+    /// Time when mark and index were last computed, ms.
     pub time_ms: i64,
     paid: VecDeque<Funding>,
 }
 
 impl Funded {
-    /// Starts with a price; the next funding is at 0, 8 or 16 o'clock UTC.
+    /// Starts with a price. The next funding is at 00:00, 08:00 or 16:00 UTC.
     pub fn new(now_ms: i64, price: i64) -> Self {
         Self {
             mark: price,
@@ -52,8 +52,8 @@ impl Funded {
         }
     }
 
-    /// Mark, index and rate out of the mid price, once a second: the index follows the mid slowly,
-    /// the mark lies between them, and the rate grows with the mark's premium.
+    /// Updates mark, index and rate from the mid price, once a second. The index follows the mid
+    /// slowly, the mark is halfway between them, and the rate grows with the mark's premium.
     pub fn follow(&mut self, now_ms: i64, mid: i64) {
         self.index += (mid - self.index) / 64;
         self.mark = self.index + (mid - self.index) / 2;
@@ -68,7 +68,7 @@ impl Funded {
         self.time_ms = now_ms;
     }
 
-    /// Takes what a source states.
+    /// Sets the values that a source states.
     pub fn state(&mut self, now_ms: i64, mark: i64, index: i64, rate: i64) {
         self.mark = mark;
         self.index = if index > 0 { index } else { mark };
@@ -76,7 +76,7 @@ impl Funded {
         self.time_ms = now_ms;
     }
 
-    /// Pays what is due; answers whether anything was.
+    /// Pays the fundings that are due; returns whether there was one.
     pub fn pay(&mut self, now_ms: i64) -> bool {
         let due = self.next_ms <= now_ms;
         while self.next_ms <= now_ms {
@@ -86,7 +86,7 @@ impl Funded {
         due
     }
 
-    /// Notes a paid funding.
+    /// Records a paid funding.
     pub fn record(&mut self, time_ms: i64, rate: i64) {
         if self.paid.len() == FUNDINGS_KEPT {
             self.paid.pop_front();
@@ -94,8 +94,8 @@ impl Funded {
         self.paid.push_back(Funding { time_ms, rate });
     }
 
-    /// Paid fundings within the bounds, oldest first: the first ones from a start time, else the
-    /// last ones.
+    /// Paid fundings within the bounds, oldest first. With a start time these are the first ones,
+    /// otherwise the last ones.
     pub fn select(
         &self,
         start_ms: Option<i64>,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn funding_is_paid_every_eight_hours_and_remembered() {
+    fn funding_is_paid_every_eight_hours_and_kept() {
         let mut funded = Funded::new(FUNDING_MS * 5 + 1, 100);
         assert_eq!(funded.next_ms, FUNDING_MS * 6);
         assert!(!funded.pay(FUNDING_MS * 6 - 1));

@@ -1,4 +1,4 @@
-//! Kline intervals and their calendar (spec 1, Enumerations): when a bar opens and closes. UTC.
+//! Kline intervals and their calendar (spec 1, Enumerations): when a bar opens and closes, in UTC.
 
 /// A kline interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
 impl Interval {
-    /// All, shortest first.
+    /// All intervals, shortest first.
     pub const ALL: [Self; 15] = [
         Self::M1,
         Self::M3,
@@ -62,7 +62,7 @@ impl Interval {
         Self::Month,
     ];
 
-    /// The venue's word.
+    /// The venue's name of the interval.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::M1 => "1m",
@@ -83,7 +83,7 @@ impl Interval {
         }
     }
 
-    /// The interval with this word, which is case sensitive: `1m` is a minute, `1M` a month.
+    /// The interval with this name. Case matters: `1m` is a minute, `1M` a month.
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|i| i.as_str() == text)
     }
@@ -108,7 +108,7 @@ impl Interval {
         })
     }
 
-    /// When the bar that holds this time opens, ms.
+    /// Open time of the bar that contains this time, ms.
     pub const fn open_ms(self, time_ms: i64) -> i64 {
         let Some(length) = self.fixed_ms() else {
             let (year, month) = year_and_month(time_ms.div_euclid(DAY_MS));
@@ -123,7 +123,7 @@ impl Interval {
         (time_ms - shift).div_euclid(length) * length + shift
     }
 
-    /// When the bar after the one that opens at `open_ms` opens, ms.
+    /// Open time of the bar after the one that opens at `open_ms`, in ms.
     pub const fn next_ms(self, open_ms: i64) -> i64 {
         if let Some(length) = self.fixed_ms() {
             return open_ms + length;
@@ -137,9 +137,9 @@ impl Interval {
     }
 }
 
-/// Days from the epoch to the first of a month (proleptic Gregorian calendar).
+/// Days from the epoch to the first day of a month (proleptic Gregorian calendar).
 ///
-/// Years are counted from March, so that the leap day is the last of its year.
+/// The year starts in March here, so that the leap day is the last day of a year.
 const fn first_day(year: i64, month: i64) -> i64 {
     let (y, m) = if month <= 2 {
         (year - 1, month + 9)
@@ -151,7 +151,7 @@ const fn first_day(year: i64, month: i64) -> i64 {
 
 /// Year and month of a day counted from the epoch.
 const fn year_and_month(day: i64) -> (i64, i64) {
-    // A close guess from the mean length of a month, then at most a step or two.
+    // Estimate with the mean length of a month, then correct by at most a step or two.
     let months = day * 4800 / 146_097;
     let mut year = 1970 + months.div_euclid(12);
     let mut month = months.rem_euclid(12) + 1;
@@ -194,7 +194,8 @@ mod tests {
             Interval::Month.next_ms(1_722_470_400_000),
             1_725_148_800_000
         );
-        // February of a leap year has 29 days; December leads into the next year.
+        // February of a leap year has 29 days, and December is followed by January of the next
+        // year.
         assert_eq!(
             Interval::Month.next_ms(1_706_745_600_000),
             1_709_251_200_000

@@ -1,16 +1,16 @@
-//! Klines of one symbol, built from its trades (or from its mark or index prices) for all
-//! intervals. Bounded history.
+//! Klines of one symbol in all intervals, built from its trades (or from its mark or index prices).
+//! The history is bounded.
 
 use std::collections::VecDeque;
 
 use super::interval::Interval;
 
-/// Bars kept per interval: the largest `limit` of the kline routes, and more than the minutes of
-/// the day that tickers look back at.
+/// Number of bars to keep per interval: the largest `limit` of the kline routes, and more than the
+/// minutes of a day, which tickers need.
 pub const KLINES_KEPT: usize = 1_502;
 
-/// One bar. Prices and quantities are mantissas of the symbol's scales; quote amounts have the
-/// sum of both scales.
+/// One bar. Prices and quantities are mantissas in the symbol's scales. Quote amounts have the sum
+/// of both scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kline {
     /// Open time, ms.
@@ -33,7 +33,7 @@ pub struct Kline {
     pub taker_base: i128,
     /// Quote volume of takers that bought.
     pub taker_quote: i128,
-    /// Trades, or data points of a price series.
+    /// Number of trades, or data points of a price series.
     pub count: i64,
     /// First trade id; -1 without trades.
     pub first_id: i64,
@@ -41,10 +41,10 @@ pub struct Kline {
     pub last_id: i64,
 }
 
-/// What a bar takes in: a trade, or a price alone (quantity 0, id -1).
+/// The input of a bar: a trade, or only a price (quantity 0, id -1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// When, ms.
+    /// Time, ms.
     pub time_ms: i64,
     /// Price.
     pub price: i64,
@@ -52,7 +52,7 @@ pub struct Point {
     pub qty: i64,
     /// Trade id, or -1.
     pub id: i64,
-    /// The taker bought.
+    /// Whether the taker bought.
     pub taker_buys: bool,
 }
 
@@ -92,7 +92,7 @@ impl Kline {
     }
 }
 
-/// The bars of one interval, oldest first. A time without trades has flat bars at the last price.
+/// The bars of one interval, oldest first. Periods without trades have flat bars at the last price.
 #[derive(Clone, Debug)]
 pub struct Klines {
     interval: Interval,
@@ -112,7 +112,7 @@ impl Klines {
         &self.bars
     }
 
-    /// Opens the bars up to this time. Answers the bar that closed, if one did.
+    /// Opens the bars up to this time. Returns the bar that closed, if one did.
     fn roll(&mut self, time_ms: i64) -> Option<Kline> {
         let last = *self.bars.back()?;
         if time_ms <= last.close_ms {
@@ -120,7 +120,7 @@ impl Klines {
         }
         let target = self.interval.open_ms(time_ms);
         let mut open_ms = last.close_ms + 1;
-        // After a long silence only the bars that would be kept are made.
+        // After a long silence, create only the bars that would be kept.
         let bars_missed = (target - open_ms) / (last.close_ms + 1 - last.open_ms);
         if bars_missed > KLINES_KEPT as i64 {
             self.bars.clear();
@@ -152,8 +152,8 @@ impl Klines {
         self.bars.push_back(bar);
     }
 
-    /// Bars that open within the bounds, at most `limit`: the first ones from a start time, else
-    /// the last ones.
+    /// Bars that open within the bounds, at most `limit`. With a start time these are the first
+    /// ones, otherwise the last ones.
     pub fn select(
         &self,
         start_ms: Option<i64>,
@@ -189,7 +189,7 @@ impl KlineTable {
         &self.0[interval as usize]
     }
 
-    /// Opens the bars up to this time; tells of each that closed.
+    /// Opens the bars up to this time, and calls `closed` for each bar that closed.
     pub fn roll(&mut self, time_ms: i64, mut closed: impl FnMut(Interval, Kline)) {
         for klines in &mut self.0 {
             if let Some(bar) = klines.roll(time_ms) {
@@ -198,7 +198,7 @@ impl KlineTable {
         }
     }
 
-    /// Takes in a trade or a price. Roll first, so that no close goes unnoticed.
+    /// Adds a trade or a price. Call [`Self::roll`] first, so that every closed bar is reported.
     pub fn take(&mut self, point: &Point) {
         for klines in &mut self.0 {
             klines.take(point);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_minutes_have_flat_bars() {
+    fn minutes_without_trades_have_flat_bars() {
         let mut table = KlineTable::default();
         table.take(&point(10, 100, 1, 1));
         let mut closed = Vec::new();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_time_selects_forward_and_no_start_time_backward() {
+    fn bars_are_selected_from_the_start_time_or_from_the_end() {
         let mut table = KlineTable::default();
         for minute in 0..10 {
             table.take(&point(minute * MINUTE_MS, minute, 1, minute));
@@ -270,9 +270,10 @@ mod tests {
     }
 
     proptest! {
-        /// The oracle sorts all trades into bars at once, from the definition.
+        /// The expected bars follow directly from the definition: all trades are sorted into bars
+        /// at once.
         #[test]
-        fn bars_equal_those_of_all_trades_at_once(
+        fn bars_equal_those_computed_from_all_trades(
             trades in prop::collection::vec((0_i64..40 * MINUTE_MS, 1_i64..1000, 1_i64..50), 1..80),
         ) {
             let mut trades = trades;

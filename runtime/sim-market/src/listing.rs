@@ -1,11 +1,11 @@
-//! The symbols of the server's own market on both surfaces, and what completes the rules of any
-//! instrument. Between them the symbols carry every filter of the documents. What may not enter:
+//! The symbols of the server's own market on both surfaces, and the default rules for any
+//! instrument. Together the symbols have every filter of the documents. This module handles no
 //! events.
 //!
-//! A recording without exchange information states ticks and steps alone. [`complete`] adds the
-//! rest: the documents' sample limits and what the own symbols of the surface have. Exchange
-//! information and the accounts' venues both read the completed instrument, so that what is
-//! announced is what binds.
+//! A recording without exchange information states only ticks and steps. [`complete`] adds the
+//! rest: the documents' sample limits, and values of the server's own symbols on the surface.
+//! Exchange information and the accounts' venues both use the completed instrument, so the
+//! announced rules are the enforced ones.
 
 use windvane_engine::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
@@ -13,18 +13,18 @@ use windvane_engine::instrument::{
 use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
 use windvane_protocol::Assets;
 
-/// Where a symbol of the seeded market starts and how large its orders are.
+/// First price and order sizes of a symbol in the seeded market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Character {
-    /// First mid price, mantissa.
+    /// First mid price, as a mantissa.
     pub price: i64,
-    /// Price step of the order flow, mantissa: the tick.
+    /// Price step of the order flow, which is the tick, as a mantissa.
     pub tick: i64,
-    /// Quantity unit of the order flow, mantissa; orders have 1 to some thousand.
+    /// Quantity unit of the order flow, as a mantissa. Orders have from 1 to some thousand units.
     pub unit: i64,
 }
 
-/// A symbol: its rules and its character.
+/// A symbol: its rules, and its behaviour in the seeded market.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// Its rules.
@@ -140,7 +140,7 @@ const fn usdt(whole: i128) -> Amount {
     Amount(whole * windvane_engine::decimal::AMOUNT_ONE)
 }
 
-/// The newer pair of spot filters in place of `MIN_NOTIONAL` and `PERCENT_PRICE`.
+/// Replaces `MIN_NOTIONAL` and `PERCENT_PRICE` by the newer pair of spot filters.
 fn by_side(filters: &mut Filters) {
     filters.min_notional = None;
     filters.percent_price = None;
@@ -201,16 +201,16 @@ impl Recipe {
 }
 
 /// The documents' samples of `MAX_NUM_ORDERS` and `MAX_NUM_ALGO_ORDERS` (spec 2, Limits, 2). They
-/// bound open orders, and memory with them.
+/// bound the number of open orders, and so the memory.
 const OPEN_ORDERS_MAX: u32 = 200;
 const ALGO_ORDERS_MAX: u32 = 100;
 
-/// The largest order in steps, where nothing states it: that of most own symbols on spot.
+/// Default of the largest order, in steps. Most of the server's own spot symbols have it too.
 const MAX_STEPS: i64 = 90_000_000;
 
-/// Adds what the rules of an instrument leave out; what they state stays. A price bound of 0 is
-/// stated: it is disabled (spec 2, Exchange information). A largest quantity of 0 is left out: it
-/// would let a client that obeys it send nothing.
+/// Adds the rules that an instrument does not state. Stated rules are kept. A price bound of 0
+/// counts as stated, and means that the bound is disabled (spec 2, Exchange information). A largest
+/// quantity of 0 counts as missing, because a client that obeys it could send no order.
 pub fn complete(mut instrument: Instrument, assets: &Assets) -> Instrument {
     let is_futures = instrument.surface == Surface::Futures;
     let quote = assets.name(instrument.quote);
@@ -261,7 +261,8 @@ fn complete_filters(filters: &mut Filters, surface: Surface, quote: &str) {
             multiplier_down: Decimal::new(100 - spread, 2),
         });
     }
-    // 5 is the documents' figure for dollars; it says nothing about 5 bitcoins.
+    // 5 is the documents' value for dollars. It would be wrong for an instrument that is quoted in
+    // bitcoin.
     if quote.contains("USD") && filters.min_notional.is_none() && filters.notional.is_none() {
         filters.min_notional = Some(usdt(5));
     }
@@ -279,7 +280,7 @@ const fn lot_size(max_qty: i64) -> LotSize {
 fn order_types(surface: Surface) -> Vec<OrderType> {
     let all = OrderType::ALL.iter().copied();
     all.filter(|kind| match kind {
-        // Only the venue itself makes these.
+        // Only the venue itself creates these.
         OrderType::Liquidation => false,
         OrderType::TrailingStopMarket => surface == Surface::Futures,
         _ => true,
@@ -292,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_symbols_carry_every_filter_and_start_on_the_tick() {
+    fn the_symbols_have_every_filter_and_start_on_the_tick() {
         let listed = own(&mut Assets::default());
         let any = |has: fn(&Filters) -> bool| listed.iter().any(|l| has(&l.instrument.filters));
         assert!(any(|f| f.price.is_some() && f.lot_size.is_some()));
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    /// What a recording without exchange information knows: tick, step, and nothing else.
+    /// An instrument from a recording without exchange information, which has only tick and step.
     fn inferred(own: &Instrument) -> Instrument {
         Instrument {
             filters: Filters {
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn tick_and_step_are_completed_with_what_own_symbols_have() {
+    fn tick_and_step_are_completed_with_rules_of_own_symbols() {
         for surface in [Surface::Spot, Surface::Futures] {
             let (own, assets) = bitcoin(surface);
             let stated = inferred(&own);
@@ -348,7 +349,8 @@ mod tests {
             assert_eq!(filters.price, stated.filters.price);
             assert_eq!(filters.lot_size, Some(lot_size(MAX_STEPS)));
             assert_eq!(filters.market_lot_size, Some(lot_size(MAX_STEPS)));
-            // But for prices and quantities, which are each symbol's own, all is the same.
+            // All other rules are equal. Only the rules of prices and quantities belong to each
+            // symbol.
             filters.price = own.filters.price;
             filters.lot_size = own.filters.lot_size;
             filters.market_lot_size = own.filters.market_lot_size;
@@ -357,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stated_at_all_is_completed_too() {
+    fn an_instrument_without_filters_is_completed() {
         let (own, assets) = bitcoin(Surface::Futures);
         let mut stated = inferred(&own);
         stated.filters = Filters::default();
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stated_stays() {
+    fn stated_rules_are_kept() {
         let mut assets = Assets::default();
         for listed in own(&mut assets) {
             let again = complete(listed.instrument.clone(), &assets);
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_notional_in_dollars_binds_dollars_alone() {
+    fn the_minimum_notional_in_dollars_applies_to_dollars_only() {
         let (own, mut assets) = bitcoin(Surface::Spot);
         let quote = assets.id("BTC");
         let stated = Instrument {

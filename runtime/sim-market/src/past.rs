@@ -1,5 +1,5 @@
-//! The time before the server's start: trades of a random walk that ends at the first price, so
-//! that klines, tickers, trades and fundings have a history from the first request on.
+//! The time before the server's start: trades of a random walk that ends at the first price. So
+//! klines, tickers, trades and fundings have a history from the first request on.
 
 use windvane_engine::Time;
 
@@ -9,18 +9,18 @@ use super::listing::Character;
 use super::random::Random;
 use super::symbol::Symbol;
 
-/// Dense trades go back so far: tickers look at a day, minute klines a little further.
+/// Age of the oldest dense trade. Tickers look back a day, and minute klines a little further.
 const DENSE_MS: i64 = 26 * 60 * MINUTE_MS;
 /// Time between two dense trades.
 const DENSE_STEP_MS: i64 = 20_000;
-/// Sparse trades go back so far: longer klines have some history.
+/// Age of the oldest sparse trade, so that longer klines have some history.
 const SPARSE_MS: i64 = 60 * DAY_MS;
 /// Time between two sparse trades.
 const SPARSE_STEP_MS: i64 = 30 * MINUTE_MS;
-/// Fundings go back so far.
+/// Number of past fundings.
 const FUNDINGS: i64 = 270;
 
-/// Gives a symbol its past up to now.
+/// Gives a symbol its past, up to now.
 pub fn fill(symbol: &mut Symbol, mut random: Random, character: &Character, now: Time) {
     let now_ms = now.millis();
     for (time_ms, price) in walk(&mut random, character, now_ms) {
@@ -39,8 +39,8 @@ pub fn fill(symbol: &mut Symbol, mut random: Random, character: &Character, now:
     }
 }
 
-/// Times and prices, oldest first. The walk is drawn backwards, so that it ends where the market
-/// begins.
+/// Times and prices, oldest first. The walk is generated backwards, so that it ends at the market's
+/// first price.
 fn walk(random: &mut Random, character: &Character, now_ms: i64) -> Vec<(i64, i64)> {
     let (mut time_ms, mut price) = (now_ms, character.price);
     let mut points = Vec::new();
@@ -49,7 +49,8 @@ fn walk(random: &mut Random, character: &Character, now_ms: i64) -> Vec<(i64, i6
         let step_ms = if dense { DENSE_STEP_MS } else { SPARSE_STEP_MS };
         time_ms -= 1 + random.below(2 * step_ms);
         points.push((time_ms, price));
-        // About 0.04 % per minute, so about 1.5 % per day: the step grows with the root of time.
+        // About 0.04 % per minute, so about 1.5 % per day: the step grows with the square root of
+        // time.
         let parts = if dense { 4_000 } else { 450 };
         let reach = (price / parts / character.tick).max(1);
         let ticks = random.below(2 * reach + 1) - reach;

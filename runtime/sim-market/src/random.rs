@@ -1,11 +1,11 @@
-//! Seeded randomness: the same numbers on every machine. Nothing that draws from elsewhere.
+//! Seeded random numbers, the same on every machine. This module has no other source of randomness.
 
 /// `SplitMix64`: 64 bits of state, full period.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Starts at a seed.
+    /// Starts with a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -19,13 +19,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `below - 1`.
+    /// A number from 0 to `below - 1`.
     pub const fn below(&mut self, below: i64) -> i64 {
         let product = self.bits() as u128 * below.unsigned_abs() as u128;
         (product >> 64) as i64
     }
 
-    /// How many coins in a row show heads, at most `most`.
+    /// Number of consecutive heads in coin tosses, at most `most`.
     pub fn heads(&mut self, most: u32) -> u32 {
         self.bits().trailing_zeros().min(most)
     }

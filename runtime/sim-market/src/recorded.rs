@@ -1,18 +1,18 @@
-//! A recording as a market: events as they were received, mapped to the venue's clock. The pace is
-//! the recording's, times `speed`; at its end it starts again, or the market stands still.
+//! Plays a recording as a market. Its events are mapped to the venue's clock, at the recorded pace
+//! times `speed`. At its end the recording starts again, or the market stops moving.
 
 use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Time};
 
 /// A market event that owns its levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedEvent {
-    /// Anything but depth.
+    /// Any event except depth.
     Plain(MarketEvent<'static>),
     /// A depth difference or snapshot.
     Depth {
         /// The recording's update id.
         update_id: i64,
-        /// The whole book.
+        /// Whether this is the whole book.
         snapshot: bool,
         /// Bids.
         bids: Vec<Level>,
@@ -22,7 +22,7 @@ pub enum RecordedEvent {
 }
 
 impl RecordedEvent {
-    /// An own copy of an event.
+    /// An owned copy of an event.
     pub fn of(event: &MarketEvent<'_>) -> Self {
         match *event {
             MarketEvent::Depth {
@@ -93,28 +93,29 @@ impl RecordedEvent {
 /// One recorded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// When it was received. Never before the event in front of it.
+    /// Time of reception, never earlier than that of the previous event.
     pub time: Time,
-    /// Place of its instrument in [`Recording::instruments`].
+    /// Index of its instrument in [`Recording::instruments`].
     pub instrument: InstrumentId,
-    /// What happened.
+    /// The market event.
     pub event: RecordedEvent,
 }
 
 /// The events of a recording, in order.
 pub type RecordedEvents = Box<dyn Iterator<Item = Recorded> + Send>;
 
-/// A recording to be played.
+/// A recording to play.
 pub struct Recording {
-    /// The instruments, whose asset ids index `assets`. The board completes rules that they leave out.
+    /// The instruments. Their asset ids are indices into `assets`. The board completes missing
+    /// rules.
     pub instruments: Vec<Instrument>,
     /// Names of the assets.
     pub assets: windvane_protocol::Assets,
-    /// Opens the recording at its beginning; `None` if it cannot be opened again.
+    /// Opens the recording at its start; `None` if it cannot be opened again.
     pub open: Box<dyn FnMut() -> Option<RecordedEvents> + Send>,
-    /// How much faster than recorded, in thousandths: 1000 is as recorded.
+    /// Speed in thousandths of the recorded pace: 1000 is the recorded pace.
     pub speed_permille: u32,
-    /// Starts again at its end.
+    /// Whether it starts again at its end.
     pub looped: bool,
 }
 
@@ -136,7 +137,7 @@ pub struct Playback {
     recording: Recording,
     events: Option<RecordedEvents>,
     next: Option<Recorded>,
-    /// Recorded time and the venue's time of the last event.
+    /// Recorded time and venue time of the last event.
     anchor: (Time, Time),
 }
 
@@ -162,7 +163,7 @@ impl Playback {
         }
     }
 
-    /// When the next event is due, in the venue's time.
+    /// When the next event is due, in venue time.
     pub fn due(&self) -> Time {
         let (recorded, venue) = self.anchor;
         self.next.as_ref().map_or(Time::NEVER, |event| {
@@ -173,7 +174,7 @@ impl Playback {
         })
     }
 
-    /// Moves what is due so that it starts now: a time passed without events.
+    /// Moves the next event to now if it is overdue, because time passed without events.
     pub fn skip_to(&mut self, now: Time) {
         if self.due() < now
             && let Some(next) = &self.next
@@ -233,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn speed_is_the_recordings_pace() {
+    fn speed_scales_the_recorded_pace() {
         assert_eq!(times(playback(1000, false), 3), [0, 0, 4_000]);
         assert_eq!(times(playback(2000, false), 3), [0, 0, 2_000]);
         assert_eq!(times(playback(500, false), 3), [0, 0, 8_000]);
     }
 
     #[test]
-    fn it_ends_or_starts_again() {
+    fn a_recording_ends_or_starts_again() {
         let mut once = playback(1000, false);
         while once.take().is_some() {}
         assert_eq!(once.due(), Time::NEVER);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_passed_without_events_is_not_caught_up() {
+    fn skipped_time_is_not_caught_up() {
         let mut playback = playback(1000, false);
         playback.take();
         playback.take();

@@ -1,11 +1,11 @@
-//! The order flow of the server's own market: seeded, integers only, the same on every machine
-//! for the same time steps.
+//! The order flow of the server's own market. It is seeded and uses only integers, so the same time
+//! steps give the same market on every machine.
 //!
-//! A hidden fair value makes a random walk with rare jumps. Orders arrive at random times; who
-//! knows the fair value trades towards it, so that the price follows it with a lag. Of all actions
-//! a fifth are market orders, half add and the rest cancel. Sizes double with probability one half
-//! each. A market order walks the book and prints one trade per level, so that trades are always
-//! consistent with the book.
+//! A hidden fair value follows a random walk with rare jumps. Orders arrive at random times.
+//! Traders who know the fair value trade towards it, so the price follows it with a lag. A fifth of
+//! all actions are market orders, half add orders, and the rest cancel. Each doubling of a size has
+//! a probability of one half. A market order walks the book and prints one trade per level, so
+//! trades always agree with the book.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use windvane_engine::{Level, Side, Time};
 use super::listing::Character;
 use super::random::Random;
 
-/// Fair value counts in this part of a tick.
+/// Number of units of the fair value per tick.
 const FINE: i64 = 16;
-/// Levels that each side keeps.
+/// Number of levels to keep per side.
 const LEVELS: usize = 250;
 
 /// A trade of the flow.
@@ -27,7 +27,7 @@ pub struct Print {
     pub taker: Side,
 }
 
-/// What one action did: trades, then the levels as they are now.
+/// The results of one action: trades, then the levels after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Action {
     pub prints: Vec<Print>,
@@ -35,7 +35,7 @@ pub struct Action {
     pub asks: Vec<Level>,
 }
 
-/// Book and order flow of one symbol; inside, prices count ticks and quantities units.
+/// Book and order flow of one symbol. Internally, prices are in ticks and quantities in units.
 #[derive(Clone, Debug)]
 pub struct Flow {
     random: Random,
@@ -43,14 +43,14 @@ pub struct Flow {
     fair: i64,
     sides: [BTreeMap<i64, i64>; 2],
     action: Action,
-    /// When the next action happens.
+    /// Time of the next action.
     next: Time,
     /// Mean time between two actions, ns.
     pause_ns: i64,
 }
 
 impl Flow {
-    /// Starts with a full book around the character's price.
+    /// Starts with a full book around the first price of `character`.
     pub fn new(seed: u64, character: Character, now: Time, per_second: u32) -> Self {
         let mid = character.price / character.tick;
         let mut flow = Self {
@@ -68,17 +68,17 @@ impl Flow {
         flow
     }
 
-    /// When the next action happens.
+    /// Time of the next action.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Lets a time pass without actions.
+    /// Skips time without actions.
     pub fn skip_to(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
 
-    /// One action. The first one shows the whole book.
+    /// Performs one action. The first one shows the whole book.
     pub fn act(&mut self) -> Action {
         self.next = self.next.plus_ns(1 + self.random.below(2 * self.pause_ns));
         self.drift();
@@ -108,7 +108,8 @@ impl Flow {
         [level(bids.last_key_value()), level(asks.first_key_value())]
     }
 
-    /// Towards the fair value more often than away from it: 50 % at it, at most 95 %.
+    /// Draws the side of a taker. It is more likely to move the price towards the fair value than
+    /// away from it: 50 % at the fair value, and at most 95 %.
     fn taker(&mut self) -> Side {
         let [bid, ask] = self.touch();
         let mid = (bid.0 + ask.0) * FINE / 2;
@@ -124,7 +125,7 @@ impl Flow {
         let taker = self.taker();
         let mut left = (self.random.below(30) + 1) << self.random.heads(7);
         let maker = taker.opposite();
-        // The last level stays, so that there is always a price.
+        // Keep the last level, so that there is always a price.
         while left > 0 && self.sides[maker as usize].len() > 1 {
             let (price, there) = self.touch()[maker as usize];
             let qty = left.min(there);
@@ -139,7 +140,7 @@ impl Flow {
     }
 
     fn add(&mut self) {
-        // Makers lean with the fair value too, and most of them close a wide spread.
+        // Makers also favour the side of the fair value, and most of them narrow a wide spread.
         let side = self.taker();
         let [bid, ask] = self.touch();
         let depth = self.random.below(4) << self.random.heads(5);
@@ -181,7 +182,7 @@ impl Flow {
         self.set(side, price, there - gone);
     }
 
-    /// Deep levels come and go so that each side stays as deep as it was.
+    /// Adds deep levels, so that each side keeps its depth.
     fn refill(&mut self) {
         for side in [Side::Buy, Side::Sell] {
             while self.sides[side as usize].len() < LEVELS {
@@ -235,7 +236,7 @@ mod tests {
     };
 
     #[test]
-    fn the_book_never_crosses_and_trades_are_at_the_touch_or_behind_it() {
+    fn the_book_never_crosses_and_trades_start_at_the_best_price() {
         let mut flow = Flow::new(7, CHARACTER, Time(0), 100);
         let mut prints = 0;
         for _ in 0..50_000 {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_market_and_its_rate_is_kept() {
+    fn a_seed_decides_the_market_and_its_rate_is_kept() {
         let run = |seed| {
             let mut flow = Flow::new(seed, CHARACTER, Time(0), 100);
             let actions: Vec<_> = (0..5_000).map(|_| flow.act()).collect();
@@ -285,7 +286,8 @@ mod tests {
         let mut flow = Flow::new(3, CHARACTER, Time(0), 20);
         let mut waits = Vec::new();
         for _ in 0..200 {
-            // Behind everybody at the best bid; only trades there and below count.
+            // The order is last in the queue at the best bid. Only trades at this price or lower
+            // count.
             let (price, mut ahead) = flow.touch()[0];
             let begun = flow.next();
             while ahead >= 0 {

@@ -1,4 +1,4 @@
-//! Who hears of the market: the accounts' venues and the public streams.
+//! The receivers of market data: the accounts' venues and the public streams.
 
 use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
 use windvane_sim::{Deal, Met};
@@ -9,8 +9,8 @@ use super::kline::Kline;
 use super::symbol::Symbol;
 use super::trades::{AggTrade, Trade};
 
-/// A change that public streams tell of. What they repeat in intervals (tickers, marks, open
-/// klines) they read from the symbol at every [`Sink::second`] or [`Sink::refresh`].
+/// A change for the public streams. Data that they repeat at intervals (tickers, marks, open
+/// klines) is read from the symbol at each [`Sink::second`] or [`Sink::refresh`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     /// A trade.
@@ -32,12 +32,12 @@ pub enum Update {
     Closed(Interval, Kline),
 }
 
-/// What an account did, of which the market hears.
+/// An action of an account that affects the market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// An order of it was filled.
+    /// One of its orders was filled.
     Fill(Filled),
-    /// Its orders in the book of an instrument are these now, bids and asks.
+    /// Its resting orders in the book of an instrument changed to these bids and asks.
     Rests {
         /// The instrument.
         instrument: InstrumentId,
@@ -49,7 +49,7 @@ pub enum Deed {
 /// A fill of an account's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Its place among what the account has not been told of.
+    /// Its index among the account's events that are not published yet.
     pub place: usize,
     /// The instrument.
     pub instrument: InstrumentId,
@@ -65,19 +65,19 @@ pub struct Filled {
     pub met: Met,
 }
 
-/// Hears of everything, at once and in order, and has accounts that trade: their places count
+/// Receives all market data at once and in order, and has the trading accounts, which are numbered
 /// from 0.
 pub trait Sink {
-    /// How many accounts there are.
+    /// Number of accounts.
     fn accounts(&self) -> usize;
-    /// A market event in the board's own ids, for the venue of one account.
+    /// Passes a market event, in the board's own ids, to the venue of one account.
     fn feed(&mut self, now: Time, account: usize, id: InstrumentId, event: &MarketEvent<'_>);
-    /// The next thing that an account did, until there is none.
+    /// The next action of an account; `None` after the last one.
     fn poll(&mut self, account: usize) -> Option<Deed>;
-    /// The trade id of a fill that was polled.
+    /// Sets the trade id of a fill that was polled.
     fn number(&mut self, account: usize, place: usize, trade_id: i64);
-    /// An order of an account at this side and price trades at most this quantity with another
-    /// account; answers how much it was.
+    /// Lets an order of an account at this side and price trade at most this quantity with another
+    /// account. Returns the traded quantity.
     fn meet(
         &mut self,
         now: Time,
@@ -87,29 +87,29 @@ pub trait Sink {
         qty: i64,
         deal: Deal,
     ) -> i64;
-    /// The best price of an account's orders in the book, hidden ones included, and the quantity
-    /// that stands before them.
+    /// The best price of an account's resting orders, including hidden ones, and the quantity ahead
+    /// of them.
     fn best(&self, account: usize, id: InstrumentId, side: Side) -> Option<(i64, i64)>;
-    /// A change of a symbol, which is as it is after the change.
+    /// Reports a change of a symbol. `symbol` has the state after the change.
     fn update(&mut self, now: Time, symbol: &Symbol, update: &Update);
-    /// A quarter of a second is over.
+    /// Called every quarter of a second.
     fn refresh(&mut self, now: Time, symbol: &Symbol);
-    /// A second is over.
+    /// Called every second.
     fn second(&mut self, now: Time, symbols: &[Symbol]);
 }
 
 /// Time between two calls of [`Sink::refresh`], ms.
 pub const REFRESH_MS: i64 = 250;
-/// Times at which timers of the board may be due are multiples of this, ms: it divides the
-/// periods of all of them.
+/// The timers of the board are due only at multiples of this, ms. It divides all of their periods.
 pub const GRID_MS: i64 = 50;
 
-/// Is a speed's difference due at this time?
+/// Whether a difference of this speed is due at this time.
 pub const fn is_due(speed: Speed, grid_ms: i64) -> bool {
     grid_ms % speed.millis() == 0
 }
 
-/// Hears nothing: the board's first events happen before anybody listens.
+/// Ignores everything. It receives the board's first events, which happen before the venue has any
+/// listeners.
 pub struct Nobody;
 
 impl Sink for Nobody {

@@ -1,33 +1,35 @@
-//! The book as the source tells it, and what the accounts took of its levels. A level that an
-//! account took from stays short until the source changes it.
+//! The book as the source reports it, and the quantities that accounts took from its levels. Such a
+//! level keeps the smaller quantity until the source changes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_engine::{Level, Side};
 
-/// Levels kept per side; what lies beyond is removed, and the differences say so.
+/// Number of levels to keep per side. Further levels are removed, and the differences report the
+/// removal.
 pub const LEVELS_KEPT: usize = 2_000;
 
 /// The source's levels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceBook {
     sides: [BTreeMap<i64, i64>; 2],
-    /// What accounts took of levels that the source has not changed since: at most all.
+    /// Quantities that accounts took from levels which the source has not changed since. Never more
+    /// than the level.
     taken: [BTreeMap<i64, i64>; 2],
-    /// The last top that was told apart from the depth, and its id in the source.
+    /// The last top that arrived separately from the depth, and its id in the source.
     newer_top: Option<(i64, Level, Level)>,
-    /// Prices where something changed, bids and asks, for whoever takes them.
+    /// Prices, bids and asks, that changed since the owner took them.
     pub(crate) touched: [Vec<i64>; 2],
 }
 
 impl SourceBook {
-    /// What is left of a level.
+    /// The remaining quantity of a level.
     pub(crate) fn left(&self, side: Side, price: i64) -> i64 {
         let of = |levels: &BTreeMap<i64, i64>| levels.get(&price).copied().unwrap_or(0);
         of(&self.sides[side as usize]) - of(&self.taken[side as usize])
     }
 
-    /// Best bid and ask of which something is left; a side without is zero.
+    /// Best bid and ask with a remaining quantity; zero for a side without one.
     pub(crate) fn top(&self) -> (Level, Level) {
         let level = |side: Side| {
             move |price: &i64| {
@@ -40,7 +42,7 @@ impl SourceBook {
         (bid.unwrap_or_default(), ask.unwrap_or_default())
     }
 
-    /// An account takes at most this of a level.
+    /// Takes at most this quantity from a level for an account.
     pub(crate) fn take(&mut self, side: Side, price: i64, qty: i64) {
         let qty = qty.min(self.left(side, price));
         if qty > 0 {
@@ -49,8 +51,8 @@ impl SourceBook {
         }
     }
 
-    /// Sets a level; quantity 0 removes it. An unchanged quantity is no change: what was taken of
-    /// it stays taken.
+    /// Sets a level; quantity 0 removes it. If the quantity is the same as before, nothing changes,
+    /// and the taken quantity stays as it is.
     fn set(&mut self, side: Side, level: Level) {
         let levels = &mut self.sides[side as usize];
         let before = if level.qty > 0 {
@@ -64,8 +66,8 @@ impl SourceBook {
         }
     }
 
-    /// Applies a difference. One that is older than the last top must not bring back what the top
-    /// proved gone.
+    /// Applies a difference. A difference older than the last top must not restore levels that the
+    /// top removed.
     pub(crate) fn apply(&mut self, source_id: i64, bids: &[Level], asks: &[Level]) {
         for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
             for level in levels {
@@ -80,7 +82,7 @@ impl SourceBook {
         self.bound();
     }
 
-    /// The book is exactly this.
+    /// Replaces the book.
     pub(crate) fn replace(&mut self, bids: &[Level], asks: &[Level]) {
         self.newer_top = None;
         for (side, levels) in [(Side::Buy, bids), (Side::Sell, asks)] {
@@ -98,7 +100,7 @@ impl SourceBook {
         self.bound();
     }
 
-    /// The best levels are these: what was better is gone.
+    /// Sets the best levels. Better levels are removed.
     pub(crate) fn set_top(&mut self, source_id: i64, bid: Level, ask: Level) {
         self.newer_top = Some((source_id, bid, ask));
         self.trim(bid, ask);
@@ -106,7 +108,7 @@ impl SourceBook {
     }
 
     fn trim(&mut self, bid: Level, ask: Level) {
-        // Where the source knows no bid or ask, nothing is better than it.
+        // If the source has no bid or no ask, no level on that side is better.
         let bids = self.sides[0].range(bid.price + 1..).map(|(&p, _)| p);
         let worst_ask = if ask.price > 0 { ask.price } else { i64::MAX };
         let asks = self.sides[1].range(..worst_ask).map(|(&p, _)| p);
@@ -124,7 +126,8 @@ impl SourceBook {
         }
     }
 
-    /// Levels that crossed are stale on one side: of the asks if bids have just come in.
+    /// Removes crossed levels, which are stale on one side: on the ask side if new bids have just
+    /// arrived.
     fn uncross(&mut self, bids_are_fresh: bool) {
         while let (Some((&bid, _)), Some((&ask, _))) = (
             self.sides[0].last_key_value(),

@@ -1,6 +1,6 @@
-//! One symbol of the board: rules, book, trades, klines, mark and funding. It turns what the
-//! source and the accounts do into updates with ids of its own, so that a looped recording's ids
-//! never go back.
+//! One symbol of the board: rules, book, trades, klines, mark and funding. It converts actions of
+//! the source and the accounts into updates with ids of its own, so that the ids of a looped
+//! recording never go back.
 
 use windvane_engine::decimal::{MARK_SCALE, pow10};
 use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
@@ -12,7 +12,7 @@ use super::kline::{KlineTable, Point};
 use super::sink::{REFRESH_MS, Sink, Update, is_due};
 use super::trades::Trades;
 
-/// Everything public of one symbol.
+/// All public data of one symbol.
 #[derive(Debug)]
 pub struct Symbol {
     /// Its place on the board.
@@ -23,9 +23,9 @@ pub struct Symbol {
     pub book: Book,
     /// Recent trades and aggregate trades.
     pub trades: Trades,
-    /// From trades.
+    /// Built from trades.
     pub klines: KlineTable,
-    /// Futures only: from mark and index prices, at scale 8.
+    /// Futures only: built from mark and index prices, at scale 8.
     pub mark_klines: KlineTable,
     /// Futures only: from index prices, at scale 8.
     pub index_klines: KlineTable,
@@ -35,25 +35,25 @@ pub struct Symbol {
     pub book_ms: i64,
     marks: Marks,
     klines_changed: bool,
-    /// The last print, and whether its buyer was the maker, where the accounts have not heard of
-    /// it.
+    /// The last printed price, and whether its buyer was the maker, if the accounts have not
+    /// received it.
     unheard: Option<(i64, bool)>,
-    /// The top that was published last.
+    /// The last published top.
     published: (Level, Level),
 }
 
-/// Where marks come from.
+/// The source of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
-    /// They follow the mid of the server's own market.
+    /// Marks follow the mid of the server's own market.
     Followed,
-    /// They are the mid: a recording that has not stated any.
+    /// The mark is the mid, because the recording has not stated any mark.
     Mid,
-    /// The source states them.
+    /// The source states the marks.
     Stated,
 }
 
-/// Where ids begin: large, as those of services that have run for years.
+/// The first ids. They are large, like those of services that have run for years.
 const FIRST_UPDATE_ID: i64 = 5_000_000_000;
 const FIRST_TRADE_ID: i64 = 10_000_000;
 const FIRST_AGGREGATE_ID: i64 = 4_000_000;
@@ -89,13 +89,13 @@ impl Symbol {
         last.unwrap_or_else(|| self.mid().unwrap_or(0))
     }
 
-    /// Of the source alone: no account moves a mark by an order.
+    /// The mid of the source's book alone, so that no account can move a mark by an order.
     fn mid(&self) -> Option<i64> {
         let (bid, ask) = self.book.source_top();
         (bid.qty > 0 && ask.qty > 0).then_some(i64::midpoint(bid.price, ask.price))
     }
 
-    /// A price mantissa at the scale of marks.
+    /// Converts a price mantissa to the scale of marks.
     pub fn at_mark_scale(&self, price: i64) -> i64 {
         let scale = self.instrument.price_scale;
         if scale <= MARK_SCALE {
@@ -105,7 +105,7 @@ impl Symbol {
         }
     }
 
-    /// A price as the wire shows it: with all decimals that `pricePrecision` promises.
+    /// A price for the wire, with all decimals that `pricePrecision` promises.
     pub fn price(&self, mantissa: i64) -> Fixed {
         let scale = self.instrument.price_scale;
         let shown = self.instrument.price_precision.unwrap_or(scale).max(scale);
@@ -123,7 +123,7 @@ impl Symbol {
         Fixed(mantissa, scale).at(scale.min(8))
     }
 
-    /// Takes what the source says of its book.
+    /// Applies an event of the source to its book.
     pub fn change_book(&mut self, event: &MarketEvent<'_>) {
         let book = &mut self.book;
         match *event {
@@ -144,7 +144,7 @@ impl Symbol {
                 asks,
                 ..
             } => book.apply(update_id, bids, asks),
-            // What the source lost may stand in the book: its top is all that is sure.
+            // After a gap the book may have stale levels. Only its top is certain.
             MarketEvent::Gap => {
                 let (bid, ask) = book.source_top();
                 book.replace(&[bid], &[ask]);
@@ -153,12 +153,12 @@ impl Symbol {
         }
     }
 
-    /// The mid is the mark until the source states one.
+    /// Makes the mid the mark until the source states one.
     pub fn mark_by_mid(&mut self) {
         self.marks = Marks::Mid;
     }
 
-    /// Takes the mid as the mark, where it is; answers whether that is news.
+    /// Sets the mark to the mid, if that is the rule. Returns whether it changed.
     pub fn take_mid(&mut self, now: Time, sink: &mut impl Sink) -> bool {
         let (bid, ask) = self.book.source_top();
         let applies = self.is_futures() && self.marks == Marks::Mid;
@@ -177,7 +177,7 @@ impl Symbol {
         true
     }
 
-    /// Takes a mark that the source states.
+    /// Applies a mark that the source states.
     pub fn state_mark(
         &mut self,
         now: Time,
@@ -195,7 +195,7 @@ impl Symbol {
         }
     }
 
-    /// Makes a trade public. Answers its id.
+    /// Publishes a trade and returns its id.
     pub fn print(
         &mut self,
         now: Time,
@@ -222,18 +222,17 @@ impl Symbol {
         trade.id
     }
 
-    /// The accounts have heard of a trade at this price.
+    /// Notes that the accounts have received a trade at this price.
     pub fn heard_last(&mut self, price: i64) {
         self.unheard = self.unheard.filter(|(last, _)| *last != price);
     }
 
-    /// The last price, where the accounts have not heard of it, and whether the buyer was the
-    /// maker.
+    /// The last price, if the accounts have not received it, and whether the buyer was the maker.
     pub fn take_unheard(&mut self) -> Option<(i64, bool)> {
         self.unheard.take()
     }
 
-    /// Adds a trade of the time before the start; nobody hears of it.
+    /// Adds a trade from before the start, without publishing it.
     pub fn remember(&mut self, time_ms: i64, price: i64, qty: i64, buyer_is_maker: bool) {
         let (trade, _) = self.trades.add(time_ms, price, qty, buyer_is_maker);
         let mut point = Point {
@@ -252,7 +251,7 @@ impl Symbol {
         }
     }
 
-    /// Opens the bars of this time; nobody hears of those that close.
+    /// Opens the bars of this time, without publishing those that close.
     pub fn open_bars(&mut self, now_ms: i64) {
         for table in [
             &mut self.klines,
@@ -263,7 +262,8 @@ impl Symbol {
         }
     }
 
-    /// Takes the prices where what accounts hear may have changed. False if there are none.
+    /// Takes the prices at which the quantities for accounts may have changed. False if nothing
+    /// changed.
     pub fn take_changes(&mut self, now: Time, prices: &mut [Vec<i64>; 2]) -> bool {
         let changed = self.book.take_changes(prices);
         if changed {
@@ -287,7 +287,7 @@ impl Symbol {
         }
     }
 
-    /// The whole book, and the mark, for the venue of an account.
+    /// Sends the whole book and the mark to the venue of an account.
     pub fn show(&self, mut feed: impl FnMut(&MarketEvent<'_>)) {
         let bids: Vec<_> = self.book.levels(Side::Buy).collect();
         let asks: Vec<_> = self.book.levels(Side::Sell).collect();
@@ -302,7 +302,7 @@ impl Symbol {
         }
     }
 
-    /// Lets a multiple of the grid pass.
+    /// Handles one multiple of the grid.
     pub fn pass(&mut self, now: Time, sink: &mut impl Sink) {
         let now_ms = now.millis();
         if let Some(aggregate) = self.trades.complete_before(now_ms) {
@@ -324,7 +324,7 @@ impl Symbol {
         }
     }
 
-    /// Funding, and the mark that follows the mid where it does.
+    /// Pays funding, and updates a mark that follows the mid.
     fn follow(&mut self, now: Time, sink: &mut impl Sink) {
         if !self.is_futures() {
             return;
@@ -341,7 +341,7 @@ impl Symbol {
                 funded.follow(now_ms, mid);
                 self.marked(now, sink);
             }
-            // The next funding time is news to the accounts.
+            // Accounts need the next funding time.
             _ if paid => self.marked(now, sink),
             _ => {}
         }

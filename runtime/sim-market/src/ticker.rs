@@ -1,11 +1,11 @@
-//! The 24-hour rolling ticker of a symbol, out of its minute bars: the window starts at a whole
-//! minute.
+//! The rolling 24-hour ticker of a symbol, computed from its minute bars. The window starts at a
+//! whole minute.
 
 use super::interval::{DAY_MS, Interval, MINUTE_MS};
 use super::symbol::Symbol;
 
-/// Statistics of the last 24 hours. Price and quantity mantissas of the symbol's scales; quote
-/// amounts have the sum of both scales.
+/// Statistics of the last 24 hours. Prices and quantities are mantissas in the symbol's scales.
+/// Quote amounts have the sum of both scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticker {
     /// Start of the window, ms.
@@ -22,7 +22,7 @@ pub struct Ticker {
     pub last: i64,
     /// Quantity of the last trade.
     pub last_qty: i64,
-    /// The price before the window.
+    /// The last price before the window.
     pub previous_close: i64,
     /// Sum of quantities.
     pub volume: i128,

@@ -1,41 +1,42 @@
-//! Recent public trades of one symbol, single and aggregated. Bounded: the oldest go first.
+//! Recent public trades of one symbol, single and aggregated. The lists are bounded, and the oldest
+//! trades are dropped first.
 
 use std::collections::VecDeque;
 
-/// Trades kept, and aggregate trades kept, per symbol.
+/// Number of trades, and of aggregate trades, to keep per symbol.
 pub const TRADES_KEPT: usize = 5_000;
 
 /// A public trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trade {
-    /// Id, rising per symbol; those that [`Trades::skip`] gave are not public.
+    /// Id, rising per symbol. Ids from [`Trades::skip`] are not public.
     pub id: i64,
     /// Price mantissa.
     pub price: i64,
     /// Quantity mantissa.
     pub qty: i64,
-    /// When, ms.
+    /// Time, ms.
     pub time_ms: i64,
-    /// The buyer was the maker.
+    /// Whether the buyer was the maker.
     pub buyer_is_maker: bool,
 }
 
-/// Trades of one taker: same time, price and side (spec 1, Spot market data).
+/// Trades of one taker, with the same time, price and side (spec 1, Spot market data).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggTrade {
     /// Id, rising by one per symbol.
     pub id: i64,
     /// Price mantissa.
     pub price: i64,
-    /// Quantity mantissa of all of them.
+    /// Total quantity as a mantissa.
     pub qty: i64,
     /// First trade id.
     pub first_id: i64,
     /// Last trade id.
     pub last_id: i64,
-    /// When, ms.
+    /// Time, ms.
     pub time_ms: i64,
-    /// The buyer was the maker.
+    /// Whether the buyer was the maker.
     pub buyer_is_maker: bool,
 }
 
@@ -47,13 +48,13 @@ pub struct Trades {
     open: Option<AggTrade>,
     next_id: i64,
     next_aggregate_id: i64,
-    /// Ids are `place` modulo `step`.
+    /// Ids equal `place` modulo `step`.
     step: i64,
     place: i64,
 }
 
 impl Trades {
-    /// Empty; ids start here.
+    /// An empty list with these first ids.
     pub fn new(first_id: i64, first_aggregate_id: i64) -> Self {
         Self {
             singles: VecDeque::new(),
@@ -76,26 +77,27 @@ impl Trades {
         self.next_id
     }
 
-    /// The next trade has this id, unless a later one was given already.
+    /// Sets the id of the next trade, unless a higher id was used already.
     pub fn continue_at(&mut self, id: i64) {
         let id = self.next_id.max(id);
         self.next_id = id + (self.place - id).rem_euclid(self.step);
     }
 
-    /// From now on ids are `place` modulo `step`: of so many symbols no two give the same id.
+    /// From now on, ids equal `place` modulo `step`. With a different `place` per symbol, no two
+    /// symbols use the same id.
     pub fn number_apart(&mut self, place: i64, step: i64) {
         (self.place, self.step) = (place, step.max(1));
         self.continue_at(self.next_id);
     }
 
-    /// Gives an id to a trade that is not public.
+    /// Takes an id for a trade that is not public.
     pub const fn skip(&mut self) -> i64 {
         self.next_id += self.step;
         self.next_id - self.step
     }
 
-    /// Adds a trade, whose id is given here. Answers it, and the aggregate that it completed by
-    /// not belonging to it.
+    /// Adds a trade and gives it an id. Returns the trade, and the previous aggregate if this trade
+    /// completed it.
     pub fn add(
         &mut self,
         time_ms: i64,
@@ -133,7 +135,7 @@ impl Trades {
         (trade, complete)
     }
 
-    /// Completes the running aggregate once its millisecond is over.
+    /// Completes the current aggregate once its millisecond is over.
     pub fn complete_before(&mut self, now_ms: i64) -> Option<AggTrade> {
         if self.open?.time_ms < now_ms {
             self.complete()
@@ -148,7 +150,7 @@ impl Trades {
         Some(complete)
     }
 
-    /// Trades from an id on, else the last ones; at most `limit`, oldest first.
+    /// Trades from an id on, or the last ones; at most `limit`, oldest first.
     pub fn since(&self, from_id: Option<i64>, limit: usize) -> impl Iterator<Item = &Trade> {
         let from = match from_id {
             Some(id) => self.singles.partition_point(|trade| trade.id < id),
@@ -157,8 +159,8 @@ impl Trades {
         self.singles.range(from..).take(limit)
     }
 
-    /// Aggregate trades: from an id on, else within times (both included), else the last ones; at
-    /// most `limit`, oldest first.
+    /// Aggregate trades from an id on, or within times (both included), or the last ones; at most
+    /// `limit`, oldest first.
     pub fn select_aggregates(
         &self,
         from_id: Option<i64>,
@@ -209,13 +211,13 @@ mod tests {
         let second = trades.complete_before(2).unwrap();
         assert_eq!((second.id, second.first_id, second.last_id), (6, 12, 12));
         assert_eq!(trades.complete_before(3), None);
-        // Same price and time, other side.
+        // The same price and time, but the other side.
         assert_eq!(trades.add(3, 100, 1, false).1, None);
         assert!(trades.add(3, 100, 1, true).1.is_some());
     }
 
     #[test]
-    fn symbols_that_number_apart_have_no_id_twice() {
+    fn symbols_with_separate_numbers_share_no_id() {
         let ids = |place| {
             let mut trades = Trades::new(10, 5);
             trades.number_apart(place, 3);
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_ids_go_on() {
+    fn memory_is_bounded_and_ids_continue() {
         let mut trades = Trades::new(1, 1);
         for n in 0..TRADES_KEPT as i64 + 50 {
             trades.add(n, 100, 1, false);

@@ -1,7 +1,7 @@
-//! Loads a running venue and says each second what it answered: `cargo run --release -p
-//! windvane-sim-server --example load SPOT_ADDRESS FUTURES_ADDRESS SECONDS CONNECTIONS REQUESTS`,
-//! addresses as `127.0.0.1:PORT`. CONNECTIONS of each surface hear the trades, tops and books of
-//! all symbols; REQUESTS market data requests are sent per second.
+//! Puts load on a running venue and prints each second what it delivered: `cargo run --release -p
+//! windvane-sim-server --example load SPOT_ADDRESS FUTURES_ADDRESS SECONDS CONNECTIONS REQUESTS`.
+//! Addresses have the form `127.0.0.1:PORT`. On each surface, CONNECTIONS connections subscribe to
+//! the trades, tops and books of all symbols. REQUESTS market data requests are sent per second.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const PATHS: [(&str, &str); 4] = [
         "/fapi/v1/aggTrades?symbol=BTCUSDT&limit=50",
     ),
 ];
-/// Keep-alive connections that the requests are spread over.
+/// Number of keep-alive connections that share the requests.
 const WORKERS: u64 = 10;
 
 #[derive(Default)]
@@ -136,7 +136,7 @@ async fn ask(address: String, worker: u64, pause: Duration, counts: Arc<Counts>)
     }
 }
 
-/// Reads one answer with a content length; true if its status is 200.
+/// Reads one response with a content length; true if its status is 200.
 async fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> bool {
     let mut read = 0;
     loop {

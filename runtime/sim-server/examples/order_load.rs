@@ -1,7 +1,8 @@
-//! Load on the server from clients of its own process: signed requests and stream messages for
-//! some time, with latency and the process' memory every ten seconds.
+//! Puts load on a server in the same process with signed requests and stream messages. Every ten
+//! seconds it prints latency and the process's memory.
 //!
-//! `cargo run --release -p windvane-sim-server --example order_load [SECONDS] [REQUESTS/S] [CONNECTIONS]`
+//! `cargo run --release -p windvane-sim-server --example order_load [SECONDS] [REQUESTS/S]
+//! [CONNECTIONS]`
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -17,10 +18,10 @@ use tokio_tungstenite::connect_async;
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::{AccountKeys, LimitSettings, Running, Settings, Source, start};
 
-/// Keep-alive connections that send requests.
+/// Number of keep-alive connections that send requests.
 const WORKERS: u64 = 8;
 
-/// What was measured since the last line.
+/// Measurements since the last printed line.
 #[derive(Debug, Default)]
 struct Counts {
     requests: AtomicU64,
@@ -101,7 +102,7 @@ async fn report(_running: &Running, seconds: u64, counts: &Counts) {
     }
 }
 
-/// Memory of this process, which holds server and clients.
+/// Memory of this process, which contains both server and clients.
 fn resident_kb() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS"));
@@ -138,7 +139,7 @@ async fn listen(
     Err("a stream ended".into())
 }
 
-/// Places, asks for and cancels orders, one after another on one connection.
+/// Places, queries and cancels orders, one after another on one connection.
 async fn request(
     address: SocketAddr,
     worker: Worker,
@@ -194,7 +195,7 @@ async fn request(
     Ok(())
 }
 
-/// Reads one response; its status.
+/// Reads one response and returns its status.
 async fn answer(stream: &mut BufReader<TcpStream>) -> Result<u16, Failed> {
     let (mut status, mut length) = (0, 0);
     for n in 0_u32.. {

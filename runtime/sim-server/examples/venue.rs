@@ -1,8 +1,8 @@
-//! Runs a simulated venue and prints its addresses and keys, for trying clients by hand and for
-//! measuring: `cargo run -p windvane-sim-server --example venue [PORT] [BRAND] [PER_SECOND]`.
+//! Runs a simulated venue and prints its addresses and keys, for manual tests of clients and for
+//! measurements: `cargo run -p windvane-sim-server --example venue [PORT] [BRAND] [PER_SECOND]`.
 //!
-//! `PER_SECOND` is the number of market actions per second and symbol; where it is given, weights
-//! are not limited.
+//! `PER_SECOND` is the number of market actions per second and symbol. If it is given, weights are
+//! not limited.
 
 use std::error::Error;
 

@@ -9,19 +9,19 @@ use windvane_sim_market::{Board, Deed, Filled, Sink, Symbol, Update};
 use crate::state::{Account, State};
 use crate::stream::Hub;
 
-/// Takes every market event up to `now` to the board, the accounts and the streams.
+/// Applies every market event up to `now` to the board, the accounts and the streams.
 pub(crate) fn advance(state: &mut State, now: Time) {
     let (board, mut audience) = split(state);
     board.advance(now, &mut audience);
 }
 
-/// Takes an event from outside the source to all of them, as if it had happened now.
+/// Applies an event that does not come from the source, as if it had happened now.
 pub(crate) fn inject(state: &mut State, now: Time, id: InstrumentId, event: &MarketEvent<'_>) {
     let (board, mut audience) = split(state);
     board.inject(now, id, event, &mut audience);
 }
 
-/// Brings what the accounts have just done to the market.
+/// Applies the latest actions of the accounts to the market.
 pub(crate) fn settle(state: &mut State, now: Time) {
     let (board, mut audience) = split(state);
     board.settle(now, &mut audience);
@@ -108,7 +108,7 @@ impl Sink for Audience<'_> {
     }
 }
 
-/// The fill that a user event tells of.
+/// The fill in a user event.
 fn fill_of(event: &StreamEvent, place: usize) -> Option<Deed> {
     let StreamEvent::Order(event) = event else {
         return None;

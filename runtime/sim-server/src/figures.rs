@@ -1,4 +1,4 @@
-//! Numbers as the wire has them: decimal text without exponents or trailing zeros. No state.
+//! Formats numbers for the wire: decimal text without exponents or trailing zeros.
 
 use windvane_engine::decimal::{MARK_SCALE, decimal};
 use windvane_engine::{Amount, Instrument};

@@ -1,5 +1,5 @@
-//! JSON written member by member, in the order in which a service writes it. Values are numbers,
-//! words of the interface and symbols: nothing that needs escaping. Foreign text goes through
+//! Writes JSON member by member, in the order in which a service writes it. Values are numbers,
+//! words of the interface and symbols, which need no escaping. Text from elsewhere must go through
 //! `serde_json` first.
 
 use std::fmt::{Display, Write as _};
@@ -14,7 +14,7 @@ impl Json {
         Self("{".to_owned())
     }
 
-    /// One with room for so many bytes.
+    /// An object with this capacity in bytes.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         let mut text = String::with_capacity(bytes);
         text.push('{');
@@ -25,12 +25,12 @@ impl Json {
     #[must_use]
     pub(crate) fn text(mut self, key: &str, value: impl Display) -> Self {
         self.key(key);
-        // Writing to a String cannot fail, here and below.
+        // Writing to a String cannot fail. This applies to all writes below.
         let _ = write!(self.0, "\"{value}\"");
         self
     }
 
-    /// A member without quotes: a number, a truth value, or JSON.
+    /// A member without quotes: a number, a boolean, or JSON.
     #[must_use]
     pub(crate) fn plain(mut self, key: &str, value: impl Display) -> Self {
         self.key(key);

@@ -1,14 +1,18 @@
 //! The simulated venue as a server on loopback: HTTP and WebSocket around `windvane-sim`.
 //!
-//! What may never enter this crate: code of the client or the engine's state. It reads the
-//! documents for itself: raw bytes in, raw bytes out.
+//! This crate contains no code of the client and none of the engine's state. It interprets the
+//! documents independently, from raw bytes to raw bytes.
 //!
 //! # Shape
-//! One `state` behind one mutex, without IO and without a clock: the time is an argument.
-//! Around it: `http` takes requests off the wire and gives them to `http::dispatch`, which
-//! asks `limits`, `auth` and then the family's handler (`orders`, `market_routes`, `wallet`);
-//! `stream` carries events and frames to WebSocket connections; `control` breaks things on
-//! request; a ticker lets time pass. [`Machine`] is all of it without the sockets.
+//! One `state` is behind one mutex. It does no IO and has no clock; time is an argument. Around it:
+//!
+//! - `http` receives requests and passes them to `http::dispatch`. That calls `limits`, `auth` and
+//!   the handler of the route's family (`orders`, `market_routes`, `wallet`).
+//! - `stream` carries events and frames to WebSocket connections.
+//! - `control` injects faults on request.
+//! - A ticker advances the time.
+//!
+//! [`Machine`] is the same venue without the sockets.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The venue without its sockets, for whoever simulates time: requests, streams and the control
-//! port as calls that bring the time with them. The same state and the same code behind it as
-//! behind the ports.
+//! The venue without its sockets, for callers that simulate time. Requests, streams and the control
+//! port are calls with the time as an argument. They use the same state and the same code as the
+//! ports.
 //!
-//! What may never enter here: a clock, IO, and rules of the venue's own. Not simulated are answers to
-//! the venue's pings, the pace of a client's messages and the slowness of a reader.
+//! This module has no clock, no IO and no rules of the venue. It does not simulate answers to the
+//! venue's pings, the rate limit of a client's messages, or slow readers.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,12 +21,12 @@ use crate::start::{StartError, check_settings};
 use crate::state::{AccountKeys, State};
 use crate::stream::{self, End, Order, Seat, StreamLimits};
 
-/// A request as it came off the wire.
+/// A request as it would be received from the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The port that it came to.
+    /// The port that received it.
     pub port: Port,
-    /// From where.
+    /// The sender's address.
     pub ip: IpAddr,
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'a str,
@@ -51,46 +51,47 @@ pub struct Response {
     pub body: String,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// What the venue itself answers; `None` if a fault switch kept the request from it.
+    /// The venue's own response; `None` if a fault switch kept the request from the venue.
     pub own: Option<Response>,
-    /// What goes onto the wire; `None` if the connection is cut, or stays open without an answer.
+    /// The response that is sent; `None` if the connection is cut, or stays open without a
+    /// response.
     pub sent: Option<Response>,
-    /// It leaves so much later: the delays of fault switches.
+    /// Delay of the response by fault switches, milliseconds.
     pub after_ms: u64,
 }
 
-/// A stream's connection.
+/// Identifies a stream connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId(pub u64);
 
-/// What comes over a stream.
+/// A frame or the end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// A text.
+    /// A text frame.
     Text(String),
     /// A ping.
     Ping,
-    /// The venue ended it with a close frame; it is gone.
+    /// The venue closed the connection with a close frame.
     Closed,
-    /// The venue ended it without one; it is gone.
+    /// The venue cut the connection without a close frame.
     Cut,
 }
 
-/// A connection with its times.
+/// A connection and its times.
 #[derive(Debug)]
 struct Seated {
     seat: Seat,
     limits: StreamLimits,
     born: Time,
     next_ping: Time,
-    /// Pings that were not taken yet.
+    /// Pings that the caller has not read yet.
     pings: u32,
 }
 
-/// A simulated venue that is told the time.
+/// A simulated venue in the caller's time.
 #[derive(Debug)]
 pub struct Machine {
     state: State,
@@ -98,8 +99,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A venue that begins now, and the keys of its accounts. Every time that it is given is of the
-    /// client's clock; the choice `venue-clock` says how the venue's compares.
+    /// A venue that starts now, and the keys of its accounts. All times passed to it are times of
+    /// the client's clock; the choice `venue-clock` sets the difference of the venue's clock.
     pub fn new(settings: Settings, now: Time) -> Result<(Self, Vec<AccountKeys>), StartError> {
         check_settings(&settings)?;
         let now = settings.choices.venue_time(now);
@@ -109,15 +110,15 @@ impl Machine {
         Ok((Self { state, seats }, accounts))
     }
 
-    /// Lets time pass. Whoever drives does so every 10 to 100 ms: countdowns and held events are
-    /// looked at only then, and by requests.
+    /// Advances the time. Call it every 10 to 100 ms, because countdowns and delayed events are
+    /// checked only then and at requests.
     pub fn advance(&mut self, now: Time) {
         let now = self.state.choices.venue_time(now);
         self.state.advance(now);
         self.tend_streams(now);
     }
 
-    /// Pings the connections, and ends those whose time is over.
+    /// Pings the connections, and closes those that have reached their maximum age.
     fn tend_streams(&mut self, now: Time) {
         let pings = self.state.choices.of::<ServerPings>() == ServerPings::Sent;
         let end = self.state.end_of_life();
@@ -168,7 +169,7 @@ impl Machine {
         }
     }
 
-    /// Asks the control port: `CONTROL.md`.
+    /// Sends a request to the control port; see `CONTROL.md`.
     pub fn control(&mut self, method: &str, target: &str, body: &[u8], now: Time) -> Response {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let asked = Asked {
@@ -181,7 +182,7 @@ impl Machine {
             body,
         };
         let answered = self.request(&asked, now);
-        // The control port always answers.
+        // The control port always returns a response of its own.
         answered.own.unwrap_or_else(|| Response {
             status: 500,
             headers: Vec::new(),
@@ -192,7 +193,7 @@ impl Machine {
     /// Opens a stream at `/ws/...` or `/stream?...`.
     ///
     /// # Errors
-    /// The answer to the handshake.
+    /// The response that refuses the handshake.
     pub fn connect(
         &mut self,
         port: Port,
@@ -222,7 +223,7 @@ impl Machine {
         Ok(id)
     }
 
-    /// A client's message.
+    /// Passes a client's message to the venue.
     pub fn say(&mut self, stream: StreamId, text: &str, now: Time) {
         self.advance(now);
         if let Some(seated) = self.seats.get(&stream) {
@@ -237,7 +238,7 @@ impl Machine {
         loop {
             match seat.orders.try_recv() {
                 Ok(Order::Text(text)) => return Some(Frame::Text(text.as_str().to_owned())),
-                // For tests of the client's transport.
+                // These orders exist for tests of the client's transport.
                 Ok(Order::Binary(_) | Order::Pause(_) | Order::Freeze) => {}
                 Err(_) => break,
             }
@@ -254,8 +255,8 @@ impl Machine {
         })
     }
 
-    /// Executions since they were asked for last, whether a stream told them or not: the place of
-    /// the account, the client order id, and the quantity of the order that is executed now.
+    /// Executions since the last call, whether or not a stream reported them: the account's index,
+    /// the client order id, and the executed quantity of the order.
     pub fn executions(&mut self) -> Vec<(u16, String, String)> {
         let executions = self.state.counters.executions.replace(Vec::new());
         let told = executions.unwrap_or_default().into_iter();
@@ -267,7 +268,7 @@ impl Machine {
         .collect()
     }
 
-    /// The client's end is gone.
+    /// The client closed the connection.
     pub fn hang_up(&mut self, stream: StreamId) {
         if let Some(seated) = self.seats.remove(&stream) {
             self.state.hub.end(seated.seat.id, End::Cut);
@@ -275,7 +276,7 @@ impl Machine {
     }
 }
 
-/// A time so much later.
+/// The time `later` after `at`.
 fn after(at: Time, later: Duration) -> Time {
     at.plus_ms(i64::try_from(later.as_millis()).unwrap_or(i64::MAX))
 }
@@ -290,7 +291,7 @@ impl Response {
     }
 }
 
-/// Headers that HTTP cannot carry are left out.
+/// Converts headers; those that HTTP cannot carry are dropped.
 fn header_map(headers: &[(&str, &str)]) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_and_streams_in_the_callers_time() {
+    fn requests_and_streams_use_the_callers_time() {
         let mut machine = machine();
         let mut now = Time::from_millis(1_723_161_254_000);
         let ip = IpAddr::from([127, 0, 0, 1]);
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn its_control_port_breaks_and_tells() {
+    fn the_control_port_injects_faults_and_reports_the_state() {
         let mut machine = machine();
         let now = Time::from_millis(1_723_161_254_000);
         let set = br#"{"fault":"unknown","how":"cut","accepted":false,"count":1}"#;

@@ -1,4 +1,4 @@
-//! What the server is told at its start. Nothing here is read later but by the room it concerns.
+//! The settings of the server at its start.
 
 use std::time::Duration;
 
@@ -13,41 +13,41 @@ use windvane_sim_market::Source;
 /// Settings of one simulated venue.
 #[derive(Debug)]
 pub struct Settings {
-    /// The brand word and everything derived from it.
+    /// The brand word, from which other names are derived.
     pub brand: Brand,
     /// Test environment: the v3 signing chain is 714 instead of 1666, and the network label is
     /// `Testnet` (spec 4, section 1).
     pub testnet: bool,
-    /// Seed of the keys that are made up, and of a market of the server's own.
+    /// Seed of the generated keys, and of the server's own market.
     pub seed: u64,
-    /// Accounts that are made up; at least 2, at most [`Settings::ACCOUNTS_MAX`].
+    /// Number of generated accounts; at least 2, at most [`Settings::ACCOUNTS_MAX`].
     pub accounts: u16,
-    /// First port: spot, futures, chain, rpc and control follow one another. 0: the system's
-    /// choice for each.
+    /// First port. Spot, futures, chain, rpc and control use consecutive ports. With 0 the system
+    /// chooses each port.
     pub port: u16,
-    /// Where the market comes from.
+    /// The source of market data.
     pub source: Source,
-    /// How far a v3 nonce may lie from the venue's clock, in milliseconds (spec 4, section 1).
+    /// How far a v3 nonce may differ from the venue's clock, in milliseconds (spec 4, section 1).
     pub nonce_window_ms: i64,
-    /// What it does where the documents leave something open.
+    /// The venue's behaviour where the documents leave something open.
     pub choices: Choices,
     /// Rate limits.
     pub limits: LimitSettings,
-    /// How long a connection may be idle, or on its way with the head of a request.
+    /// How long a connection may be idle, or take to send the head of a request.
     pub head_within: Duration,
-    /// How long the body of a request may take after its head. A connection that is later is cut.
+    /// How long the body of a request may take after its head. After that the connection is cut.
     pub body_within: Duration,
-    /// What WebSocket connections of spot are held to.
+    /// Limits of spot WebSocket connections.
     pub spot_streams: StreamLimits,
-    /// What WebSocket connections of futures are held to.
+    /// Limits of futures WebSocket connections.
     pub futures_streams: StreamLimits,
 }
 
 impl Settings {
-    /// The most accounts: their number is part of each order id.
+    /// Maximum number of accounts, because the account's number is part of each order id.
     pub const ACCOUNTS_MAX: u16 = 64;
 
-    /// What WebSocket connections of a surface are held to.
+    /// Limits of a surface's WebSocket connections.
     pub(crate) const fn streams(&self, surface: Surface) -> &StreamLimits {
         match surface {
             Surface::Spot => &self.spot_streams,

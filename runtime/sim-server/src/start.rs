@@ -1,4 +1,4 @@
-//! Binds the ports, starts the tasks, and answers with where everything is. No venue logic.
+//! Binds the ports, starts the tasks, and returns the addresses. It contains no logic of the venue.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,59 +11,59 @@ use crate::http::{self, Port, Shared};
 use crate::settings::Settings;
 use crate::state::{AccountKeys, State};
 
-/// How often time is let pass: countdowns are looked at about every 10 ms (spec 2,
+/// Interval at which the time advances. Countdowns are checked about every 10 ms (spec 2,
 /// Auto-cancel all open orders).
 const TICK: Duration = Duration::from_millis(10);
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A port cannot be had.
+    /// A port is not available.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another --port, or 0")]
     Bind {
         /// The port.
         port: u16,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// More ports than numbers.
+    /// The five ports would exceed the highest port number.
     #[error("port = {0} leaves no room for five ports; choose one up to 65531, or 0")]
     Port(u16),
     /// Too few or too many accounts.
     #[error("accounts = {0} must lie between 2 and {max}", max = Settings::ACCOUNTS_MAX)]
     Accounts(u16),
-    /// Instruments that no account can trade.
-    #[error("the market's instruments make no venue: {0}")]
+    /// No account can trade these instruments.
+    #[error("the market's instruments cannot form a venue: {0}")]
     Venue(#[from] windvane_sim::VenueConfigError),
 }
 
-/// Where the server listens, as `host:port`.
+/// The addresses of the server, as `host:port`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// Spot: REST and WebSocket.
     pub spot: SocketAddr,
-    /// Futures: REST and WebSocket. It answers the chain API and the info endpoint too.
+    /// Futures: REST and WebSocket. It also serves the Chain API and the info endpoint.
     pub futures: SocketAddr,
     /// Chain API.
     pub chain: SocketAddr,
     /// JSON-RPC info endpoint.
     pub rpc: SocketAddr,
-    /// Fault switches and the full truth.
+    /// Fault switches and the exact state.
     pub control: SocketAddr,
 }
 
-/// A running server; dropping it ends it.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The addresses of the server.
     pub addresses: Addresses,
-    /// The accounts that it made up.
+    /// The accounts that it generated.
     pub accounts: Vec<AccountKeys>,
     tasks: JoinSet<()>,
 }
 
 impl Running {
-    /// Runs until the tasks end, which they do not by themselves.
+    /// Runs until the tasks end, which they do not do by themselves.
     pub async fn wait(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
@@ -104,7 +104,7 @@ pub async fn start(settings: Settings) -> Result<Running, StartError> {
     })
 }
 
-/// Refuses what no venue can be made of.
+/// Refuses settings with which no venue can run.
 pub(crate) fn check_settings(settings: &Settings) -> Result<(), StartError> {
     if (2..=Settings::ACCOUNTS_MAX).contains(&settings.accounts) {
         Ok(())

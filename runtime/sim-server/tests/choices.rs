@@ -1,5 +1,5 @@
-//! Each open point of the documents changes something on the wire: the same session against two
-//! values of a point gives two different transcripts. A session that is repeated gives the same.
+//! Each open point of the documents changes the wire. The same session with two values of a point
+//! gives two different transcripts, and a repeated session gives the same transcript.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ use windvane_sim_server::{
 const START_MS: i64 = 1_772_700_000_000;
 const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// A client that writes down everything that it sees.
+/// A client that records everything it receives.
 struct Session {
     machine: Machine,
     keys: AccountKeys,
@@ -109,7 +109,7 @@ impl Session {
         serde_json::from_str(&sent.body).unwrap_or(Value::Null)
     }
 
-    /// A signed request.
+    /// Sends a signed request.
     fn signed(&mut self, port: Port, method: &str, path: &str, fields: &str) -> Value {
         let ms = self.now.millis() - 4_000;
         let separator = if fields.is_empty() { "" } else { "&" };
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Everything that can be read of the account.
+    /// Reads all data of the account.
     fn read(&mut self) {
         for route in [
             "v4/account",
@@ -178,7 +178,7 @@ impl Session {
     }
 }
 
-/// A session that meets every open point, and what was on the wire.
+/// Runs a session that touches every open point, and returns all traffic.
 fn transcript(chosen: &[(&str, &str)]) -> String {
     let mut session = Session::new(chosen);
     let s = &mut session;
@@ -205,7 +205,7 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     };
     let (bid, ask) = (price("bidPrice"), price("askPrice"));
 
-    // Orders that rest, ids that are taken, orders that cross.
+    // Resting orders, repeated client order ids, crossing orders.
     let low = format!(
         "side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price={:.0}",
         bid * 0.97
@@ -231,12 +231,12 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     let high = format!("quantity=0.02&price={:.0}", ask * 1.02);
     s.order(&format!("side=BUY&type=LIMIT&timeInForce=GTX&{high}"));
     s.order("side=BUY&type=MARKET&quantity=100");
-    // It triggers as the next order takes several levels.
+    // It triggers when the next order takes several levels.
     let stop = format!("quantity=0.004&stopPrice={:.1}", ask + 0.2);
     s.order(&format!(
         "side=BUY&type=STOP_MARKET&newClientOrderId=stop-1&{stop}"
     ));
-    // Takes several levels, and its rest expires.
+    // The order takes several levels, and its rest expires.
     let sweep = format!("quantity=30&price={:.1}", ask * 1.0005);
     s.order(&format!(
         "side=BUY&type=LIMIT&timeInForce=IOC&newClientOrderId=swept&{sweep}"
@@ -249,7 +249,7 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     ));
     s.pass(500);
     s.order("side=SELL&type=MARKET&quantity=100&reduceOnly=true");
-    // Routes that are behind show it for one, five or ten seconds.
+    // Lagging routes still show the old state for one, five or ten seconds.
     for ms in [0, 3_000, 4_000, 6_000] {
         s.pass(ms);
         s.read();
@@ -271,7 +271,7 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     s.futures("DELETE", "v1/allOpenOrders", "symbol=BTCUSDT");
     s.pass(1_000);
 
-    // Others: money, leverage, funding, liquidation, auto-deleveraging.
+    // Other events: money, leverage, funding, liquidation, auto-deleveraging.
     s.act(&json!({"act": "transfer", "from": "spot", "asset": "USDT", "amount": "250"}));
     s.act(&json!({"act": "leverage", "symbol": "BTCUSDT", "leverage": 7}));
     s.order("side=BUY&type=MARKET&quantity=0.017");
@@ -344,7 +344,7 @@ fn every_value_of_every_point_changes_the_wire() {
     assert_eq!(
         strict,
         transcript(&[]),
-        "a session is the same when it is repeated"
+        "a repeated session must give the same transcript"
     );
     let mut silent = Vec::new();
     for point in OpenPoint::ALL {
@@ -357,11 +357,11 @@ fn every_value_of_every_point_changes_the_wire() {
             seen.push(wire);
         }
     }
-    assert_eq!(silent, Vec::<String>::new(), "values that change nothing");
+    assert_eq!(silent, Vec::<String>::new(), "these values change nothing");
 }
 
 #[test]
-fn all_second_values_together_keep_the_session_going() {
+fn a_session_works_with_all_second_values() {
     let chosen: Vec<_> = OpenPoint::ALL
         .iter()
         .map(|point| (point.name, point.values[1]))

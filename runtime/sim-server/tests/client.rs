@@ -1,6 +1,6 @@
-//! The client of this project against the server of this project: orders on both surfaces with
-//! both kinds of keys, both user streams, public streams, limits. That the two agree proves
-//! nothing about the documents; it proves that the two halves of each are wired.
+//! The client of this project against the server of this project: orders on both surfaces with both
+//! kinds of keys, both user streams, public streams, and limits. This does not show that the two
+//! follow the documents, only that they work together.
 
 #![allow(
     clippy::unwrap_used,
@@ -99,7 +99,7 @@ async fn market_event(stream: &mut MarketStream) -> String {
     }
 }
 
-/// A price that rests: half of the best bid, in whole units.
+/// A price at which an order rests: half of the best bid, in whole units.
 async fn resting_price(client: &Client, surface: Surface, symbol: &str) -> i64 {
     let name = format!("{surface}.book_ticker");
     let route = windvane_protocol::route::named(&name).unwrap();
@@ -112,7 +112,7 @@ async fn resting_price(client: &Client, surface: Surface, symbol: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn spot_orders_are_placed_queried_and_cancelled_with_both_kinds_of_keys() {
+async fn spot_orders_work_with_both_kinds_of_keys() {
     let running = server().await;
     for (api, id) in [(Api::V1, "both:1"), (Api::V3, "both:3")] {
         let client = client(&running, api);
@@ -151,7 +151,7 @@ async fn spot_orders_are_placed_queried_and_cancelled_with_both_kinds_of_keys() 
 }
 
 #[tokio::test]
-async fn futures_orders_are_placed_queried_and_cancelled_with_both_kinds_of_keys() {
+async fn futures_orders_work_with_both_kinds_of_keys() {
     let running = server().await;
     for (api, id) in [(Api::V1, "both:1"), (Api::V3, "both:3")] {
         let client = client(&running, api);
@@ -192,7 +192,7 @@ async fn clock_limits_and_market_streams_work_on_both_surfaces() {
     let client = client(&running, Api::V1);
     for surface in [Surface::Spot, Surface::Futures] {
         let offset = client.sync_clock(surface, 3).await.unwrap();
-        // Both read the same clock.
+        // Client and server read the same clock.
         assert!(offset.offset_us.abs() <= offset.error_us, "{offset:?}");
         let mut stream = client
             .market_stream(
@@ -225,7 +225,7 @@ async fn clock_limits_and_market_streams_work_on_both_surfaces() {
 }
 
 #[tokio::test]
-async fn a_closed_listen_key_ends_the_stream_and_a_new_one_is_made() {
+async fn a_closed_listen_key_is_replaced_and_the_stream_reconnects() {
     let running = server().await;
     let client = client(&running, Api::V1);
     let mut stream = client.user_stream(Surface::Futures).unwrap();
@@ -280,7 +280,7 @@ async fn a_user_stream_that_replaces_its_connection_tells_every_event_once() {
         StreamItem::Connected { connection: 0 }
     );
     let price = resting_price(&client, Surface::Futures, "BTCUSDT").await;
-    // Long enough for two replacements.
+    // Long enough for two replacements of the connection.
     let end = std::time::Instant::now() + Duration::from_secs(2);
     let mut placed = 0;
     while std::time::Instant::now() < end && placed < 150 {

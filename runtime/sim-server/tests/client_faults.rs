@@ -1,5 +1,5 @@
-//! What this project's client makes of a venue whose fault switches are on: each outcome is of
-//! the right kind, and what is unknown is settled by one query.
+//! This project's client against a venue with active fault switches. Each outcome has the right
+//! kind, and one query resolves an unknown outcome.
 
 #![allow(
     clippy::unwrap_used,
@@ -54,7 +54,7 @@ impl Bench {
         Self { running, client }
     }
 
-    /// Says something to the control port.
+    /// Sends a request to the control port.
     async fn control(&self, path: &str, body: &str) {
         let address = self.running.addresses.control;
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -136,7 +136,7 @@ async fn unknown_orders_are_settled_by_their_client_order_id() {
 }
 
 #[tokio::test]
-async fn answers_that_are_none_leave_an_order_unknown() {
+async fn invalid_responses_leave_an_order_unknown() {
     let bench = Bench::start(|_| {}).await;
     for (fault, id) in [
         (r#""fault":"html","status":502,"accepted":true"#, "html:1"),
@@ -157,7 +157,7 @@ async fn answers_that_are_none_leave_an_order_unknown() {
 }
 
 #[tokio::test]
-async fn questions_are_never_unknown() {
+async fn reads_never_have_an_unknown_outcome() {
     let bench = Bench::start(|_| {}).await;
     for how in ["503", "-1007", "cut", "half_open"] {
         let fault = format!(
@@ -171,14 +171,14 @@ async fn questions_are_never_unknown() {
 }
 
 #[tokio::test]
-async fn limits_are_heeded() {
+async fn the_client_obeys_limits() {
     let bench = Bench::start(|_| {}).await;
     let limit = r#"{"fault":"refuse","status":429,"code":-1015,"msg":"Too many new orders.","route":"futures.new_order","count":1}"#;
     bench.control("/faults", limit).await;
     assert!(matches!(bench.place("limit:1").await, Outcome::Wait(_)));
-    // The order limit: orders wait here, questions pass.
+    // The order limit stops orders in the client, but queries still pass.
     let Outcome::Wait(wait) = bench.place("limit:2").await else {
-        panic!("no wait")
+        panic!("the client must wait")
     };
     assert!(matches!(wait.why, WaitReason::Budget(_)), "{wait}");
     assert!(!bench.is_there("limit:1").await);
@@ -191,7 +191,7 @@ async fn limits_are_heeded() {
 }
 
 #[tokio::test]
-async fn a_wrong_clock_is_found_out() {
+async fn a_wrong_clock_is_detected() {
     let bench = Bench::start(|_| {}).await;
     bench
         .control("/faults", r#"{"fault":"skew","ms":-7500}"#)
@@ -256,7 +256,7 @@ async fn lost(stream: &mut UserStream) -> GapReason {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_cut_in_a_fault_is_unknown_not_refused() {
+async fn a_cut_connection_makes_an_outcome_unknown() {
     let bench = Bench::start(|_| {}).await;
     let fault = r#"{"fault":"unknown","how":"cut","accepted":true,"route":"futures.cancel_order","count":1}"#;
     bench.place("cut:1").await.done().unwrap();
@@ -267,7 +267,7 @@ async fn a_connection_that_is_cut_in_a_fault_is_unknown_not_refused() {
 }
 
 #[tokio::test]
-async fn garbage_on_a_stream_is_told_and_does_not_end_it() {
+async fn garbage_on_a_stream_is_reported_and_does_not_end_it() {
     let bench = Bench::start(|_| {}).await;
     let mut stream = bench.user_stream().await;
     for frame in ["binary", "truncated", "not_json", "empty"] {

@@ -1,5 +1,5 @@
-//! Orders and fills of the accounts in public market data, over real sockets: depth, tops and
-//! trades by REST and by stream say the same.
+//! Orders and fills of the accounts in public market data, over real sockets: REST and streams
+//! agree about depth, tops and trades.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ async fn server(source: Source) -> Running {
     start(settings).await.unwrap()
 }
 
-/// A market that stands still, with room inside the spread: 60000.0 and 60001.0.
+/// A market that never moves by itself, with a wide spread: 60000.0 and 60001.0.
 fn still() -> Source {
     let mut assets = Assets::default();
     let lot = Some(LotSize {
@@ -87,7 +87,7 @@ fn still() -> Source {
     })
 }
 
-/// The body of a request that succeeds.
+/// The response body of a successful request.
 async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!(
@@ -118,7 +118,7 @@ async fn connect(address: SocketAddr, streams: &str) -> Socket {
     connect_async(url).await.unwrap().0
 }
 
-/// The next frame: its stream and its data as text.
+/// The next frame: its stream, and its data as text.
 async fn frame(socket: &mut Socket) -> (String, Value) {
     loop {
         let next = tokio::time::timeout(Duration::from_secs(30), socket.next());
@@ -140,7 +140,7 @@ fn feed(book: &mut LocalBook, text: &str) -> BookStep {
     }
 }
 
-/// Levels of both sides as `price quantity`, zeros at the end cut.
+/// Levels of both sides as `price quantity`, without trailing zeros.
 fn levels_of(book: &LocalBook) -> [Vec<String>; 2] {
     let text = |(price, qty)| format!("{} {}", trimmed(price), trimmed(qty));
     [
@@ -188,13 +188,13 @@ fn limit(surface: &str, side: &str, price: &str, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_book_joined_from_the_stream_has_the_accounts_orders_as_rest_has() {
+async fn the_streamed_book_has_the_same_account_orders_as_rest() {
     let server = server(Source::Seeded { per_second: 100 }).await;
     for (name, prefix, surface) in SURFACES {
         let address = address_of(&server, surface);
         let mut socket = connect(address, "ethusdt@depth@100ms").await;
         let mut book = LocalBook::new(surface);
-        // One difference at least waits for the snapshot.
+        // At least one difference waits for the snapshot.
         let (_, first) = frame(&mut socket).await;
         assert_eq!(feed(&mut book, &first.to_string()), BookStep::Waiting);
         act(&server, limit(name, "BUY", "2950.01", "far")).await;
@@ -217,7 +217,7 @@ async fn a_book_joined_from_the_stream_has_the_accounts_orders_as_rest_has() {
                 }
                 _ => {}
             }
-            // A snapshot right behind the last difference is the book that it made.
+            // A snapshot directly after the last difference equals the book after that difference.
             let depth = get(address, &path).await;
             let (_, difference) = frame(&mut socket).await;
             let (from, last) = (difference["U"].as_i64(), depth["lastUpdateId"].as_i64());
@@ -237,14 +237,14 @@ async fn a_book_joined_from_the_stream_has_the_accounts_orders_as_rest_has() {
                 break;
             }
         }
-        assert!(compared > 0, "no snapshot came right behind a difference");
+        assert!(compared > 0, "no snapshot directly followed a difference");
         let bids = &levels_of(&book)[0];
         assert!(bids.contains(&"2950.01 0.05".to_owned()), "{bids:?}");
     }
 }
 
 #[tokio::test]
-async fn an_order_inside_the_spread_is_the_top_and_another_account_trades_with_it() {
+async fn another_account_can_trade_with_an_order_inside_the_spread() {
     let server = server(still()).await;
     for (name, prefix, surface) in SURFACES {
         let address = address_of(&server, surface);
@@ -287,7 +287,7 @@ async fn an_order_inside_the_spread_is_the_top_and_another_account_trades_with_i
     }
 }
 
-/// The streams tell of the ask and then of the trade, each in its own frame.
+/// Waits until the streams report the ask and then the trade, each in its own frame.
 async fn heard(socket: &mut Socket, trade_id: i64, price: &str) {
     let mut missing = vec!["bookTicker", "trade", "tradepro", "aggTrade"];
     while !missing.is_empty() {

@@ -1,4 +1,4 @@
-//! Public streams over real sockets, read by a client that knows nothing but the documents.
+//! Public streams over real sockets, read by a client that is written from the documents alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use windvane_sim_server::{Running, Settings, Source, start};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A server whose market is lively enough that no test waits long.
+/// A server whose market has so many events that no test waits long.
 async fn server(change: impl FnOnce(&mut Settings)) -> Running {
     let mut settings = Settings {
         source: Source::Seeded { per_second: 200 },
@@ -37,7 +37,7 @@ async fn connect(address: impl std::fmt::Display, path: &str) -> Socket {
         .0
 }
 
-/// The body of a GET request.
+/// The response body of a GET request.
 async fn get(address: std::net::SocketAddr, path: &str) -> Value {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -49,7 +49,7 @@ async fn get(address: std::net::SocketAddr, path: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-/// Does something on the control port.
+/// Performs an action through the control port.
 async fn act(address: std::net::SocketAddr, what: &Value) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let body = what.to_string();
@@ -69,7 +69,7 @@ async fn message(socket: &mut Socket) -> Message {
     next.await.expect("a message in 30 s").unwrap().unwrap()
 }
 
-/// The next text; pings are answered on the way.
+/// The next text message. Pings are answered in between.
 async fn text(socket: &mut Socket) -> Value {
     loop {
         if let Message::Text(text) = message(socket).await {
@@ -78,7 +78,7 @@ async fn text(socket: &mut Socket) -> Value {
     }
 }
 
-/// The next text that answers a request.
+/// The next text message that answers a request.
 async fn answer(socket: &mut Socket) -> Value {
     loop {
         let value = text(socket).await;
@@ -115,7 +115,7 @@ fn keys(value: &Value) -> String {
     keys.join(" ")
 }
 
-/// Each topic and its keys, sorted; (spot, futures).
+/// Each topic and its sorted keys on spot and on futures.
 const TOPICS: &[(&str, &str, &str)] = &[
     ("aggTrade", "E T a e f l m p q s", "E T a e f l m p q s"),
     ("trade", "E T e m p q s t", ""),
@@ -188,7 +188,7 @@ async fn a_liquidation_is_public() {
     });
     act(control, &order).await;
     act(control, &json!({"act": "liquidate", "symbol": "BTCUSDT"})).await;
-    // One frame per fill, as many as the levels that it takes.
+    // One frame per fill; the order fills once per level that it takes.
     let order = loop {
         let frame = text(&mut socket).await;
         assert_eq!(
@@ -298,7 +298,7 @@ async fn the_sixth_message_in_a_second_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_flood_still_learns_why_and_a_goodbye_is_answered() {
+async fn a_flood_gets_a_reason_and_a_close_is_answered() {
     let server = server(|_| {}).await;
     let mut socket = connect(server.addresses.spot, "/ws").await;
     for _ in 0..200 {
@@ -312,7 +312,7 @@ async fn a_flood_still_learns_why_and_a_goodbye_is_answered() {
 }
 
 #[tokio::test]
-async fn pings_come_and_who_answers_stays_until_its_time_is_over() {
+async fn a_connection_that_answers_pings_lives_to_its_maximum_age() {
     let server = server(|s| {
         s.spot_streams.ping_every = Duration::from_millis(250);
         s.spot_streams.pong_within = Duration::from_millis(800);
@@ -333,7 +333,7 @@ async fn pings_come_and_who_answers_stays_until_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn who_does_not_answer_pings_is_closed() {
+async fn a_connection_that_does_not_answer_pings_is_closed() {
     let server = server(|s| {
         s.spot_streams.ping_every = Duration::from_millis(50);
         s.spot_streams.pong_within = Duration::from_millis(200);
@@ -360,7 +360,7 @@ async fn who_does_not_answer_pings_is_closed() {
 
 /// A local book by the rule of document 4, compared with the partial book of the same update.
 #[tokio::test]
-async fn a_book_of_snapshot_and_differences_is_the_venues() {
+async fn a_book_from_snapshot_and_differences_equals_the_venues() {
     let server = server(|_| {}).await;
     let addresses = server.addresses;
     for (address, prefix, futures) in [
@@ -432,7 +432,7 @@ fn best(side: &Ladder, bids: bool) -> Value {
 }
 
 #[tokio::test]
-async fn an_id_is_any_number_or_text_and_comes_back_as_written() {
+async fn an_id_is_any_number_or_text_and_is_returned_unchanged() {
     let running = server(|_| ()).await;
     let mut socket = connect(running.addresses.spot, "/ws").await;
     for id in ["-3", "1.50", "18446744073709551616", "\"text\""] {
@@ -451,7 +451,7 @@ async fn an_id_is_any_number_or_text_and_comes_back_as_written() {
 }
 
 #[tokio::test]
-async fn a_websocket_keeps_its_place_among_the_connections() {
+async fn a_websocket_counts_toward_the_connection_limit() {
     let running = server(|settings| settings.limits.connections = 1).await;
     let address = running.addresses.spot;
     let socket = connect(address, "/ws").await;
@@ -462,7 +462,7 @@ async fn a_websocket_keeps_its_place_among_the_connections() {
     let mut response = String::new();
     let mut read = Box::pin(waiting.read_to_string(&mut response));
     let early = tokio::time::timeout(Duration::from_millis(300), &mut read).await;
-    assert!(early.is_err(), "answered beside the WebSocket");
+    assert!(early.is_err(), "a response despite the limit");
     drop(socket);
     tokio::time::timeout(Duration::from_secs(10), read)
         .await
@@ -472,7 +472,7 @@ async fn a_websocket_keeps_its_place_among_the_connections() {
 }
 
 #[tokio::test]
-async fn half_a_request_and_an_idle_connection_keep_nobody_from_the_port() {
+async fn incomplete_requests_and_idle_connections_do_not_block_the_port() {
     let ping = "GET /api/v3/ping HTTP/1.1\r\nHost: h\r\n";
     let half = "POST /api/v1/order HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nsymbol=";
     let idle = format!("{ping}\r\n");
@@ -506,7 +506,7 @@ async fn half_a_request_and_an_idle_connection_keep_nobody_from_the_port() {
 }
 
 #[tokio::test]
-async fn what_was_asked_in_time_is_answered_before_the_close_and_the_close_says_why() {
+async fn earlier_requests_are_answered_before_a_close_with_its_reason() {
     let running = server(|_| ()).await;
     for address in [running.addresses.spot, running.addresses.futures] {
         for _ in 0..10 {
@@ -520,7 +520,7 @@ async fn what_was_asked_in_time_is_answered_before_the_close_and_the_close_says_
                 assert_eq!(text(&mut socket).await["id"], id);
             }
             let Message::Close(Some(frame)) = message(&mut socket).await else {
-                panic!("a close frame");
+                panic!("expected a close frame");
             };
             assert_eq!(frame.code, CloseCode::Policy);
         }

@@ -1,23 +1,23 @@
-//! Lanes: what a request is for decides which part of a limit it may use.
+//! Lanes: the purpose of a request decides which part of a limit it may use.
 
 use windvane_protocol::route::Route;
 use windvane_protocol::{constant, planted};
 
-/// How many lanes there are.
+/// Number of lanes.
 pub(super) const LANES: usize = 7;
 
-/// What a request is for, the most urgent first.
+/// The purpose of a request, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {
-    /// Takes orders away.
+    /// Cancels orders.
     Cancel,
-    /// Closes positions, and reads what a close still waits for.
+    /// Closes positions, and reads what a pending close needs.
     Close,
-    /// Keeps the dead man's switch and the listen keys alive, and reads the clock.
+    /// Renews the dead man's switch and the listen keys, and reads the venue's clock.
     Heartbeat,
-    /// Reads what a start needs before it trades: it may use what is reserved for other lanes.
+    /// Reads what startup needs before trading begins. It may use the reserves of other lanes.
     Start,
-    /// Finds out what became of orders.
+    /// Finds out the state of orders.
     Reconcile,
     /// Places orders and changes the account.
     Place,
@@ -25,17 +25,17 @@ pub enum Lane {
     Query,
 }
 
-/// The part of every limit that is reserved for each lane, in percent.
+/// The percentage of every limit that is reserved for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares([u8; LANES]);
 
-/// Shares that add up to more than the whole.
+/// The shares add up to more than 100 percent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("shares = {0:?} add up to {1} percent: lower them to 100 or less")]
 pub struct SharesError([u8; LANES], u32);
 
 impl Lane {
-    /// All, the most urgent first.
+    /// All lanes, the most urgent first.
     pub const ALL: [Self; LANES] = [
         Self::Cancel,
         Self::Close,
@@ -59,7 +59,7 @@ impl Lane {
         }
     }
 
-    /// The lane that a route belongs to unless the caller says otherwise.
+    /// The default lane of a route. The caller may choose another one.
     pub fn of(route: &Route) -> Self {
         let (_, name) = route.name.split_once('.').unwrap_or(("", route.name));
         if name.starts_with("cancel_") {
@@ -75,13 +75,13 @@ impl Lane {
         }
     }
 
-    /// Whether a request of this lane is sent whatever our own count says: it takes risk away, and a
-    /// count that is too high must not keep it back. Only the venue's own word stops it.
+    /// Whether a request of this lane ignores our own count. Such a request reduces risk, and a
+    /// count that is too high must not delay it. Only a stop by the venue holds it back.
     pub const fn is_emergency(self) -> bool {
         matches!(self, Self::Cancel | Self::Close | Self::Heartbeat)
     }
 
-    /// No lane may use the reserve of a lane of the same rank.
+    /// Priority; 0 is the most urgent. Lanes of the same rank keep their reserves from each other.
     const fn rank(self) -> u8 {
         match self {
             Self::Cancel | Self::Close | Self::Heartbeat => 0,
@@ -93,10 +93,10 @@ impl Lane {
 }
 
 impl Shares {
-    /// No reserve for anyone.
+    /// No reserve for any lane.
     pub const NONE: Self = Self([0; LANES]);
 
-    /// Percent of each limit, in the order of [`Lane::ALL`]; what is left may be used by all.
+    /// Shares in percent of each limit, in the order of [`Lane::ALL`]. All lanes may use the rest.
     pub fn new(percent: [u8; LANES]) -> Result<Self, SharesError> {
         let sum = percent.iter().map(|share| u32::from(*share)).sum();
         if sum > 100 {
@@ -105,16 +105,18 @@ impl Shares {
         Ok(Self(percent))
     }
 
-    /// What of `limit` is reserved for `lane`.
+    /// The part of `limit` that is reserved for `lane`.
     pub fn reserve(self, lane: Lane, limit: u32) -> u32 {
         let part = u64::from(limit) * u64::from(self.0[lane as usize]) / 100;
         u32::try_from(part).unwrap_or(limit)
     }
 
-    /// What `lane` must leave free for others: the reserves, as far as they are not used up, of
-    /// every lane that is more urgent, or as urgent. Emergencies have their part of the `limit`. Ordinary
-    /// lanes have theirs of what others on the address leave `open`: or a lane that may wait would keep
-    /// orders back.
+    /// The amount that `lane` must leave free for other lanes: the unused reserves of every lane
+    /// that is as urgent or more urgent.
+    ///
+    /// Reserves of emergency lanes are a part of `limit`. Reserves of ordinary lanes are a part of
+    /// `open`, which is what other programs on the address leave. Otherwise a lane that may wait
+    /// would delay orders.
     pub(super) fn held_back(
         self,
         lane: Lane,
@@ -131,7 +133,8 @@ impl Shares {
             self.reserve(other, of).saturating_sub(used[other as usize])
         };
         let held = others.map(unused).fold(0, u32::saturating_add);
-        // Closes and renewals need readings: these may use more than half of what is reserved.
+        // Closes and renewals depend on snapshots, so this lane may use more than half of their
+        // reserves.
         if lane == Lane::Reconcile {
             held * 2 / 5
         } else {
@@ -141,7 +144,8 @@ impl Shares {
 }
 
 impl Default for Shares {
-    /// 15 percent cancels and closes, 10 heartbeats, 15 reconciliation, 25 placing; the rest for all.
+    /// 15 percent for cancels and closes, 10 for heartbeats, 15 for reconciliation and 25 for
+    /// placing. All lanes may use the rest.
     fn default() -> Self {
         Self([constant!(LaneReserve, 15, changed: 45), 0, 10, 0, 15, 25, 0])
     }

@@ -1,9 +1,9 @@
 //! Limits as the venue states them: `rateLimits` of exchange information, and the headers that
-//! tell what was used (spec 1, Limits).
+//! report current use (spec 1, Limits).
 
 use windvane_protocol::route::Surface;
 
-/// What is limited.
+/// The quantity that is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// `REQUEST_WEIGHT`: sum of weights, per IP.
@@ -15,7 +15,7 @@ pub enum LimitKind {
 /// One entry of `rateLimits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// What is limited.
+    /// The quantity that is limited.
     pub kind: LimitKind,
     /// Interval in milliseconds.
     pub interval_ms: u64,
@@ -23,12 +23,12 @@ pub struct RateLimit {
     pub limit: u32,
 }
 
-/// What the venue says was used of one limit.
+/// Use of one limit, as the venue reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// Of which kind of limit.
+    /// Kind of the limit.
     pub kind: LimitKind,
-    /// Of which interval, in milliseconds.
+    /// Interval of the limit in milliseconds.
     pub interval_ms: u64,
     /// Sum in the venue's current interval.
     pub used: u32,
@@ -36,8 +36,8 @@ pub struct Used {
 
 const MINUTE_MS: u64 = 60_000;
 
-/// The limits of the documents, until exchange information was read: where they show several
-/// samples (spec 1, Limits, rule 7), the smallest.
+/// The limits of the documents, used until exchange information is read. Where the documents show
+/// several samples (spec 1, Limits, rule 7), this is the smallest one.
 pub fn documented(surface: Surface) -> Vec<RateLimit> {
     let weight = |limit| RateLimit {
         kind: LimitKind::Weight,
@@ -50,15 +50,16 @@ pub fn documented(surface: Surface) -> Vec<RateLimit> {
     };
     match surface {
         Surface::Spot => vec![weight(1_200), orders(100)],
-        // Chain API and JSON-RPC show none: the lowest of the others.
+        // The documents state no limits for the Chain API and JSON-RPC, so take the lowest of the
+        // others.
         Surface::Chain | Surface::Rpc => vec![weight(1_200)],
         Surface::Futures => vec![weight(2_400), orders(1_200)],
     }
 }
 
 impl RateLimit {
-    /// From the words of a `rateLimits` entry; `None` for kinds and intervals that the documents
-    /// do not know, and for numbers that are not positive.
+    /// Parses a `rateLimits` entry. `None` for kinds and intervals that the documents do not list,
+    /// and for numbers that are not positive.
     pub fn from_words(kind: &str, interval: &str, interval_num: i64, limit: i64) -> Option<Self> {
         let kind = match kind {
             "REQUEST_WEIGHT" => LimitKind::Weight,
@@ -76,8 +77,8 @@ impl RateLimit {
 }
 
 impl Used {
-    /// From a header `X-MBX-USED-WEIGHT-<intervalNum><intervalLetter>` or
-    /// `X-MBX-ORDER-COUNT-...`, names in any case; `None` for every other header.
+    /// Parses a header `X-MBX-USED-WEIGHT-<intervalNum><intervalLetter>` or
+    /// `X-MBX-ORDER-COUNT-...`. The name may be in any case. `None` for every other header.
     pub fn from_header(name: &str, value: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let weight = name.strip_prefix("x-mbx-used-weight-");

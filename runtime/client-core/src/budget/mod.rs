@@ -1,8 +1,8 @@
-//! What may be sent now: weights and order counts, planned before sending and corrected by what
-//! the venue answers (spec 1, Limits). Pure: time is an argument, in milliseconds of any clock
-//! that does not go back.
+//! Decides what may be sent now. Weights and order counts are planned before sending and corrected
+//! by the venue's responses (spec 1, Limits). Time is an argument, in milliseconds of any clock
+//! that never goes back.
 //!
-//! What may never enter here: IO, waiting, and a decision to send something again.
+//! This module does no IO, does not wait, and never decides to send a request again.
 
 mod lane;
 mod limit;
@@ -25,25 +25,25 @@ pub use limit::{LimitKind, RateLimit, Used, documented};
 pub use sharing::{Budgets, Departed};
 pub use window::Window;
 
-/// Stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
+/// Length of a stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
 const BAN_MIN_MS: u64 = 2 * 60_000;
-/// The longest ban that the venue imposes (spec 1, Limits): a length that is read from a file, by a
-/// clock that may have been set back, is never taken for more.
+/// The longest ban that the venue imposes (spec 1, Limits). A stored ban is cut to this length,
+/// because the wall clock may have been set back since.
 pub const BAN_MAX: Duration = Duration::from_hours(3 * 24);
 const BAN_MAX_MS: u64 = BAN_MAX.as_secs() * 1_000;
-/// Stop where the venue does not say how long: the interval of the documents' limits.
+/// Length of a stop if the venue states none: the interval of the documents' limits.
 const STOP_MS: u64 = 60_000;
-/// The venue's clock is known with an error: an interval ends so much later.
+/// Added to the end of an interval, because the venue's clock is known only approximately.
 const CLOCK_MARGIN_MS: u64 = 500;
 
-/// What one request uses.
+/// The parts of the limits that one request uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Weight.
     pub weight: u32,
-    /// Orders of the account's ORDERS limits.
+    /// Number of orders that count toward the account's ORDERS limits.
     pub orders: u32,
-    /// A limit of the route's own: its name, and requests per minute.
+    /// The route's own limit, if it has one: its name, and requests per minute.
     pub own: Option<(&'static str, u32)>,
 }
 
@@ -56,13 +56,13 @@ pub enum Denial {
     Orders,
     /// The route's own limit is used up.
     Own,
-    /// The venue said stop, and why (429, 403, or it is shutting down).
+    /// The venue ordered a stop, and why (429, 403, or it is shutting down).
     Stopped(Limit),
-    /// The address is banned (418); whatever is sent prolongs it.
+    /// The address is banned (418). Every request prolongs the ban.
     Banned,
 }
 
-/// How the text of [`Denial::Orders`] begins.
+/// The first words of the text of [`Denial::Orders`].
 pub const ORDERS_USED_UP: &str = "the order limit of this interval is used up";
 
 /// A request that may not be sent now.
@@ -71,12 +71,12 @@ pub const ORDERS_USED_UP: &str = "the order limit of this interval is used up";
 pub struct Denied {
     /// Why.
     pub why: Denial,
-    /// When it may be tried again, on the clock of the budget; `None`: never, it asks for more
-    /// than the lane's part of a whole interval.
+    /// Earliest time to try again, on the clock of the budget. `None` means never: the request
+    /// costs more than the lane's part of a whole interval.
     pub until_ms: Option<u64>,
 }
 
-/// The limits of one surface and what was used of them.
+/// The limits of one surface, and how much of each is used.
 ///
 /// ```
 /// use windvane_client_core::budget::{Budget, Cost, Lane, Shares, documented};
@@ -99,13 +99,13 @@ pub struct Budget {
     own: Vec<(&'static str, Window)>,
     stop: Option<(u64, Denial)>,
     orders_stop_ms: Option<u64>,
-    /// The venue's clock minus this one, where they were compared.
+    /// The venue's clock minus the budget's clock, if they were compared.
     venue_ahead_ms: Option<u64>,
     bans: u32,
 }
 
 impl Cost {
-    /// A request that counts by its weight only.
+    /// The cost of a request that has a weight only.
     pub const fn weight(weight: u32) -> Self {
         Self {
             weight,
@@ -131,14 +131,14 @@ impl Cost {
     }
 }
 
-/// Entries of a JSON list; what is no list counts as one.
+/// Number of entries of a JSON list. Text that is not a list counts as one entry.
 fn entries(list: Option<&str>) -> u32 {
     let list = list.and_then(|list| serde_json::from_str::<Vec<serde::de::IgnoredAny>>(list).ok());
     list.map_or(1, |list| u32::try_from(list.len()).unwrap_or(u32::MAX))
 }
 
 impl Budget {
-    /// Nothing used yet.
+    /// A budget of which nothing is used.
     pub fn new(limits: &[RateLimit], shares: Shares) -> Self {
         let mut budget = Self {
             shares,
@@ -154,8 +154,8 @@ impl Budget {
         budget
     }
 
-    /// Takes the limits of `rateLimits` in place of the former ones; what was used in an interval
-    /// that stays, stays used. Kinds that are not listed keep their limits.
+    /// Replaces the limits by those of `rateLimits`. An interval that is kept also keeps its count.
+    /// Kinds that are not listed keep their limits.
     pub fn set_limits(&mut self, limits: &[RateLimit]) {
         for kind in [LimitKind::Weight, LimitKind::Orders] {
             let listed: Vec<_> = limits.iter().filter(|limit| limit.kind == kind).collect();
@@ -193,17 +193,17 @@ impl Budget {
         limits
     }
 
-    /// Reserves other parts of every limit from now on.
+    /// Changes the reserved part of every limit from now on.
     pub const fn set_shares(&mut self, shares: Shares) {
         self.shares = shares;
     }
 
-    /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
-    /// counted then. A request of an emergency lane waits for the venue's word alone.
+    /// Counts a request that is about to be sent, or returns when it may be sent; then it is not
+    /// counted. A request of an emergency lane waits only for a stop by the venue.
     pub fn acquire(&mut self, now_ms: u64, lane: Lane, cost: &Cost) -> Result<(), Denied> {
         self.check_stops(now_ms, cost)?;
         if planted!(EmergencyWaitsForBudget) {
-            // Closes had no lane of their own.
+            // Before that fix, closes used the lane of new orders.
             let lane = if lane == Lane::Close {
                 Lane::Place
             } else {
@@ -231,7 +231,7 @@ impl Budget {
         }
         if cost.orders > 0 {
             for window in &mut self.orders {
-                // Orders come through one lane: there is nobody to reserve them for.
+                // Orders use one lane only, so reserves make no sense here.
                 let free_at = window.free_at(now_ms, lane, Shares::NONE, cost.orders);
                 wait_for(now_ms, free_at, Denial::Orders)?;
             }
@@ -250,7 +250,7 @@ impl Budget {
         }
     }
 
-    /// The weight that `lane` may still use now, in the interval that leaves least.
+    /// The weight that `lane` may still use now, in the interval with the least weight left.
     pub fn weight_left(&mut self, now_ms: u64, lane: Lane) -> u32 {
         if self.stopped_until(now_ms).is_some() {
             return 0;
@@ -261,7 +261,8 @@ impl Budget {
         left.min().unwrap_or(u32::MAX)
     }
 
-    /// What others on the address used of the first weight limit, as headers showed it.
+    /// The amount of the first weight limit that other programs on the address use, according to
+    /// the headers.
     pub fn used_by_others(&mut self, now_ms: u64) -> u32 {
         let first = self.weights.first_mut();
         first.map_or(0, |window| window.used_by_others(now_ms))
@@ -272,23 +273,24 @@ impl Budget {
         weights.any(|window| window.interval_ms() == interval_ms)
     }
 
-    /// Whether less than nine tenths of every weight limit were used, as far as is known.
+    /// Whether less than nine tenths of every weight limit is used, according to our counts.
     fn has_weight_left(&mut self, now_ms: u64) -> bool {
         self.weights
             .iter_mut()
             .all(|window| u64::from(window.used(now_ms)) * 10 < u64::from(window.limit()) * 9)
     }
 
-    /// The venue refused a request for its weight.
+    /// The venue refused a request because of its weight.
     fn weight_refused(&mut self, now_ms: u64) {
-        // The shortest interval is over first; a longer one refuses again.
+        // Assume the shortest interval, because it ends first. If a longer one is used up, the
+        // venue refuses again.
         let shortest = self.weights.iter_mut();
         if let Some(window) = shortest.min_by_key(|window| window.interval_ms()) {
             window.refused(now_ms);
         }
     }
 
-    /// Corrects a count upward by a response header.
+    /// Raises a count to the value of a response header.
     pub fn used(&mut self, now_ms: u64, used: &Used) {
         for window in self.windows(used.kind) {
             if window.interval_ms() == used.interval_ms {
@@ -297,13 +299,13 @@ impl Budget {
         }
     }
 
-    /// The venue refused a request because of a limit; `after_ms` is how long it says to wait.
+    /// The venue refused a request because of a limit; `after_ms` is the wait that it states.
     ///
-    /// The order limit stops orders only, and only if the request placed some: its 429 is known by
-    /// its missing `Retry-After` (spec 1, Limits, rule 5), which means nothing on other requests. No order
-    /// leaves until the interval that is used up is over, or until the end that the venue states all the
-    /// same. That holds for closes too: going on leads to a ban. All other limits stop everything,
-    /// cancels too.
+    /// The order limit stops only orders, and only if the request placed some. The venue marks that
+    /// limit by a 429 without `Retry-After` (spec 1, Limits, rule 5), and a missing header has no
+    /// meaning on other requests. No order is sent until the used-up interval ends, or until the
+    /// end that the venue states nevertheless. This includes closes, because more orders lead to a
+    /// ban. Every other limit stops all requests, including cancels.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
         if planted!(BanIgnored) {
             return;
@@ -327,7 +329,7 @@ impl Budget {
         }
     }
 
-    /// Nothing may be sent for so long, as the venue told an earlier process.
+    /// Stops all requests for this time, because the venue banned an earlier process.
     pub fn banned(&mut self, now_ms: u64, length_ms: u64) {
         if planted!(BanIgnored) {
             return;
@@ -335,24 +337,25 @@ impl Budget {
         self.stop_until(now_ms.saturating_add(length_ms), Denial::Banned);
     }
 
-    /// How often the venue answered 418 so far.
+    /// Number of 418 responses so far.
     pub const fn bans(&self) -> u32 {
         self.bans
     }
 
-    /// Until when nothing may be sent at all, if something said so.
+    /// The end of the stop of all requests, if there is one.
     pub fn stopped_until(&self, now_ms: u64) -> Option<u64> {
         let until = self.stop.map(|(until_ms, _)| until_ms);
         until.filter(|until_ms| *until_ms > now_ms)
     }
 
-    /// Why nothing may be sent at all, and until when, if something said so.
+    /// The reason and the end of the stop of all requests, if there is one.
     pub fn stop(&self, now_ms: u64) -> Option<(Denial, u64)> {
         let stop = self.stop.filter(|(until_ms, _)| *until_ms > now_ms);
         stop.map(|(until_ms, why)| (why, until_ms))
     }
 
-    /// Used and allowed weight of every interval: for status pages and metrics.
+    /// Length in milliseconds, used weight and weight limit of every interval, for status pages and
+    /// metrics.
     pub fn weights(&mut self, now_ms: u64) -> impl Iterator<Item = (u64, u32, u32)> {
         self.weights.iter_mut().map(move |window| {
             let used = window.used(now_ms);
@@ -360,8 +363,8 @@ impl Budget {
         })
     }
 
-    /// The weight per minute that `lane` may count on for itself when every more urgent lane
-    /// keeps its reserve.
+    /// The weight per minute that `lane` can rely on while every more urgent lane keeps its
+    /// reserve.
     pub fn steady_weight(&self, lane: Lane) -> u32 {
         let per_minute = |window: &Window| {
             let held =
@@ -373,22 +376,23 @@ impl Budget {
         self.weights.iter().map(per_minute).min().unwrap_or(0)
     }
 
-    /// Takes the venue's clock, milliseconds, as it is now; `None` where it was not compared.
+    /// Sets the venue's current time in milliseconds; `None` if the clocks were not compared.
     pub fn set_venue_time(&mut self, now_ms: u64, venue_ms: Option<u64>) {
         self.venue_ahead_ms = venue_ms.map(|venue_ms| venue_ms.wrapping_sub(now_ms));
     }
 
-    /// Until when no order may be sent, closes included, after the venue refused one for the order limit.
+    /// The time until which no order may be sent, closes included, after the venue refused one for
+    /// the order limit.
     pub fn orders_stopped_until(&self, now_ms: u64) -> Option<u64> {
         self.orders_stop_ms.filter(|until_ms| *until_ms > now_ms)
     }
 
-    /// How long it takes until the interval of orders is over whose limit was exceeded. It is the longest
-    /// one that is used up or nearly so, as far as is known. Where no count shows which, it is the longest
-    /// of at most a minute.
+    /// The time until the exceeded order interval ends. It is the longest interval that is used up
+    /// or nearly used up, according to our counts. If no count shows one, it is the longest
+    /// interval of at most one minute.
     ///
-    /// Intervals are taken to begin with the venue's clock. A refusal shortly after such an end shows that
-    /// they do not: then the wait is a whole interval.
+    /// Intervals are assumed to be aligned with the venue's clock. A refusal shortly after such an
+    /// end disproves that, and then the wait is a whole interval.
     fn orders_turn_over(&mut self, now_ms: u64) -> u64 {
         let intervals = self.orders.iter().map(Window::interval_ms);
         let intervals = intervals.filter(|interval_ms| *interval_ms <= STOP_MS);
@@ -402,7 +406,8 @@ impl Budget {
         }
         let used_up = self.orders.iter_mut().filter_map(|window| {
             let interval_ms = window.interval_ms();
-            // The wait for a long interval costs more than another refusal.
+            // A long interval must be fully used up, because waiting for it costs more than one
+            // more refusal.
             let nearly = if interval_ms <= STOP_MS { 9 } else { 10 };
             let used = u64::from(window.used(now_ms)) * 10;
             (used >= u64::from(window.limit()) * nearly).then_some(interval_ms)
@@ -433,7 +438,7 @@ impl Budget {
         Ok(())
     }
 
-    /// A stop is never shortened by a later one.
+    /// A later stop never shortens an earlier one.
     fn stop_until(&mut self, until_ms: u64, why: Denial) {
         if self.stop.is_none_or(|(before_ms, _)| before_ms < until_ms) {
             self.stop = Some((until_ms, why));

@@ -1,41 +1,41 @@
-//! Market data by polling, planned by weight: which questions serve which topics, and how often
-//! they may be asked. Pure.
+//! Plans the polling of market data by weight: which requests serve which topics, and how often
+//! each is sent.
 
 use windvane_protocol::market_stream::{Feed, Topic};
 use windvane_protocol::route::{self, Need, Param, Route, Surface};
 
-/// One question that is asked again and again.
+/// One request that is sent repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poll {
     /// Route.
     pub route: &'static Route,
-    /// The symbol asked for; `None` where one question is for all.
+    /// The requested symbol; `None` if one request covers all symbols.
     pub symbol: Option<String>,
     /// Its other parameters.
     pub parameters: Vec<(&'static str, String)>,
-    /// What its answer serves.
+    /// The topics that its response serves.
     pub topics: Vec<Topic>,
-    /// Weight of asking once.
+    /// Weight of one request.
     pub weight: u32,
-    /// Time from question to question.
+    /// Time between two requests.
     pub interval_ms: u64,
 }
 
-/// No plan keeps the budget.
+/// No polling plan fits the budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PollingError {
-    /// The intervals would be too long to be of use.
+    /// The intervals would be too long to be useful.
     #[error("{}; take fewer symbols or fewer topics", too_little(*topics, *weight, *interval_ms))]
     TooLittle {
-        /// Topics asked for.
+        /// Number of requested topics.
         topics: usize,
         /// Weight per minute.
         weight: u32,
-        /// The longest interval that it would take.
+        /// The longest interval that would be needed.
         interval_ms: u64,
     },
-    /// No documented route says what the topic's stream says.
-    #[error("{surface} has no route that says what {topic} says")]
+    /// No documented route returns the data of the topic's stream.
+    #[error("{surface} has no route that returns the data of {topic}")]
     NoRoute {
         /// Surface.
         surface: Surface,
@@ -44,17 +44,18 @@ pub enum PollingError {
     },
 }
 
-/// Levels of a polled book that stands for a stream of differences: the most of the cheapest
-/// weight (spec 1 and 2, Limits).
+/// Levels of a polled book that replaces a stream of differences: as many as the lowest weight
+/// allows (spec 1 and 2, Limits).
 const BOOK_LEVELS: u32 = 50;
-/// Trades of one answer; more than that between two questions are lost.
+/// Trades per response. If more trades happen between two requests, the rest is lost.
 const TRADES: u32 = 1_000;
-/// Slower than this, a market is not followed any more.
+/// A market that would be polled less often than this is not polled at all.
 const LONGEST_MS: u64 = 60_000;
 
-/// Which polls at which intervals serve `topics` and keep `weight_per_minute`
-/// ([`super::Budget::steady_weight`]). Each feed has a shortest interval below which answers
-/// repeat each other; all are stretched alike when those would cost too much.
+/// Plans the polls and their intervals that serve `topics` within `weight_per_minute`
+/// ([`super::Budget::steady_weight`]). Each feed has a shortest useful interval; below it,
+/// responses only repeat each other. If these intervals cost too much, all are stretched by the
+/// same factor.
 ///
 /// ```
 /// use windvane_client_core::budget::polling::plan;
@@ -92,18 +93,18 @@ fn too_little(topics: usize, weight: u32, interval_ms: u64) -> String {
     match weight {
         0 => format!("no weight is left for polling {topics} topics"),
         _ => format!(
-            "polling {topics} topics within {weight} of weight per minute would ask every {} s only",
+            "polling {topics} topics with weight {weight} per minute is possible only every {} s",
             interval_ms.div_ceil(1_000)
         ),
     }
 }
 
-/// A documented route says what the topic's stream says.
+/// Whether a documented route returns the data of the topic's stream.
 pub fn can_be_polled(surface: Surface, topic: &Topic) -> bool {
     question(surface, topic).is_ok()
 }
 
-/// The question whose answer says what a topic's stream says, for its symbol alone.
+/// The request whose response has the data of a topic's stream, for its symbol alone.
 fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
     let limit = |limit: u32| vec![("limit", limit.to_string())];
     let no_route = || PollingError::NoRoute {
@@ -123,7 +124,7 @@ fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
                 Feed::Ticker | Feed::MiniTicker => ("ticker_24hr", Vec::new(), 2_000),
                 Feed::Kline(interval) => {
                     let mut parameters = vec![("interval", interval.to_string())];
-                    // The bar of now, and the last one until it is known as closed.
+                    // The current bar, and the previous one until it is known as closed.
                     parameters.extend(limit(2));
                     ("klines", parameters, 2_000)
                 }
@@ -145,14 +146,15 @@ fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
     })
 }
 
-/// Asks once for all symbols where that is cheaper than one by one.
+/// Requests all symbols at once where that costs less than one request per symbol.
 fn join(polls: &[Poll]) -> Vec<Poll> {
     let mut joined: Vec<Poll> = Vec::new();
     for poll in polls {
         let of_route = polls
             .iter()
             .filter(|other| other.route.name == poll.route.name);
-        // One that asks for all anyhow serves the others too.
+        // `None` if one request of this route covers all symbols in any case; it serves the others
+        // too.
         let each = of_route.map(|other| other.symbol.as_ref().map(|_| other.weight));
         let each: Option<u32> = each.sum();
         let all = poll.route.weight.of(false, None);
@@ -179,7 +181,7 @@ fn needs_symbol(route: &Route) -> bool {
 }
 
 fn stretch(polls: &mut [Poll], topics: usize, weight: u32) -> Result<(), PollingError> {
-    // Weight per minute, times a thousand so that no share is rounded away.
+    // Weight per minute, times 1,000, so that no share is rounded down to zero.
     let cost = |poll: &Poll| u64::from(poll.weight) * 60_000 * 1_000 / poll.interval_ms;
     let wanted: u64 = polls.iter().map(cost).sum();
     let given = u64::from(weight) * 1_000;
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
     use crate::budget::{Budget, Lane, Shares, documented};
 
-    /// These streams of so many symbols.
+    /// Topics of these streams for so many symbols.
     fn topics(symbols: u32, streams: &[&str]) -> Vec<Topic> {
         let symbols = (0..symbols).map(|at| format!("a{at}usdt"));
         let topics =
@@ -218,7 +220,7 @@ mod tests {
 
     const STREAMS: [&str; 3] = ["bookTicker", "depth20", "markPrice"];
 
-    /// Weight of a plan in one minute.
+    /// Weight of a plan per minute.
     fn weight(polls: &[Poll]) -> u64 {
         let cost = |poll: &Poll| u64::from(poll.weight) * 60_000 / poll.interval_ms;
         polls.iter().map(cost).sum()
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn many_symbols_share_one_question_where_there_is_one() {
+    fn many_symbols_share_one_request_where_the_route_allows_it() {
         let polls = plan(Surface::Futures, &topics(10, &STREAMS), 840).unwrap();
         let of = |name: &str| {
             let of_route = polls.iter().filter(|poll| poll.route.name == name);
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_of_one_question_share_its_answer() {
+    fn topics_of_one_request_share_its_response() {
         let mut wanted = topics(1, &["ticker", "miniTicker", "trade", "tradepro"]);
         wanted.push("!markPrice@arr".parse().unwrap());
         wanted.extend(topics(1, &["markPrice@1s"]));
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_symbol_that_needs_its_own_question_gets_it() {
+    fn a_route_that_needs_a_symbol_gets_one_request_per_symbol() {
         let streams = [
             "depth", "depth5", "trade", "aggTrade", "kline_1m", "kline_1h",
         ];
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_budget_allows_is_refused() {
+    fn a_plan_that_does_not_fit_the_budget_is_refused() {
         let refused = plan(Surface::Spot, &topics(1, &["markPrice"]), 840).unwrap_err();
         assert!(matches!(refused, PollingError::NoRoute { .. }));
         let refused = plan(Surface::Futures, &topics(1, &["forceOrder"]), 840).unwrap_err();

@@ -1,20 +1,23 @@
 //! The budgets of all surfaces of one address, and which of them share one counter of weight at the
-//! venue. The documents say that limits are counted per IP, and not whether hosts share a counter
-//! (spec 1, Limits, 1), nor that the info endpoint has one of its own (spec 3, Limits). So every pair
-//! of surfaces counts as sharing until headers show that it does not.
+//! venue.
 //!
-//! No IO and no waiting may enter here.
+//! The documents say that limits are counted per IP. They do not say whether hosts share a counter
+//! (spec 1, Limits, 1), or whether the info endpoint has its own (spec 3, Limits). So every pair of
+//! surfaces counts as sharing until headers show otherwise.
+//!
+//! This module does no IO and does not wait.
 
 use windvane_protocol::error::Limit;
 use windvane_protocol::route::Surface;
 
 use super::{Budget, Cost, Denied, Lane, LimitKind, RateLimit, Shares, Used, documented};
 
-/// How many surfaces there are.
+/// Number of surfaces.
 const SURFACES: usize = Surface::ALL.len();
-/// So many pairs of headers must show that two surfaces have counters of their own.
+/// The number of header pairs that must show that two surfaces have separate counters.
 const PROOFS: u8 = 3;
-/// Headers further apart than this prove nothing: the venue's interval may have begun anew.
+/// Two headers further apart than this prove nothing, because the venue's interval may have
+/// restarted between them.
 const CLOSE_MS: u64 = 10_000;
 
 /// The budgets of one address.
@@ -36,7 +39,7 @@ pub struct Budgets {
     sharing: Sharing,
 }
 
-/// The counts at the time when a request left, for comparison with its answer.
+/// The counts when a request was sent, for comparison with its response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Departed {
     answered: [u64; SURFACES],
@@ -45,18 +48,18 @@ pub struct Departed {
 /// Evidence of shared counters, from headers.
 #[derive(Clone, Debug, Default)]
 struct Sharing {
-    /// Weight that was sent so far, and weight whose answer came, by surface.
+    /// Weight that was sent so far, and weight whose response arrived, by surface.
     sent: [u64; SURFACES],
     answered: [u64; SURFACES],
     /// The last header of each surface.
     last: [Option<Seen>; SURFACES],
-    /// How often headers of the first surface did not count what was sent to the second.
+    /// How often headers of the first surface did not count weight that was sent to the second.
     apart: [[u8; SURFACES]; SURFACES],
-    /// How often they did, since they did not.
+    /// How often such headers did count it, since the last one that did not.
     together: [[u8; SURFACES]; SURFACES],
 }
 
-/// A header, and what had been sent when it came.
+/// A header, and the weight that was sent to each surface before it arrived.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at_ms: u64,
@@ -65,7 +68,7 @@ struct Seen {
 }
 
 impl Budgets {
-    /// Nothing used yet, with the limits of the documents.
+    /// Budgets of which nothing is used, with the limits of the documents.
     pub fn new(shares: Shares) -> Self {
         let mut budgets = Self {
             budgets: Surface::ALL.map(|surface| Budget::new(&documented(surface), shares)),
@@ -80,12 +83,12 @@ impl Budgets {
         &mut self.budgets[surface as usize]
     }
 
-    /// The budget of a surface, to look at.
+    /// The budget of a surface, read-only.
     pub const fn get(&self, surface: Surface) -> &Budget {
         &self.budgets[surface as usize]
     }
 
-    /// Takes the limits that exchange information of a surface states.
+    /// Takes the limits of a surface's exchange information.
     pub fn set_limits(&mut self, surface: Surface, limits: &[RateLimit]) {
         self.of(surface).set_limits(limits);
         self.take_shared_limits();
@@ -97,17 +100,17 @@ impl Budgets {
         self.sharing.apart[one][other] < PROOFS && self.sharing.apart[other][one] < PROOFS
     }
 
-    /// Whether headers showed again and again that two surfaces use one counter.
+    /// Whether headers showed repeatedly that two surfaces use one counter.
     const fn are_seen_to_share(&self, one: Surface, other: Surface) -> bool {
         self.sharing.together[one as usize][other as usize] >= PROOFS
             && self.sharing.together[other as usize][one as usize] >= PROOFS
     }
 
-    /// Counts a request that is about to be sent, or says until when it has to wait. Nothing is
-    /// counted then.
+    /// Counts a request that is about to be sent, or returns when it may be sent; then it is not
+    /// counted.
     ///
     /// # Errors
-    /// Why it has to wait.
+    /// Why the request must wait.
     pub fn acquire(
         &mut self,
         now_ms: u64,
@@ -127,7 +130,8 @@ impl Budgets {
         })
     }
 
-    /// An answer came, with these headers; `departed` is what [`Self::acquire`] gave its request.
+    /// A response arrived with these headers; `departed` is the value that [`Self::acquire`]
+    /// returned for its request.
     pub fn answered(
         &mut self,
         now_ms: u64,
@@ -150,8 +154,9 @@ impl Budgets {
         self.sharing.answered[surface as usize] += u64::from(cost.weight);
     }
 
-    /// The venue refused a request for a limit; see [`Budget::refused`]. A stop holds for every
-    /// surface that shares the host of the refused request, or, as headers showed, its counter.
+    /// The venue refused a request because of a limit; see [`Budget::refused`]. A stop applies to
+    /// every surface on the same host, and to every surface that has the same counter according to
+    /// the headers.
     pub fn refused(
         &mut self,
         now_ms: u64,
@@ -161,7 +166,8 @@ impl Budgets {
         shares_host: impl Fn(Surface) -> bool,
     ) {
         if limit == Limit::Weight && self.of(surface).has_weight_left(now_ms) {
-            // Something else uses this counter: perhaps another surface after all.
+            // Something else uses this counter. It may be another surface, so drop the evidence of
+            // separate counters.
             for other in 0..SURFACES {
                 self.sharing.apart[surface as usize][other] = 0;
                 self.sharing.apart[other][surface as usize] = 0;
@@ -179,8 +185,9 @@ impl Budgets {
         }
     }
 
-    /// Compares two headers of a surface that came shortly after each other: if the sum grew by less
-    /// than what was sent to another surface in between, that surface has a counter of its own.
+    /// Compares two headers of a surface that arrived shortly after each other. If the sum grew by
+    /// less than the weight that was sent to another surface in between, the two surfaces have
+    /// separate counters.
     fn compare(
         &mut self,
         now_ms: u64,
@@ -202,7 +209,8 @@ impl Budgets {
             return;
         }
         let grown = u64::from(used - before.used);
-        // Sent after the first header came, and answered before the second request left.
+        // Weight that was sent after the first header arrived and answered before the second
+        // request was sent.
         let between = |at: usize| departed.answered[at].saturating_sub(before.sent[at]);
         let own = between(place) + u64::from(cost.weight);
         let mut changed = false;
@@ -224,8 +232,8 @@ impl Budgets {
         }
     }
 
-    /// Chain and the info endpoint state no limits: where they may share the counter of futures, its
-    /// limit is theirs.
+    /// The documents state no limits for Chain and the info endpoint. While they may share the
+    /// counter of futures, they use its limit.
     fn take_shared_limits(&mut self) {
         let futures = self.of(Surface::Futures).limits();
         for surface in [Surface::Chain, Surface::Rpc] {
@@ -247,7 +255,7 @@ mod tests {
 
     const MINUTE_MS: u64 = 60_000;
 
-    /// Sends to a surface, and hears that so much was used in all.
+    /// Sends a request to a surface; the response's header reports `used` as the sum.
     fn send(budgets: &mut Budgets, now_ms: u64, surface: Surface, weight: u32, used: u32) {
         let cost = Cost::weight(weight);
         let departed = budgets.acquire(now_ms, surface, Lane::Reconcile, &cost);
@@ -269,7 +277,7 @@ mod tests {
         let mut budgets = Budgets::new(Shares::default());
         send(&mut budgets, 0, Surface::Futures, 40, 40);
         assert_eq!(used(&mut budgets, 20, Surface::Spot), 40);
-        // Each counts for itself: the sums of spot never hold what futures used.
+        // Each surface has its own counter: the sums of spot never contain the weight of futures.
         for turn in 0..5_u32 {
             let now_ms = u64::from(turn) * 1_000 + 100;
             send(&mut budgets, now_ms, Surface::Spot, 5, 5 * (turn + 1));
@@ -288,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn one_counter_for_all_stays_one() {
+    fn surfaces_with_one_counter_keep_sharing_it() {
         let mut budgets = Budgets::new(Shares::default());
         let mut sum = 0;
         for turn in 0..20_u64 {
@@ -301,7 +309,7 @@ mod tests {
             assert!(budgets.may_share(Surface::Futures, other));
         }
         assert_eq!(used(&mut budgets, 20_000, Surface::Rpc), sum);
-        // The same counter on another host: it refuses there too.
+        // Both hosts use the same counter, so the stop applies to spot too.
         let refusal = (Limit::Weight, Some(5_000));
         budgets.refused(20_000, Surface::Futures, refusal, &Cost::weight(1), |_| {
             false
@@ -310,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_info_endpoint_is_asked_although_the_futures_counter_is_above_1200() {
+    fn the_info_endpoint_works_while_futures_use_exceeds_1200() {
         let mut budgets = Budgets::new(Shares::default());
         send(&mut budgets, 0, Surface::Futures, 40, 1_440);
         send(&mut budgets, 100, Surface::Rpc, 1, 1_441);
@@ -319,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_info_endpoint_with_its_own_counter_is_found_out() {
+    fn a_separate_counter_of_the_info_endpoint_is_detected() {
         let mut budgets = Budgets::new(Shares::default());
         for turn in 0..6_u32 {
             let now_ms = u64::from(turn) * 2_000;
@@ -332,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_own_use_does_not_explain_makes_surfaces_share_again() {
+    fn an_unexplained_refusal_makes_surfaces_share_again() {
         let mut budgets = Budgets::new(Shares::default());
         for turn in 0..6_u32 {
             let now_ms = u64::from(turn) * 2_000;

@@ -1,4 +1,4 @@
-//! The promises of a budget, over random requests.
+//! Properties of a budget, tested with random requests.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn lane() -> impl Strategy<Value = Lane> {
     (0..Lane::ALL.len()).prop_map(|at| Lane::ALL[at])
 }
 
-/// Time passed, lane, weight, orders.
+/// Elapsed time, lane, weight, orders.
 fn requests() -> impl Strategy<Value = Vec<(u64, Lane, u32, u32)>> {
     proptest::collection::vec((0_u64..4_000, lane(), 1_u32..12, 0_u32..3), 1..400)
 }
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn emergency_requests_leave_whatever_was_counted(
+    fn emergency_requests_ignore_the_counts(
         requests in requests(), others in 0_u32..500, weight in 1_u32..1_000,
     ) {
         let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::default());
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn a_denied_request_fits_at_the_time_named_and_not_before(
+    fn a_denied_request_fits_exactly_at_the_stated_time(
         requests in requests(), lane in lane(), weight in 1_u32..30
     ) {
         let mut budget = Budget::new(&[MINUTE], Shares::default());
@@ -109,7 +109,7 @@ proptest! {
         }
         let cost = Cost::weight(weight);
         if let Err(denied) = budget.clone().acquire(now, lane, &cost) {
-            let until = denied.until_ms.expect("less than every lane's part");
+            let until = denied.until_ms.expect("the cost fits every lane");
             prop_assert!(budget.clone().acquire(until - 1, lane, &cost).is_err());
             prop_assert!(budget.acquire(until, lane, &cost).is_ok());
         }
@@ -121,7 +121,7 @@ proptest! {
     ) {
         let mut budget = Budget::new(&[MINUTE], Shares::default());
         budget.refused(0, Limit::Ban, Some(ban_s * 1_000), &Cost::weight(1));
-        // An answer to a request that was under way when the ban began.
+        // A response to a request that was in flight when the ban began.
         budget.refused(5, Limit::Weight, Some(stop_s * 1_000), &Cost::weight(1));
         let end = (ban_s * 1_000).max(5 + stop_s * 1_000);
         for now in [6, end / 2, end - 1] {
@@ -146,13 +146,13 @@ fn an_order_limit_stops_orders_only() {
     assert_eq!(denied.why, Denial::Orders);
     assert!(budget.acquire(1, Lane::Cancel, &Cost::weight(1)).is_ok());
     assert!(budget.acquire(1, Lane::Reconcile, &Cost::weight(1)).is_ok());
-    // Going on leads to a ban.
+    // Closes must wait too, because more orders lead to a ban.
     assert!(budget.acquire(9_999, Lane::Close, &order).is_err());
     assert!(budget.acquire(10_000, Lane::Close, &order).is_ok());
 }
 
 #[test]
-fn the_end_that_an_order_refusal_states_holds_for_closes_too() {
+fn a_stated_end_of_an_order_refusal_applies_to_closes_too() {
     let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::NONE);
     let order = Cost {
         weight: 1,
@@ -160,7 +160,7 @@ fn the_end_that_an_order_refusal_states_holds_for_closes_too() {
         own: None,
     };
     budget.refused(0, Limit::Orders, Some(57_000), &order);
-    // A later refusal without a stated end does not shorten it.
+    // A later refusal without a stated end does not shorten the stop.
     budget.refused(1, Limit::Orders, None, &order);
     for lane in [Lane::Place, Lane::Close] {
         let denied = budget.acquire(56_999, lane, &order).unwrap_err();
@@ -175,7 +175,7 @@ fn the_end_that_an_order_refusal_states_holds_for_closes_too() {
 }
 
 #[test]
-fn the_interval_of_orders_that_is_used_up_is_waited_for() {
+fn orders_wait_for_the_end_of_the_used_up_interval() {
     let minute = RateLimit {
         interval_ms: 60_000,
         limit: 20,
@@ -196,12 +196,12 @@ fn the_interval_of_orders_that_is_used_up_is_waited_for() {
     budget.refused(0, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 
-    // Nothing shows which one: the longest.
+    // No count shows which interval is used up, so the longest one counts.
     let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
     budget.refused(0, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 
-    // The shorter one is used up.
+    // The counts show that the shorter interval is used up.
     let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
     let count = Used {
         interval_ms: 10_000,
@@ -212,7 +212,8 @@ fn the_interval_of_orders_that_is_used_up_is_waited_for() {
     budget.refused(0, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(0), Some(10_000));
 
-    // A day that no count shows to be used up is not waited for.
+    // The client does not wait for the end of a day unless a count shows that the day's limit is
+    // used up.
     let day = RateLimit {
         interval_ms: 86_400_000,
         ..minute
@@ -223,7 +224,7 @@ fn the_interval_of_orders_that_is_used_up_is_waited_for() {
 }
 
 #[test]
-fn an_interval_of_orders_ends_by_the_venues_clock() {
+fn an_order_interval_ends_by_the_venues_clock() {
     let minute = RateLimit {
         interval_ms: 60_000,
         limit: 20,
@@ -235,20 +236,20 @@ fn an_interval_of_orders_ends_by_the_venues_clock() {
         own: None,
     };
     let mut budget = Budget::new(&[MINUTE, minute], Shares::NONE);
-    // 40 s of the venue's minute are over.
+    // 40 s of the venue's minute have passed.
     budget.set_venue_time(5_000, Some(1_000_000_000_000));
     budget.refused(5_000, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(5_000), Some(25_500));
-    // An order that left before that refusal.
+    // A refusal of an order that was sent before the first refusal.
     budget.refused(5_010, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(5_010), Some(25_500));
-    // The venue's interval does not begin with its minute.
+    // The refusal shows that the venue's interval is not aligned with its minute.
     budget.refused(25_600, Limit::Orders, None, &order);
     assert_eq!(budget.orders_stopped_until(25_600), Some(85_600));
 }
 
 #[test]
-fn a_start_may_use_what_is_reserved_for_others() {
+fn startup_may_use_the_reserves_of_other_lanes() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
     budget.used(0, &used(90));
     assert!(
@@ -287,7 +288,7 @@ fn orders_leave_where_others_use_1400_of_2400() {
     };
     let mut budget = Budget::new(&[minute], Shares::default());
     budget.used(0, &used(1_400));
-    // Readings of a minute, and a renewal every ten seconds.
+    // The requests for account snapshots in one minute, and one renewal every ten seconds.
     assert!(
         budget
             .acquire(0, Lane::Reconcile, &Cost::weight(150))
@@ -296,12 +297,12 @@ fn orders_leave_where_others_use_1400_of_2400() {
     for _ in 0..200 {
         assert!(budget.acquire(1, Lane::Place, &Cost::weight(1)).is_ok());
     }
-    // The part of cancels and renewals is untouched.
+    // The reserve of cancels and renewals is untouched.
     assert!(budget.acquire(1, Lane::Place, &Cost::weight(100)).is_err());
 }
 
 #[test]
-fn others_use_is_taken_from_ordinary_work_first() {
+fn use_by_others_reduces_ordinary_lanes_first() {
     let mut budget = Budget::new(&[MINUTE], Shares::default());
     budget.used(0, &used(59));
     let one = Cost::weight(1);
@@ -323,7 +324,7 @@ fn others_use_is_taken_from_ordinary_work_first() {
 }
 
 #[test]
-fn limits_of_the_venue_replace_the_documents_and_keep_what_was_used() {
+fn limits_of_the_venue_replace_the_documents_and_keep_counts() {
     let mut budget = Budget::new(&[MINUTE], Shares::NONE);
     budget.acquire(0, Lane::Query, &Cost::weight(90)).unwrap();
     budget.set_limits(&[
@@ -338,7 +339,7 @@ fn limits_of_the_venue_replace_the_documents_and_keep_what_was_used() {
 }
 
 #[test]
-fn a_limit_of_the_routes_own_is_kept() {
+fn a_routes_own_limit_is_respected() {
     let mut budget = Budget::new(&[MINUTE], Shares::NONE);
     let cost = Cost {
         weight: 1,

@@ -1,8 +1,8 @@
-//! Use of one limit during the last interval. Pure: time is an argument.
+//! Use of one limit during the last interval. Time is an argument.
 //!
-//! The venue may count in fixed intervals or in sliding ones; the documents do not say. Own use is
-//! counted as the sliding sum, which keeps both. What others on the address use is known from the
-//! venue's headers alone, and the newest header is the best evidence of it.
+//! The documents do not say whether the venue counts in fixed or in sliding intervals. Our own use
+//! is counted as a sliding sum, which satisfies both. Use by other programs on the address is known
+//! only from the venue's headers, and the newest header is the best evidence of it.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,19 @@ use windvane_protocol::planted;
 
 use super::lane::{LANES, Lane, Shares};
 
-/// Parts of an interval that are counted separately: they bound the memory of a window, and own use
-/// counts at most this part of the interval too long.
+/// Number of steps per interval that are counted separately. This bounds the memory of a window.
+/// Our own use counts for at most one step too long.
 const STEPS: u64 = 60;
-/// A header may arrive late, and out of order. A lower one replaces a higher one only after this.
+/// Headers may arrive late and out of order. A lower value replaces a higher one only after this
+/// time.
 const LATE_MS: u64 = 5_000;
-/// After a 429 that nothing explains, ordinary requests keep below this part of the limit, and below
-/// this part of that after another one.
+/// After an unexplained 429, ordinary requests stay below this percentage of the limit. After
+/// another one, they stay below this percentage of that lower limit.
 const CAUTION_PERCENT: u64 = 75;
-/// They do so for so many intervals.
+/// Number of intervals for which the lower limit applies.
 const CAUTION_INTERVALS: u64 = 10;
 
-/// Used amounts of one interval, by lane, and what others on the same address used.
+/// Used amounts of one interval, by lane, and the use by others on the same address.
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: u32,
@@ -29,7 +30,7 @@ pub struct Window {
     steps: VecDeque<Step>,
     used: [u32; LANES],
     outside: VecDeque<Outside>,
-    /// A lower limit for ordinary requests, and until when it holds.
+    /// A lower limit for ordinary requests, and the time until which it applies.
     caution: Option<(u32, u64)>,
 }
 
@@ -40,7 +41,7 @@ struct Step {
     used: [u32; LANES],
 }
 
-/// Use by others, as one header showed it.
+/// Use by others, as one header reported it.
 #[derive(Clone, Copy, Debug)]
 struct Outside {
     at_ms: u64,
@@ -48,7 +49,7 @@ struct Outside {
 }
 
 impl Window {
-    /// Nothing used yet. An interval of zero is taken as one millisecond.
+    /// A window of which nothing is used. An interval of zero counts as one millisecond.
     pub fn new(limit: u32, interval_ms: u64) -> Self {
         Self {
             limit,
@@ -60,7 +61,7 @@ impl Window {
         }
     }
 
-    /// Its length.
+    /// Its length in milliseconds.
     pub const fn interval_ms(&self) -> u64 {
         self.interval_ms
     }
@@ -70,18 +71,18 @@ impl Window {
         self.limit
     }
 
-    /// Takes another limit, and keeps the counts.
+    /// Sets another limit and keeps the counts.
     pub const fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// The sum at `now_ms`, others' use included.
+    /// The sum at `now_ms`, including use by others.
     pub fn used(&mut self, now_ms: u64) -> u32 {
         self.forget(now_ms);
         total(&self.used, self.outside_at(now_ms))
     }
 
-    /// Use by others, as far as headers showed it.
+    /// Use by others, according to the headers.
     pub fn used_by_others(&mut self, now_ms: u64) -> u32 {
         self.forget(now_ms);
         self.outside_at(now_ms)
@@ -96,7 +97,8 @@ impl Window {
         limit.saturating_sub(sum).saturating_sub(held)
     }
 
-    /// When `cost` fits for `lane`: `now_ms` if at once, `None` if it never does.
+    /// The earliest time at which `cost` fits for `lane`: `now_ms` if it fits now, `None` if it
+    /// never fits.
     pub fn free_at(&mut self, now_ms: u64, lane: Lane, shares: Shares, cost: u32) -> Option<u64> {
         self.forget(now_ms);
         let fits = |window: &Self, at_ms: u64, used: &[u32; LANES]| {
@@ -136,11 +138,12 @@ impl Window {
         step.used[lane as usize] = step.used[lane as usize].saturating_add(cost);
     }
 
-    /// The venue says that `used` is the sum. The part beyond own use belongs to others.
+    /// The venue reports `used` as the sum. The part beyond our own use belongs to others.
     ///
-    /// A lower sum than before is believed once `LATE_MS` have passed: the venue's interval began
-    /// anew. A sum below own use is not: the venue's interval may be shorter than ours. A sum above a
-    /// lower limit that a refusal led to shows that the refusal had another cause.
+    /// A sum that is lower than before is accepted once `LATE_MS` have passed, because the venue's
+    /// interval has restarted. Our own use is never lowered, because the venue's interval may be
+    /// shorter than ours. A sum above a lower limit that a refusal caused shows that the refusal
+    /// had another cause.
     pub fn correct(&mut self, now_ms: u64, used: u32) {
         if planted!(OthersUsageIgnored) {
             return;
@@ -153,9 +156,9 @@ impl Window {
         self.see(now_ms, used.saturating_sub(own));
     }
 
-    /// The venue refused a request for this limit, although less is used as far as is known. Where no
-    /// header shows why, ordinary requests keep below a lower limit for some intervals: others use the
-    /// rest, or the limit is lower than assumed.
+    /// The venue refused a request for this limit, although our count is below it. If no header
+    /// explains that, ordinary requests keep below a lower limit for some intervals: either others
+    /// use the rest, or the limit is lower than assumed.
     pub fn refused(&mut self, now_ms: u64) {
         if self.used(now_ms) >= self.limit || !self.outside.is_empty() {
             return;
@@ -169,7 +172,7 @@ impl Window {
     fn see(&mut self, at_ms: u64, amount: u32) {
         self.outside
             .retain(|seen| seen.at_ms.saturating_add(LATE_MS) > at_ms);
-        // A lower one before a higher one never counts.
+        // A lower value that arrived before a higher one never counts.
         while self
             .outside
             .back()
@@ -201,7 +204,8 @@ impl Window {
         let length = (self.interval_ms / STEPS).max(1);
         let end_ms = (now_ms / length).saturating_add(1).saturating_mul(length);
         let free_at_ms = end_ms.saturating_add(self.interval_ms);
-        // A time before the last step's is counted there: held longer, never shorter.
+        // A time before the last step counts in the last step, so that it is held longer, never
+        // shorter.
         if self
             .steps
             .back()
@@ -249,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_use_counts_for_an_interval_and_little_longer() {
+    fn own_use_counts_for_slightly_more_than_an_interval() {
         let mut window = Window::new(10, 60_000);
         let free =
             |window: &mut Window, now_ms| window.free_at(now_ms, Lane::Query, Shares::NONE, 10);
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_above_own_use_shows_what_others_used() {
+    fn a_header_above_own_use_shows_use_by_others() {
         let mut window = Window::new(100, 60_000);
         window.count(0, Lane::Place, 5);
         window.correct(10, 3);
@@ -274,19 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn a_late_header_does_not_hide_what_a_newer_one_showed() {
+    fn a_late_header_does_not_replace_a_newer_one() {
         let mut window = Window::new(100, 60_000);
         window.correct(0, 80);
         window.correct(100, 20);
         assert_eq!(window.used(100), 80);
-        // The venue's interval began anew: lower sums go on.
+        // The venue's interval restarted: its sums are lower from now on.
         window.correct(4_000, 25);
         window.correct(5_100, 26);
         assert_eq!(window.used(5_100), 26);
     }
 
     #[test]
-    fn without_further_headers_others_use_counts_for_an_interval() {
+    fn use_by_others_counts_for_one_interval_after_the_last_header() {
         let mut window = Window::new(100, 60_000);
         window.correct(1_000, 80);
         assert_eq!(window.used(60_999), 80);
@@ -297,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_without_headers_lowers_the_limit_for_ordinary_work() {
+    fn a_refusal_without_headers_lowers_the_limit_for_ordinary_lanes() {
         let mut window = Window::new(2_400, 60_000);
         let at_once = |window: &mut Window, now_ms, cost| {
             window.free_at(now_ms, Lane::Query, Shares::NONE, cost) == Some(now_ms)
@@ -308,11 +312,12 @@ mod tests {
         window.refused(2_000);
         assert!(!at_once(&mut window, 2_000, 1_351));
         assert!(at_once(&mut window, 602_000, 2_400));
-        // Others use more than a lower limit, and the venue goes on to answer.
+        // The sum exceeds the lower limit and the venue still responds, so the refusal had another
+        // cause.
         window.refused(602_000);
         window.correct(602_500, 1_900);
         assert!(at_once(&mut window, 602_500, 500));
-        // A header explains it.
+        // A header explains the refusal.
         window.correct(603_000, 2_390);
         window.refused(603_000);
         assert!(at_once(&mut window, 664_000, 2_400));

@@ -1,7 +1,7 @@
-//! Pauses before new connections: doubling, with a random half, from a seed. Pure.
+//! Pauses before new connections. They double, and half of each pause is random, from a seed.
 
-/// A small generator of pseudo-random numbers (splitmix64). It spreads clients out; it is not
-/// for anything that must not be guessed.
+/// A small generator of pseudo-random numbers (splitmix64). It spreads clients out in time; do not
+/// use it for secrets.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -10,7 +10,7 @@ impl Random {
         Self(seed)
     }
 
-    /// From 0 to `most`, both included.
+    /// A number from 0 to `most`, both included.
     pub(super) fn up_to(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// Pauses that double from the first to the longest.
+/// Pauses that double from the first to the longest one.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
     first_ms: u64,
@@ -38,7 +38,8 @@ impl Backoff {
         }
     }
 
-    /// The pause after one more failure: at least half of the doubled one, the rest random.
+    /// The pause after one more failure. At least half of the doubled pause is fixed; the rest is
+    /// random.
     pub(super) fn next_ms(&mut self, random: &mut Random) -> u64 {
         let factor = 1_u64 << self.failures.min(32);
         self.failures = self.failures.saturating_add(1);
@@ -46,7 +47,7 @@ impl Backoff {
         whole / 2 + random.up_to(whole - whole / 2)
     }
 
-    /// It went well for long enough: the next pause is a first one.
+    /// The connection lasted long enough, so the next pause is the first one again.
     pub(super) const fn reset(&mut self) {
         self.failures = 0;
     }

@@ -1,13 +1,13 @@
-//! Listen keys: read from an answer, and as a part of a path.
+//! Listen keys: how one is read from a response, and how it is written in a path.
 
 use std::fmt::Write as _;
 
 use windvane_protocol::wire;
 
-/// The listen key of an answer.
+/// The listen key of a response.
 ///
 /// # Errors
-/// Why there is none.
+/// Why the response has no listen key.
 pub fn listen_key(text: &str) -> Result<String, String> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -21,7 +21,7 @@ pub fn listen_key(text: &str) -> Result<String, String> {
     }
 }
 
-/// A listen key as one segment of a path: a key is whatever the venue gives.
+/// A listen key as one path segment. Escaping is needed, because the venue may use any characters.
 pub fn path_segment(key: &str) -> String {
     let mut segment = String::with_capacity(key.len());
     for byte in key.bytes() {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_key_is_no_key() {
+    fn a_response_without_a_key_is_an_error() {
         assert_eq!(listen_key(r#"{"listenKey":"k"}"#), Ok("k".to_owned()));
         for text in ["", "{}", r#"{"listenKey":""}"#, "<html>"] {
             assert!(listen_key(text).is_err(), "{text}");

@@ -1,7 +1,7 @@
-//! One WebSocket connection: is it alive, what may it send, how old is it. Pure.
+//! One WebSocket connection: whether it is alive, what it may send, and how old it is.
 //!
-//! The evidence of life is a PONG to our own PING; the documents' own pings say that the venue
-//! can reach us, not that we can reach it.
+//! Only a PONG to our own PING proves that the connection is alive. A ping from the venue shows
+//! that the venue can reach us, not that we can reach the venue.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use crate::budget::{Lane, Shares, Window};
 
 use super::GapReason;
 
-/// Names a connection; never used twice by a stream.
+/// Identifies a connection. A stream never reuses an id.
 pub type LinkId = u64;
 
 /// Times and limits of a connection, in milliseconds.
 #[derive(Clone, Debug)]
 pub struct LinkRules {
-    /// A PING goes out so often.
+    /// Interval of our PINGs.
     pub ping_every_ms: u64,
-    /// A connection whose PONG takes longer is lost.
+    /// A connection whose PONG takes longer counts as lost.
     pub pong_within_ms: u64,
-    /// A connection without a frame for so long is lost although it answers PINGs.
+    /// A connection without a frame for this time counts as lost, even if it answers PINGs.
     pub silence_max_ms: Option<u64>,
-    /// Commands must be answered within this time.
+    /// A command must be answered within this time.
     pub answer_within_ms: u64,
-    /// Messages to the venue in one second; one of them is kept for PONGs, which go by
-    /// themselves.
+    /// Messages per second to the venue. One of them is reserved for PONGs, which the socket sends
+    /// by itself.
     pub messages_per_s: u32,
 }
 
-/// What a connection wants done.
+/// The next action of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Ping,
@@ -49,12 +49,12 @@ pub(super) struct Link {
     messages: Window,
     queue: VecDeque<String>,
     unanswered: usize,
-    /// When the last command was sent, or an answer to one before it came.
+    /// When the last command was sent, or when an answer to an earlier command arrived.
     asked_ms: Option<u64>,
 }
 
 impl Link {
-    /// A connection that has just opened and is to send these commands.
+    /// A connection that has just opened and must send these commands.
     pub(super) fn new(id: LinkId, now_ms: u64, rules: LinkRules, commands: Vec<String>) -> Self {
         let unanswered = commands.len();
         Self {
@@ -71,7 +71,7 @@ impl Link {
         }
     }
 
-    /// Everything is subscribed: what the venue sends from now on comes through.
+    /// Whether everything is subscribed, so that all later events arrive.
     pub(super) const fn is_ready(&self) -> bool {
         self.unanswered == 0
     }
@@ -87,13 +87,13 @@ impl Link {
         self.asked_ms = is_waiting.then_some(now_ms);
     }
 
-    /// The round trip of the last PING.
+    /// Ends the last PING and returns its round trip in milliseconds.
     pub(super) fn pong(&mut self, now_ms: u64) -> Option<u64> {
         let pinged_ms = self.pinged_ms.take()?;
         Some(now_ms - pinged_ms)
     }
 
-    /// What it wants done now, until there is nothing more.
+    /// The next action of the connection. Call it until it returns `None`.
     pub(super) fn poll(&mut self, now_ms: u64) -> Option<Wish> {
         self.accept_silence(now_ms);
         if self.loss(now_ms).is_some() && planted!(SilenceIgnored) {
@@ -119,7 +119,7 @@ impl Link {
         Some(Wish::Send(command))
     }
 
-    /// When [`Self::poll`] has something to say, if nothing happens before.
+    /// When [`Self::poll`] has something, if nothing happens before.
     pub(super) fn timeout_ms(&mut self, now_ms: u64) -> u64 {
         let message_ms = self.message_ms(now_ms);
         let ping_ms = match self.pinged_ms {
@@ -146,8 +146,8 @@ impl Link {
         self.is_late(now_ms).then_some(GapReason::NoAnswer)
     }
 
-    /// The documents do not promise that commands are answered: where frames have come since the
-    /// last one was sent, they are the answer.
+    /// The documents do not promise an answer to each command. If frames arrived after the last
+    /// command was sent, they count as the answer.
     fn accept_silence(&mut self, now_ms: u64) {
         let has_frames = self
             .asked_ms

@@ -1,22 +1,23 @@
-//! What a stream itself has to know of a frame.
+//! Classifies frames as far as the stream itself needs it.
 
 use windvane_protocol::frame::BookLevels;
 use windvane_protocol::market_stream::{self, CommandAnswer, MarketStreamEvent};
 use windvane_protocol::user_stream::{self, UserStreamEvent};
 
-/// What a frame is, as far as the stream itself has to know.
+/// The kind of a frame, as far as the stream itself needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// The consumer's.
+    /// An event for the consumer.
     Event,
     /// The answer to a command.
     Answer,
-    /// The consumer's too, and the listen key is dead; with the event's time, milliseconds.
+    /// An event for the consumer which also reports that the listen key has expired; with the
+    /// event's time in milliseconds.
     KeyExpired(i64),
 }
 
-/// Looks at a frame of a market stream. Answers to commands are short and have an `id`; events have
-/// none.
+/// Classifies a frame of a market stream. Answers to commands are short and have an `id`; events
+/// have none.
 pub fn look_at_market(text: &str) -> Look {
     match command_answer(text) {
         Some(_) => Look::Answer,
@@ -24,7 +25,7 @@ pub fn look_at_market(text: &str) -> Look {
     }
 }
 
-/// The answer to a command that a frame of a market stream is, if it is one.
+/// The answer to a command, if this frame of a market stream is one.
 pub fn command_answer(text: &str) -> Option<CommandAnswer> {
     if text.len() > 4_096 || !text.contains("\"id\"") {
         return None;
@@ -36,13 +37,13 @@ pub fn command_answer(text: &str) -> Option<CommandAnswer> {
     }
 }
 
-/// Looks at a frame of a user stream.
+/// Classifies a frame of a user stream.
 pub fn look_at_user(text: &str) -> Look {
     key_expiry_ms(text).map_or(Look::Event, Look::KeyExpired)
 }
 
-/// When the listen key of a frame's connection expired, in milliseconds of the venue's clock, if
-/// the frame says so.
+/// When the listen key of this connection expired, in milliseconds of the venue's clock, if the
+/// frame reports it.
 pub fn key_expiry_ms(text: &str) -> Option<i64> {
     if !text.contains("listenKeyExpired") {
         return None;
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_from_events() {
+    fn answers_are_distinguished_from_events() {
         assert_eq!(look_at_market(r#"{"result":null,"id":1}"#), Look::Answer);
         assert_eq!(
             look_at_market(r#"{"id":1,"error":{"code":-1,"msg":"no"}}"#),

@@ -1,9 +1,11 @@
-//! A stream that heals itself: connections, their replacement, the listen key. Pure: what happens
-//! goes in by [`Machine::handle`], what is to be done comes out of [`Machine::poll_action`], and
-//! [`Machine::timeout_ms`] says when it wants to be asked again. Time is in milliseconds of a
-//! clock that does not go back.
+//! A stream that recovers by itself: its connections, their replacement, and the listen key.
 //!
-//! What may never enter here: sockets, requests, waiting, decoding of events.
+//! Events enter through [`Machine::handle`], actions leave through [`Machine::poll_action`], and
+//! [`Machine::timeout_ms`] is the time of the next [`Input::Tick`]. Time is in milliseconds of a
+//! clock that never goes back.
+//!
+//! This module contains no sockets and no requests. It does not wait, and it does not decode
+//! events.
 
 use std::collections::VecDeque;
 
@@ -16,82 +18,83 @@ use super::overlap::Overlap;
 
 pub use super::link::{LinkId, LinkRules};
 
-/// What a stream is made of.
+/// The rules of a stream.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Of each of its connections.
+    /// Rules of each connection.
     pub link: LinkRules,
-    /// First and longest pause.
+    /// First and longest pause between attempts.
     pub backoff_ms: (u64, u64),
-    /// A connection is replaced when it is so old.
+    /// A connection of this age is replaced.
     pub age_max_ms: u64,
-    /// Old and new connection run side by side so long.
+    /// Time for which the old and the new connection run in parallel.
     pub overlap_ms: u64,
-    /// A listen key must be given, and a connection be opened, within this time.
+    /// A listen key must arrive, and a connection must open, within this time.
     pub connect_within_ms: u64,
-    /// A connection that lived so long was a good one.
+    /// A connection that lived this long resets the pause between attempts.
     pub good_after_ms: u64,
-    /// With a listen key: how it is renewed.
+    /// Renewal of the listen key, if the stream has one.
     pub key: Option<KeyRules>,
-    /// Sent on each new connection; each is answered.
+    /// Sent on each new connection. Each command is answered.
     pub commands: Vec<String>,
     /// Seed of the random part of pauses.
     pub seed: u64,
 }
 
-/// How a listen key is kept.
+/// How a listen key is kept alive.
 #[derive(Clone, Debug)]
 pub struct KeyRules {
-    /// It is renewed after this time, and up to a quarter of it later.
+    /// The key is renewed after this time, or up to a quarter of it later.
     pub renew_every_ms: u64,
-    /// Life of a key that is not renewed.
+    /// Lifetime of a key that is not renewed.
     pub life_ms: u64,
 }
 
-/// What happened.
+/// An event for the machine.
 #[derive(Clone, Debug)]
 pub enum Input<F> {
-    /// Time passed.
+    /// Time has passed.
     Tick,
-    /// Answer to [`Action::CreateKey`]; an error comes with the pause that the venue wants.
+    /// Reply to [`Action::CreateKey`]; an error has the pause that the venue requested.
     Key(Result<String, Option<u64>>),
-    /// Answer to [`Action::RenewKey`].
+    /// Reply to [`Action::RenewKey`].
     Renewed(Renewal),
     /// The connection is open.
     Opened(LinkId),
-    /// No connection came about; with the pause that the venue wants, if it said one.
+    /// The connection could not be opened; with the pause that the venue requested, if it stated
+    /// one.
     NotOpened(LinkId, Option<u64>),
     /// A text frame.
     Frame(LinkId, F),
     /// The answer to a command.
     Answer(LinkId),
-    /// The answer to [`Action::Ping`].
+    /// The reply to [`Action::Ping`].
     Pong(LinkId),
     /// The connection was closed or broke.
     Closed(LinkId),
-    /// The venue says on the stream that the key has expired; with the event's time.
+    /// The venue reported on the stream that the key has expired; with the event's time.
     KeyExpired(LinkId, i64),
-    /// The consumer wants a new connection.
+    /// The consumer requests a new connection.
     Restart,
 }
 
-/// What became of a renewal.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The key lives on.
+    /// The key was renewed.
     Done,
-    /// No answer, or none that says anything of the key.
+    /// The response was lost, or it does not show the state of the key.
     Failed,
-    /// The venue does not know the key any more.
+    /// The venue no longer knows the key.
     Dead,
 }
 
-/// What is to be done.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<F> {
-    /// Ask for a listen key; [`Input::Key`] is the answer.
+    /// Request a listen key; [`Input::Key`] is the reply.
     CreateKey,
-    /// Renew this listen key; [`Input::Renewed`] is the answer.
+    /// Renew this listen key; [`Input::Renewed`] is the reply.
     RenewKey(String),
     /// Open a connection, with the key if the stream has one.
     Open(LinkId, Option<String>),
@@ -99,18 +102,18 @@ pub enum Action<F> {
     Send(LinkId, String),
     /// Send a PING.
     Ping(LinkId),
-    /// Close a connection, or give up opening it. No [`Input::Closed`] has to follow.
+    /// Close a connection, or stop opening it. [`Input::Closed`] need not follow.
     Close(LinkId),
-    /// Tell the consumer.
+    /// Pass this to the consumer.
     Emit(Emit<F>),
 }
 
-/// What the consumer is told.
+/// Output for the consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emit<F> {
-    /// A frame, once and in order.
+    /// A frame. Each one is passed once and in order.
     Frame(F),
-    /// A connection stands and everything is subscribed.
+    /// A connection is open and everything is subscribed.
     Connected,
     /// Frames may be missed until the next [`Self::Connected`].
     Gap(GapReason),
@@ -120,7 +123,7 @@ pub enum Emit<F> {
     Alive(u64),
 }
 
-/// The way to the next connection.
+/// The state of opening the next connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Attempt {
     None,
@@ -137,35 +140,35 @@ struct Key {
     is_asked: bool,
 }
 
-/// A stream: at most two connections, the later of which replaces the earlier one.
+/// A stream. It has at most two connections; the later one replaces the earlier one.
 #[derive(Clone, Debug)]
 pub struct Machine<F> {
     rules: Rules,
     random: Random,
     backoff: Backoff,
     attempt: Attempt,
-    /// The connection whose frames pass.
+    /// The connection whose frames reach the consumer.
     leader: Option<Link>,
-    /// The one that is to replace it.
+    /// The connection that will replace it.
     follower: Option<Link>,
     overlap: Option<Overlap<F>>,
     /// Since when the follower is ready.
     ready_ms: Option<u64>,
-    /// After a replacement: until when the old connection's frames are remembered.
+    /// After a replacement: the time until which the old connection's frames are remembered.
     forget_ms: Option<u64>,
     key: Option<Key>,
-    /// Event times of the last expiries that were heeded.
+    /// Event times of the last expiries that were acted on.
     expiries_ms: VecDeque<i64>,
     is_connected: bool,
     next_link: LinkId,
     actions: VecDeque<Action<F>>,
 }
 
-/// Expiries of listen keys to remember: more than a venue repeats on a new connection.
+/// Number of listen key expiries to remember: more than a venue repeats on a new connection.
 const EXPIRIES: usize = 64;
 
 impl<F: AsRef<str>> Machine<F> {
-    /// A stream that wants its first connection at once.
+    /// A stream that opens its first connection at once.
     pub fn new(rules: Rules, now_ms: u64) -> Self {
         Self {
             random: Random::new(rules.seed),
@@ -185,7 +188,7 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// Takes in what happened; then [`Self::poll_action`] has to be drained.
+    /// Handles an event. Drain [`Self::poll_action`] afterwards.
     pub fn handle(&mut self, now_ms: u64, input: Input<F>) {
         match input {
             Input::Tick => {}
@@ -217,12 +220,12 @@ impl<F: AsRef<str>> Machine<F> {
         self.advance(now_ms);
     }
 
-    /// What is to be done next.
+    /// The next action.
     pub fn poll_action(&mut self) -> Option<Action<F>> {
         self.actions.pop_front()
     }
 
-    /// When [`Input::Tick`] is due.
+    /// When the next [`Input::Tick`] is due.
     pub fn timeout_ms(&mut self, now_ms: u64) -> u64 {
         let attempt = match self.attempt {
             Attempt::None => None,
@@ -297,7 +300,7 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// The planned replacement of a connection before the venue ends it.
+    /// Replaces a connection as planned, before the venue ends it.
     fn advance_overlap(&mut self, now_ms: u64) {
         if self.forget_ms.is_some_and(|forget_ms| forget_ms <= now_ms) {
             self.forget_ms = None;
@@ -319,7 +322,7 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// One replacement at a time, its memory included.
+    /// Only one replacement runs at a time, including the time in which old frames are remembered.
     fn may_replace(&self) -> bool {
         self.attempt == Attempt::None && self.follower.is_none() && self.forget_ms.is_none()
     }
@@ -328,8 +331,8 @@ impl<F: AsRef<str>> Machine<F> {
         match self.attempt {
             Attempt::Waiting { until_ms } if until_ms <= now_ms => {
                 if self.rules.key.is_some() {
-                    // A key of its own for each connection: creating gives the living one and
-                    // prolongs it, or a new one if it died unseen.
+                    // Each connection asks for its own key. Creating one returns the living key and
+                    // prolongs it, or returns a new key if the old one expired unnoticed.
                     self.attempt = Attempt::Key {
                         by_ms: now_ms + self.rules.connect_within_ms,
                     };
@@ -362,8 +365,8 @@ impl<F: AsRef<str>> Machine<F> {
     }
 
     fn retry(&mut self, now_ms: u64, pause_ms: Option<u64>) {
-        // Without a second connection there is nothing to compare with: what would be remembered
-        // until the next attempt would only grow.
+        // Without a second connection there is nothing to compare with, so drop the remembered
+        // frames. They would only grow until the next attempt.
         if self.follower.is_none() && self.forget_ms.is_none() {
             self.overlap = None;
         }
@@ -415,8 +418,8 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// A venue may send its last events once more on a new connection (spec 4, section 6). An expiry
-    /// that was heeded before says nothing of the present key.
+    /// The venue may repeat its last events on a new connection (spec 4, section 6). So an expiry
+    /// that was handled before does not concern the present key.
     fn key_expired(&mut self, now_ms: u64, id: LinkId, event_ms: i64) {
         let is_known = self.expiries_ms.contains(&event_ms);
         if self.link(id).is_none() || is_known || planted!(KeyExpiryIgnored) {
@@ -429,7 +432,7 @@ impl<F: AsRef<str>> Machine<F> {
         self.key_died(now_ms, GapReason::KeyExpired);
     }
 
-    /// Nothing comes over connections of a dead key any more.
+    /// Connections of a dead key deliver nothing any more.
     fn key_died(&mut self, now_ms: u64, reason: GapReason) {
         self.key = None;
         let links = [self.leader.take(), self.follower.take()];
@@ -471,7 +474,7 @@ impl<F: AsRef<str>> Machine<F> {
             leader.frame(now_ms);
             let is_fresh = match &mut self.overlap {
                 None => true,
-                // After a replacement the overlap knows what the old connection has brought.
+                // After a replacement the overlap knows what the old connection delivered.
                 Some(overlap) if self.forget_ms.is_some() => overlap.is_fresh(&frame),
                 Some(overlap) => {
                     overlap.passed(&frame);
@@ -493,7 +496,7 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// The follower leads from here on; the old connection is closed.
+    /// The follower becomes the leader, and the old connection is closed.
     fn switch(&mut self, now_ms: u64) {
         let Some(follower) = self.follower.take() else {
             return;
@@ -509,10 +512,11 @@ impl<F: AsRef<str>> Machine<F> {
         self.forget_ms = Some(now_ms + self.rules.overlap_ms * 4);
     }
 
-    /// A connection is gone.
+    /// A connection was lost.
     fn lost(&mut self, now_ms: u64, id: LinkId, reason: GapReason) {
         if self.leader.as_ref().is_some_and(|link| link.id == id) {
-            // What a connection that was closed in order has not brought, a ready one has.
+            // The old connection was closed regularly. A ready follower has received everything
+            // that the old one did not deliver.
             if reason == GapReason::Closed && self.ready_ms.is_some() {
                 self.switch(now_ms);
                 return;

@@ -1,4 +1,4 @@
-//! The promises of a stream, against a venue that does anything.
+//! Properties of a stream, tested against a venue that may do anything.
 
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn rules(has_key: bool, commands: usize) -> Rules {
     }
 }
 
-/// A machine and a clock, with everything that it did.
+/// A machine, a clock and a log of all actions.
 struct Bench {
     machine: Machine<Frame>,
     now_ms: u64,
@@ -65,13 +65,13 @@ impl Bench {
         }
     }
 
-    /// Lets time pass to `until_ms`, ticking as the machine asks.
+    /// Advances time to `until_ms`, with a tick whenever the machine requests one.
     fn pass(&mut self, until_ms: u64) {
         loop {
             let due = self.machine.timeout_ms(self.now_ms);
             assert!(
                 due > self.now_ms,
-                "the machine asks for the same instant again"
+                "the machine requests the same instant again"
             );
             if due > until_ms {
                 break;
@@ -82,7 +82,7 @@ impl Bench {
         self.now_ms = until_ms;
     }
 
-    /// The venue does what is asked of it, from action `from` on, until `until_ms`.
+    /// Answers every action from index `from` on, as a working venue does, until `until_ms`.
     fn good_venue(&mut self, mut from: usize, until_ms: u64) {
         loop {
             while from < self.done.len() {
@@ -134,7 +134,7 @@ impl Bench {
     }
 }
 
-/// Anything that may happen, on any of the connections that there were.
+/// Any event, on any connection so far.
 fn anything() -> impl Strategy<Value = (u64, u8, u64)> {
     (0_u64..40_000, 0_u8..12, 0_u64..4)
 }
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_happens_the_stream_stands_again_once_the_venue_behaves(
+    fn after_any_events_the_stream_reconnects_to_a_working_venue(
         events in proptest::collection::vec(anything(), 0..60), has_key in any::<bool>(),
     ) {
         let mut bench = Bench::new(rules(has_key, 2));
@@ -172,7 +172,7 @@ proptest! {
             bench.pass(until_ms);
             prop_assert!(bench.open.len() <= 2, "at most two connections: {:?}", bench.open);
         }
-        // What is still open answers; what was asked of the dead past is not.
+        // Open connections are answered. Requests from before are not.
         let from = bench.done.len();
         let until_ms = bench.now_ms + 120_000;
         bench.good_venue(from, until_ms);
@@ -220,7 +220,7 @@ proptest! {
             .collect();
         for at in &sent {
             let within = sent.iter().filter(|other| (*at..at + 1_000).contains(other));
-            // The fifth is kept for a PONG.
+            // The fifth message is reserved for a PONG.
             prop_assert!(within.count() <= 4);
         }
     }
@@ -267,7 +267,7 @@ fn an_unanswered_ping_ends_a_connection_ten_seconds_later() {
 }
 
 #[test]
-fn topics_that_must_be_talking_are_given_up_when_they_are_silent() {
+fn a_connection_that_is_silent_for_too_long_is_given_up() {
     let mut rules = rules(false, 0);
     rules.link.silence_max_ms = Some(5_000);
     let mut bench = Bench::new(rules);
@@ -310,7 +310,8 @@ fn a_key_that_died_is_made_anew() {
         bench.emitted().pop(),
         Some(Emit::Gap(GapReason::KeyExpired))
     );
-    // Said twice at once (spec 4, section 6, point 1): the second changes nothing.
+    // The venue reports the same expiry twice (spec 4, section 6, point 1). The second report
+    // changes nothing.
     bench.input(Input::KeyExpired(0, 7));
     bench.pass(1_000);
     bench.input(Input::Key(Ok("second".to_owned())));
@@ -321,7 +322,8 @@ fn a_key_that_died_is_made_anew() {
     bench.input(Input::Opened(1));
     assert!(bench.is_connected());
     assert_eq!(bench.open, [1]);
-    // Sent once more on the new connection (spec 4, section 6): it is of the first key.
+    // The venue repeats the event on the new connection (spec 4, section 6). It concerns the first
+    // key.
     bench.input(Input::KeyExpired(1, 7));
     assert!(bench.is_connected());
     bench.input(Input::KeyExpired(1, 8));
@@ -370,7 +372,7 @@ fn pauses_between_attempts_grow_and_obey_the_venue() {
 }
 
 #[test]
-fn pauses_begin_anew_after_a_connection_that_lasted() {
+fn a_connection_that_lasted_resets_the_pauses() {
     let mut bench = Bench::new(rules(false, 0));
     let mut pause_after = |lived_ms: u64| {
         let link = *bench.open.last().unwrap();
@@ -393,7 +395,7 @@ fn pauses_begin_anew_after_a_connection_that_lasted() {
 }
 
 #[test]
-fn a_venue_that_answers_no_command_but_sends_frames_is_subscribed() {
+fn frames_count_as_answer_to_an_unanswered_command() {
     let mut bench = Bench::new(rules(false, 1));
     bench.input(Input::Opened(0));
     bench.pass(5_000);
@@ -401,7 +403,8 @@ fn a_venue_that_answers_no_command_but_sends_frames_is_subscribed() {
     bench.pass(10_000);
     assert!(bench.is_connected());
 
-    // Without a frame it is not: nothing tells that anything was heard.
+    // Without a frame the stream does not count as subscribed, because nothing shows that the venue
+    // received the command.
     let mut bench = Bench::new(rules(false, 1));
     bench.input(Input::Opened(0));
     bench.pass(9_999);

@@ -1,8 +1,8 @@
-//! Streams without their sockets: the state machine of a connection that heals itself, its rules,
-//! what is subscribed and how, and where the topics of a feed come from.
+//! Streams without their sockets: the state machine of a connection that recovers by itself, its
+//! rules, its subscriptions, and the sources of a feed's topics.
 //!
-//! Whoever drives them opens sockets, sends requests and waits; time is an argument, in
-//! milliseconds of a clock that does not go back.
+//! The driver opens sockets, sends requests and waits. Time is an argument, in milliseconds of a
+//! clock that never goes back.
 
 mod backoff;
 pub mod feed;
@@ -26,52 +26,52 @@ pub use topics::{BATCH, is_documented, streams_max, subscriptions};
 
 use crate::outcome::NotDone;
 
-/// What comes out of a stream.
+/// The output of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem<E> {
     /// An event.
     Event(E),
-    /// The stream stands, everything is subscribed. What happened before has to be asked for.
+    /// The stream is connected and everything is subscribed. The program must request what happened
+    /// before.
     Connected {
-        /// Which of the stream's connections, from 0.
+        /// Index of the connection within the stream, from 0.
         connection: usize,
     },
     /// Events may be missed from about here until the connection's next `Connected`.
     Gap {
-        /// Which of the stream's connections.
+        /// Index of the connection within the stream.
         connection: usize,
-        /// Why.
+        /// The reason.
         reason: GapReason,
     },
-    /// A connection did not come to stand; it is tried again, with growing pauses.
+    /// A connection was not established. It is tried again, with growing pauses.
     Failed {
-        /// Which of the stream's connections.
+        /// Index of the connection within the stream.
         connection: usize,
-        /// What was in the way.
+        /// The reason.
         why: Obstacle,
     },
-    /// The venue answered a PING: evidence that the stream is alive.
+    /// The venue answered a PING, which proves that the stream is alive.
     Alive {
-        /// Which of the stream's connections.
+        /// Index of the connection within the stream.
         connection: usize,
         /// Round trip, milliseconds.
         round_trip_ms: u64,
     },
-    /// A frame that cannot be read. What it should have said is missed.
+    /// A frame that cannot be read. Its event is lost.
     Unreadable {
-        /// Which of the stream's connections.
+        /// Index of the connection within the stream.
         connection: usize,
         /// The frame.
         text: String,
-        /// What is wrong with it.
+        /// The parse error.
         error: String,
     },
 }
 
 impl<E> StreamItem<E> {
-    /// The same item with its event read. A frame that cannot be read becomes
-    /// [`Self::Unreadable`] of this connection; the error of `read` is the frame's text and what is
-    /// wrong with it.
+    /// Decodes the event of an item. A frame that cannot be read becomes [`Self::Unreadable`] of
+    /// this connection. The error of `read` is the frame's text and the parse error.
     pub fn read<T>(
         self,
         connection: usize,
@@ -109,22 +109,22 @@ impl<E> StreamItem<E> {
     }
 }
 
-/// What keeps a connection from standing.
+/// Why a connection is not established.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// The listen key was not given, or not renewed.
+    /// The listen key could not be created or renewed.
     #[error("no listen key: {0}")]
     NoKey(NotDone),
-    /// No WebSocket came about.
+    /// No WebSocket connection could be opened.
     #[error("no WebSocket connection: {why}")]
     NotOpened {
-        /// The HTTP status by which the venue refused it.
+        /// The HTTP status with which the venue refused it.
         status: Option<u16>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It came about and was lost before the subscription was answered.
-    #[error("the subscription came to nothing: {0}")]
+    /// The connection opened, and was lost before the subscription was answered.
+    #[error("the subscription failed: {0}")]
     NotSubscribed(GapReason),
 }
 
@@ -137,23 +137,23 @@ pub enum GapReason {
     /// A PING was not answered in time.
     #[error("a PING was not answered in time")]
     NoPong,
-    /// Topics that must be talking were silent.
-    #[error("nothing came for too long")]
+    /// No frame arrived on a connection that must not be silent.
+    #[error("no frame arrived for too long")]
     Silent,
     /// A subscription was not answered in time.
     #[error("the subscription was not answered in time")]
     NoAnswer,
-    /// The venue said that the listen key has expired.
+    /// The venue reported that the listen key has expired.
     #[error("the listen key has expired")]
     KeyExpired,
-    /// The listen key could not be renewed, or the venue does not know it any more.
+    /// The listen key could not be renewed, or the venue no longer knows it.
     #[error("the listen key could not be kept alive")]
     KeyDead,
-    /// The consumer asked for a new connection.
-    #[error("a new connection was asked for")]
+    /// The consumer requested a new connection.
+    #[error("the program requested a new connection")]
     Asked,
-    /// The consumer was too slow: items were dropped. The connection still stands, so no
+    /// The consumer was too slow, so items were dropped. The connection is still open, so no
     /// `Connected` follows.
-    #[error("events came faster than they were taken; some were dropped")]
+    #[error("the program read events too slowly; some were dropped")]
     Overflow,
 }

@@ -1,18 +1,18 @@
-//! The settings of streams as the rules of a machine.
+//! Converts the settings of streams into the rules of a machine.
 
 use std::time::Duration;
 
 use super::machine::{KeyRules, LinkRules, Rules};
 use super::settings::StreamSettings;
 
-/// The life of a listen key that is not renewed (spec 1, Listen key).
+/// The lifetime of a listen key that is not renewed (spec 1, Listen key).
 const KEY_LIFE: Duration = Duration::from_hours(1);
-/// A connection that stood so long does not count as another failure.
+/// A connection that lived this long resets the count of failures.
 const GOOD_AFTER: Duration = Duration::from_mins(1);
 /// How long a SUBSCRIBE may stay unanswered.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Rules of one connection, without a listen key; `salt` keeps the pauses of several apart.
+/// Rules of one connection, without a listen key; `salt` gives each connection different pauses.
 pub fn rules(settings: &StreamSettings, salt: u64) -> Rules {
     Rules {
         link: LinkRules {
@@ -33,7 +33,7 @@ pub fn rules(settings: &StreamSettings, salt: u64) -> Rules {
     }
 }
 
-/// How listen keys are kept.
+/// Rules for renewing listen keys.
 pub fn key_rules(settings: &StreamSettings) -> KeyRules {
     KeyRules {
         renew_every_ms: millis(settings.renew_every),

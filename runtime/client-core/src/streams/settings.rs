@@ -1,19 +1,19 @@
-//! How streams are kept alive.
+//! Settings that keep streams alive.
 
 use std::time::Duration;
 
-/// Which path public streams use, and with it the shape of their frames (spec 4, section 5).
+/// The path of public streams. It decides the shape of their frames (spec 4, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketPath {
     /// `/stream`: `{stream, data}`.
     #[default]
     Combined,
-    /// `/ws`: the bare payload, which does not tell a futures partial book from a difference.
+    /// `/ws`: the bare payload, in which a futures partial book looks like a difference.
     Raw,
 }
 
 impl MarketPath {
-    /// As it is written in an address.
+    /// The path as written in an address.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Combined => "/stream",
@@ -22,47 +22,48 @@ impl MarketPath {
     }
 }
 
-/// Pings, reconnects, renewals. The defaults keep the rules of the documents (spec 1, Limits,
-/// rule 8; spec 4, section 5) with room to spare.
+/// Pings, reconnects and renewals. The defaults leave a margin to the rules of the documents (spec
+/// 1, Limits, rule 8; spec 4, section 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
-    /// A PING of our own goes out so often.
+    /// Interval of our own PINGs.
     pub ping_every: Duration,
     /// A connection whose PONG takes longer is given up.
     pub pong_within: Duration,
-    /// Public streams only: a connection that carries no frame for so long is given up although
-    /// it answers PINGs. For topics that must be talking; `None` for topics that may be silent.
+    /// Public streams only: a connection without a frame for this time is given up, even if it
+    /// answers PINGs. `None` for topics that may be silent.
     pub silence_max: Option<Duration>,
-    /// Feeds only: a topic whose stream brought no frame within this time of the start, or of the
-    /// loss of its connection, is polled beside. As long has the stream to bring what polling
-    /// shows before it counts as dead.
+    /// Feeds only: a topic is also polled if its stream sent no frame within this time of the
+    /// start, or of the loss of its connection. A stream also has this time to deliver a change
+    /// that polling shows; after that it counts as dead.
     pub first_frame_within: Duration,
-    /// Feeds only: a topic whose stream was silent for so long is polled beside.
+    /// Feeds only: a topic is also polled after its stream was silent for this time.
     pub frame_within: Duration,
-    /// The same for books and mark prices, where it is shorter: strategies quote on them.
+    /// The same for books and mark prices, if it is shorter, because strategies quote by them.
     pub quote_within: Duration,
-    /// First and longest pause before a new connection; between them it doubles, and half of it
-    /// is random.
+    /// First and longest pause before a new connection. The pause doubles, and half of it is
+    /// random.
     pub backoff: (Duration, Duration),
-    /// A connection is replaced when it is so old; the venue ends it at 24 hours.
+    /// A connection of this age is replaced. The venue ends it at 24 hours.
     pub age_max: Duration,
-    /// Old and new connection run side by side so long when one replaces the other.
+    /// Time for which the old and the new connection run in parallel during a replacement.
     pub overlap: Duration,
-    /// Listen keys are renewed after this time, and up to a quarter of it later; they live 60
+    /// Listen keys are renewed after this time, or up to a quarter of it later. They live 60
     /// minutes.
     pub renew_every: Duration,
-    /// A connection, its handshake included, must stand within this time.
+    /// A connection must be open within this time, including its handshake.
     pub connect_within: Duration,
-    /// Where public streams are connected to. A feed takes the other path where the venue does
-    /// not know this one, and with documented market data always [`MarketPath::Raw`].
+    /// Path of public streams. A feed switches to the other path if the venue does not know this
+    /// one. With documented market data it always uses [`MarketPath::Raw`].
     pub path: MarketPath,
-    /// Messages to the venue per connection and second: 5 on both surfaces by document 1, which
-    /// wins over the 10 of spec 4, section 5, for futures.
+    /// Messages per second and connection to the venue. Document 1 allows 5 on both surfaces, which
+    /// takes precedence over the 10 for futures in spec 4, section 5.
     pub messages_per_s: u32,
-    /// Items that wait for the consumer; what comes on top is dropped and reported as a gap.
+    /// Maximum number of items that wait for the consumer. Further items are dropped and reported
+    /// as a gap.
     pub capacity: usize,
-    /// Seed of the random part of pauses. The default is the same in every process: give each
-    /// its own where many connect to one venue, or all come back at the same moment.
+    /// Seed of the random part of pauses. The default is the same in every process. If many
+    /// processes connect to one venue, give each its own seed, or all reconnect at the same moment.
     pub seed: u64,
 }
 

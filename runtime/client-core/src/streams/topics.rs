@@ -1,12 +1,12 @@
-//! What is subscribed on which connection, and by which commands.
+//! The subscriptions of each connection, and their commands.
 
 use windvane_protocol::market_stream::{Command, Feed, Topic};
 use windvane_protocol::route::Surface;
 
-/// Topics of one SUBSCRIBE: a few kilobytes.
+/// Topics of one SUBSCRIBE, which is then a few kilobytes long.
 pub const BATCH: usize = 100;
 
-/// Streams that one connection may subscribe to (spec 1, Limits, rule 8; spec 4, section 5).
+/// Maximum number of streams per connection (spec 1, Limits, rule 8; spec 4, section 5).
 pub const fn streams_max(surface: Surface) -> usize {
     match surface {
         Surface::Spot => 1_024,
@@ -14,7 +14,8 @@ pub const fn streams_max(surface: Surface) -> usize {
     }
 }
 
-/// Whether documents 1 to 3 show the stream of a topic: `tradepro` is the only public one.
+/// Whether documents 1 to 3 describe the stream of a topic. `tradepro` is the only documented
+/// public stream.
 pub const fn is_documented(topic: &Topic) -> bool {
     matches!(
         topic,
@@ -25,8 +26,8 @@ pub const fn is_documented(topic: &Topic) -> bool {
     )
 }
 
-/// The commands of a connection, each for `batch` topics. Their ids begin after the first `before`,
-/// which other connections have.
+/// The commands of a connection, each for up to `batch` topics. Other connections use the first
+/// `before` ids.
 pub fn subscriptions(topics: &[Topic], batch: usize, before: usize) -> Vec<String> {
     let ids = 1 + before as u64..;
     let batches = topics.chunks(batch).zip(ids);

@@ -12,7 +12,7 @@ use crate::{Deed, Update};
 /// 2024-08-08 23:54:13 UTC.
 const START: Time = Time(1_723_161_253_000_000_000);
 
-/// Notes what it hears.
+/// A sink that records everything it receives.
 #[derive(Default)]
 struct Ears {
     text: Vec<String>,
@@ -103,7 +103,7 @@ fn the_same_steps_make_the_same_market() {
 }
 
 #[test]
-fn there_is_a_past_at_the_start() {
+fn a_new_board_has_a_past() {
     let board = seeded(1);
     for symbol in board.symbols() {
         let (bid, ask) = symbol.book.top();
@@ -138,7 +138,7 @@ fn there_is_a_past_at_the_start() {
 }
 
 #[test]
-fn accounts_hear_the_public_book() {
+fn accounts_receive_the_public_book() {
     let (mut board, mut ears) = (seeded(3), Ears::default());
     for symbol in board.symbols() {
         symbol.show(|event| ears.feed(START, 0, symbol.id, event));
@@ -155,7 +155,7 @@ fn accounts_hear_the_public_book() {
 }
 
 #[test]
-fn every_change_is_told_once_and_ids_have_no_holes() {
+fn every_change_is_reported_once_and_ids_have_no_gaps() {
     let (mut board, mut ears) = (seeded(4), Ears::default());
     board.advance(START.plus_ms(4_900), &mut ears);
     let id = board.find(Surface::Futures, "BTCUSDT").unwrap().id;
@@ -219,7 +219,7 @@ fn minutes_close_on_time() {
         Update::Closed(interval, bar) if *id == InstrumentId(0) => Some((*interval, bar.close_ms)),
         _ => None,
     });
-    // 23:54:59.999, then 23:55: one, and five minutes.
+    // The bars of one minute and of five minutes, which close at 23:54:59.999.
     assert_eq!(
         closed.collect::<Vec<_>>(),
         [
@@ -230,7 +230,7 @@ fn minutes_close_on_time() {
 }
 
 #[test]
-fn a_machine_that_slept_does_not_live_through_it() {
+fn a_long_pause_is_skipped_and_not_replayed() {
     let (mut board, mut ears) = (seeded(6), Ears::default());
     board.advance(START.plus_ms(DAY_MS * 3), &mut ears);
     assert!(ears.text.len() < 50_000, "{}", ears.text.len());
@@ -278,7 +278,7 @@ fn level(price: i64, qty: i64) -> Level {
 }
 
 #[test]
-fn a_recording_of_tops_alone_has_a_book_of_one_level() {
+fn a_recording_with_tops_alone_has_a_book_of_one_level() {
     let top = |bid, ask| {
         RecordedEvent::of(&MarketEvent::Top {
             update_id: 7,
@@ -298,7 +298,7 @@ fn a_recording_of_tops_alone_has_a_book_of_one_level() {
 }
 
 #[test]
-fn the_mid_of_a_recording_is_its_mark_at_once_until_it_states_one() {
+fn the_mid_is_the_mark_until_a_recording_states_one() {
     let top = |bid, ask| {
         RecordedEvent::of(&MarketEvent::Top {
             update_id: 7,
@@ -337,7 +337,7 @@ fn the_mid_of_a_recording_is_its_mark_at_once_until_it_states_one() {
 }
 
 #[test]
-fn a_looped_recording_goes_on_with_rising_ids_and_its_marks() {
+fn a_looped_recording_keeps_its_marks_and_ids_keep_rising() {
     let trade = RecordedEvent::of(&MarketEvent::Trade {
         price: 6_180_030,
         qty: 6,

@@ -22,7 +22,7 @@ const fn level(price: i64, qty: i64) -> Level {
 const BIDS: [Level; 2] = [level(6_000_000, 50), level(5_999_900, 50)];
 const ASKS: [Level; 2] = [level(6_000_500, 50), level(6_000_600, 50)];
 
-/// A market that stands still: what moves it is the test.
+/// A market that never moves by itself; only the test changes it.
 fn still() -> Recording {
     let mut assets = Assets::default();
     let listed = listing::own(&mut assets).into_iter();
@@ -140,7 +140,7 @@ impl Floor {
         levels.map(|l| (l.price, l.qty)).collect()
     }
 
-    /// Id from the first, price, quantity, and whether the buyer was the maker.
+    /// Id minus the first id, price, quantity, and whether the buyer was the maker.
     fn tape(&self) -> Vec<(i64, i64, i64, bool)> {
         let singles = self.symbol().trades.singles().iter();
         let plain = singles.map(|t| (t.id - 10_000_000, t.price, t.qty, t.buyer_is_maker));
@@ -151,7 +151,7 @@ impl Floor {
         self.state.account(AccountId(account)).history.trades.iter()
     }
 
-    /// Id from the first, price and quantity of an account's fills.
+    /// Id minus the first id, price and quantity of an account's fills.
     fn filled(&self, account: u16) -> Vec<(i64, i64, i64)> {
         let fills = self.fills(account).map(|record| record.fill);
         let plain = fills.map(|f| (f.trade_id.0 - 10_000_000, f.price.0, f.qty.0));
@@ -179,7 +179,7 @@ fn a_resting_order_is_in_the_book_from_its_start_to_its_end() {
 }
 
 #[test]
-fn what_waits_or_hides_is_not_in_the_book() {
+fn waiting_and_hidden_orders_are_not_in_the_book() {
     let mut floor = floor(2);
     floor.place(0, limit(Side::Buy, 6_000_100, 7, TimeInForce::Hidden));
     floor.place(0, stop(Side::Buy, 6_010_000, 7));
@@ -189,7 +189,7 @@ fn what_waits_or_hides_is_not_in_the_book() {
 }
 
 #[test]
-fn what_an_order_takes_is_traded_in_public_and_gone_for_everybody() {
+fn a_taken_quantity_is_printed_and_removed_for_everybody() {
     let mut floor = floor(2);
     floor.place(0, gtc(Side::Buy, 6_000_600, 60));
     let tape = [(0, 6_000_500, 50, false), (1, 6_000_600, 10, false)];
@@ -202,7 +202,7 @@ fn what_an_order_takes_is_traded_in_public_and_gone_for_everybody() {
     floor.place(1, market(Side::Buy, 60));
     assert_eq!(floor.filled(1), [(2, 6_000_600, 40)]);
     assert_eq!(floor.book(Side::Sell), []);
-    // The source changes a level: it is whole again.
+    // The source changes the level, so it has its full quantity again.
     floor.happens(&MarketEvent::Top {
         update_id: 2,
         bid: BIDS[0],
@@ -212,7 +212,7 @@ fn what_an_order_takes_is_traded_in_public_and_gone_for_everybody() {
 }
 
 #[test]
-fn two_accounts_meet_inside_the_spread_in_one_trade() {
+fn two_accounts_trade_with_each_other_inside_the_spread() {
     let mut floor = floor(3);
     floor.place(0, gtc(Side::Sell, 6_000_300, 5));
     floor.place(1, gtc(Side::Sell, 6_000_300, 5));
@@ -224,7 +224,7 @@ fn two_accounts_meet_inside_the_spread_in_one_trade() {
     );
     assert_eq!(floor.filled(0), [(0, 6_000_300, 5)]);
     assert_eq!(floor.filled(1), [(1, 6_000_300, 5)]);
-    // One fill met both: it bears the id of the last.
+    // One fill met both accounts, and has the id of the last trade.
     assert_eq!(floor.filled(2), [(1, 6_000_300, 10)]);
     assert_eq!(floor.book(Side::Buy)[0], (6_000_400, 2));
     assert_eq!(floor.book(Side::Sell), SOURCE_ASKS);
@@ -247,12 +247,12 @@ fn other_accounts_at_a_level_come_before_the_source() {
 }
 
 #[test]
-fn a_trade_of_the_source_is_one_with_the_fills_that_it_makes() {
+fn a_trade_of_the_source_is_printed_as_the_fills_that_it_causes() {
     let mut floor = floor(3);
     floor.place(0, gtc(Side::Buy, 6_000_100, 5));
     floor.place(1, gtc(Side::Buy, 6_000_200, 5));
     floor.trades(6_000_000, 12, true);
-    // The better price first, and no more than the source traded.
+    // The better price fills first, and the total does not exceed the source's trade.
     assert_eq!(
         floor.tape(),
         [
@@ -272,7 +272,7 @@ fn a_trade_of_the_source_is_one_with_the_fills_that_it_makes() {
 }
 
 #[test]
-fn a_book_that_comes_to_an_order_trades_with_it() {
+fn an_order_fills_when_the_sources_book_reaches_it() {
     let mut floor = floor(2);
     floor.place(0, gtc(Side::Buy, 6_000_400, 8));
     floor.happens(&MarketEvent::Top {
@@ -330,7 +330,7 @@ fn orders_of_one_account_that_cross_trade_with_each_other() {
     assert_eq!(floor.book(Side::Sell)[0], (6_000_200, 2));
 }
 
-/// One step of a market that tries everything.
+/// One step of a random test.
 #[derive(Clone, Debug)]
 enum Step {
     Place(u16, OrderTerms),
@@ -408,7 +408,7 @@ impl Floor {
         }
     }
 
-    /// What everybody can see holds together.
+    /// Checks that the public data is consistent.
     fn check(&self) -> Result<(), TestCaseError> {
         let book = &self.symbol().book;
         let (bid, ask) = book.top();
@@ -430,7 +430,7 @@ impl Floor {
         Ok(())
     }
 
-    /// Every fill is on the tape, under an id that no other fill of the account has.
+    /// Checks that every fill is on the tape, under an id that no other fill of the account has.
     fn check_tape(&self) -> Result<(), TestCaseError> {
         let tape = self.tape();
         prop_assert!(tape.windows(2).all(|pair| pair[0].0 < pair[1].0));
@@ -438,7 +438,7 @@ impl Floor {
             let mut last = (-1, Side::Buy);
             for record in self.fills(account) {
                 let (fill, id) = (record.fill, record.fill.trade_id.0 - 10_000_000);
-                // An account that met itself has the trade twice, once from each side.
+                // An account that traded with itself has the trade twice, once from each side.
                 let itself = id == last.0 && record.side != last.1;
                 prop_assert!(id > last.0 || itself, "{} after {}", id, last.0);
                 last = (id, record.side);
@@ -464,10 +464,10 @@ impl Floor {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the accounts and the source do: nothing is shown crossed, what is shown is there,
-    /// every fill is on the tape, and the same steps make the same market.
+    /// After any actions of the accounts and the source: the book is never shown crossed, shown
+    /// orders exist, every fill is on the tape, and the same steps make the same market.
     #[test]
-    fn one_market_holds_together(steps in steps()) {
+    fn the_market_stays_consistent(steps in steps()) {
         let mut floor = floor(3);
         for (n, step) in steps.iter().enumerate() {
             floor.step(n, step);

@@ -1,5 +1,5 @@
-//! v1: the API key in its header, the HMAC over query and body, and the time rule (spec 1,
-//! Authentication, rules 1 to 3).
+//! Authentication of v1: the API key in its header, the HMAC over query and body, and the time rule
+//! (spec 1, Authentication, rules 1 to 3).
 
 use windvane_protocol::sign::hmac::verifies;
 
@@ -9,14 +9,14 @@ use crate::state::{AccountId, State};
 
 /// The header of the API key.
 pub(super) const KEY_HEADER: &str = "x-mbx-apikey";
-/// `recvWindow` where none is sent.
+/// Default of `recvWindow`.
 const WINDOW_DEFAULT_MS: i64 = 5_000;
-/// The largest `recvWindow`.
+/// Maximum of `recvWindow`.
 const WINDOW_MAX_MS: i64 = 60_000;
-/// How far ahead a timestamp may be.
+/// How far a timestamp may be ahead of the server's clock.
 const AHEAD_MS: i64 = 1_000;
 
-/// The account whose key the header names, and the place of the key.
+/// The account of the key in the header, and the index of the key.
 pub(super) fn by_key(state: &State, claim: &Claim<'_>) -> Result<(AccountId, usize), Refusal> {
     let malformed = || Refusal::new(-2014, "API-key format invalid.").with_status(401);
     let header = claim.received.headers.get(KEY_HEADER);
@@ -38,7 +38,7 @@ pub(super) fn by_key(state: &State, claim: &Claim<'_>) -> Result<(AccountId, usi
     Err(rejected())
 }
 
-/// The account of a request that an API key signed.
+/// The account of a request that is signed with an API key.
 pub(super) fn signed(state: &State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
     let (id, at) = by_key(state, claim)?;
     raw::required(claim.params, "timestamp")?;
@@ -51,7 +51,7 @@ pub(super) fn signed(state: &State, claim: &Claim<'_>) -> Result<AccountId, Refu
     Ok(id)
 }
 
-/// `timestamp < serverTime + 1000` and `serverTime - timestamp <= recvWindow` (-1021).
+/// Checks `timestamp < serverTime + 1000` and `serverTime - timestamp <= recvWindow` (-1021).
 pub(crate) fn check_time(params: &Params, clock_ms: i64) -> Result<(), Refusal> {
     let timestamp = params.integer("timestamp")?;
     let timestamp = timestamp.ok_or_else(|| missing("timestamp"))?;

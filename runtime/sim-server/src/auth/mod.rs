@@ -1,7 +1,7 @@
-//! Who sent a request: API key and HMAC, or wallet signatures, over the raw bytes (spec 1,
-//! Authentication; spec 4, sections 1 and 2).
+//! Authenticates the sender of a request by API key and HMAC, or by wallet signatures, over the raw
+//! bytes (spec 1, Authentication; spec 4, sections 1 and 2).
 //!
-//! | what is wrong | status | code |
+//! | error | status | code |
 //! |---|---|---|
 //! | no API key, or one of the wrong form | 401 | -2014 |
 //! | unknown API key, its IP or permission; an agent that is unknown, expired, or not allowed | 401 | -2015 |
@@ -27,7 +27,7 @@ use crate::wallet::{action_account, is_action_alone};
 
 pub(crate) use hmac::check_time;
 
-/// A request on its way to its account.
+/// A request and the route that it claims to use, before authentication.
 #[derive(Clone, Copy, Debug)]
 struct Claim<'a> {
     route: &'static Route,
@@ -36,7 +36,7 @@ struct Claim<'a> {
     now: Time,
 }
 
-/// The account of a signed request, or why it is none.
+/// The account of a signed request; `None` for a request that needs no key, or the refusal.
 pub(crate) fn authenticate(
     state: &mut State,
     found: &Found,
@@ -69,9 +69,9 @@ pub(crate) fn authenticate(
     account.map(Some)
 }
 
-/// User stream routes need the API key alone, in every version (spec 1, Authentication; spec 2,
-/// Authentication, rule 6); spec 4 has them signed in v3. Both are taken: a request with a key and
-/// without a signature is of the first kind.
+/// User stream routes need only the API key, in every version (spec 1, Authentication; spec 2,
+/// Authentication, rule 6). Spec 4 requires a signature in v3. The server accepts both. A request
+/// with a key and without a signature counts as the first form.
 fn key_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
     listing.version == Some(Version::V3)
         && claim.route.security == Security::UserStream
@@ -79,11 +79,13 @@ fn key_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
         && claim.params.raw("signature").is_none()
 }
 
-/// The documents disagree on the v3 routes: labels that mean an API key and a signature stand on
-/// all of them (spec 1, Authentication, rule 2), one description of futures lists `timestamp` and
-/// an HMAC (spec 2, Authentication, rule 3), and spec 4 has wallet signatures. Both are taken: a
-/// request with `timestamp` and without the fields of spec 4, section 1, is of the first kind. The
-/// nonce of `noop` is that of another request and says nothing.
+/// The documents disagree about the v3 routes. All of them have labels that mean an API key and a
+/// signature (spec 1, Authentication, rule 2). One description of futures lists `timestamp` and an
+/// HMAC (spec 2, Authentication, rule 3). Spec 4 requires wallet signatures.
+///
+/// The server accepts both. A request with `timestamp` and without the fields of spec 4, section 1,
+/// counts as the first form. For `noop` the nonce is ignored here, because it is the nonce of
+/// another request.
 fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
     let wallet_fields: &[&str] = match claim.route.name {
         "spot.noop" => &["signer", "user"],
@@ -96,8 +98,8 @@ fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
         && !wallet_fields.iter().any(|f| claim.params.raw(f).is_some())
 }
 
-/// The account routes under v2 and v4 have no scheme in the documents: spec 4 says of v1 and v3 only
-/// what they take. A request with the fields of v3 and without a key is taken as one of v3.
+/// The documents give no scheme for the account routes under v2 and v4, because spec 4 covers only
+/// v1 and v3. A request with the fields of v3 and without a key counts as a v3 request.
 fn message_on_v2(listing: &Listing, claim: &Claim<'_>) -> bool {
     matches!(listing.version, Some(Version::V2 | Version::V4))
         && !claim.received.headers.contains_key(hmac::KEY_HEADER)
@@ -106,7 +108,7 @@ fn message_on_v2(listing: &Listing, claim: &Claim<'_>) -> bool {
             .all(|field| claim.params.raw(field).is_some())
 }
 
-/// An invalid key, or one that may not do this (-2015).
+/// An invalid key, or one without the permission (-2015).
 fn rejected() -> Refusal {
     let msg = "Invalid API-key, IP, or permissions for action.";
     Refusal::new(-2015, msg).with_status(401)
@@ -124,7 +126,7 @@ fn granted(route: &Route, grants: Grants) -> bool {
     }
 }
 
-/// Whether a whitelist of addresses, separated by commas, has this one; an empty list has all.
+/// Whether a comma-separated whitelist contains this address. An empty list allows every address.
 fn whitelisted(list: &str, ip: IpAddr) -> bool {
     let mut entries = list
         .split(',')

@@ -1,12 +1,12 @@
-//! The bytes that were signed: query string and body as received, without the signature.
+//! The signed bytes: query string and body as received, without the signature.
 
 use crate::http::dispatch::Received;
 use crate::http::{Params, Refusal, missing};
 
-/// The signed bytes and the signature over them.
+/// The signed bytes and their signature.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Signed<'a> {
-    /// Query and body with nothing between them (spec 1, Authentication, rule 2).
+    /// Query and body, joined without a separator (spec 1, Authentication, rule 2).
     pub(super) parts: [&'a [u8]; 2],
     pub(super) signature: &'a str,
 }
@@ -17,8 +17,8 @@ impl Signed<'_> {
     }
 }
 
-/// Takes the signature off. It is the last parameter of the query string or of the body; anywhere
-/// else the signed bytes cannot be told, and the signature is invalid (-1022).
+/// Separates the signature. It must be the last parameter of the query string or of the body.
+/// Elsewhere the signed bytes are ambiguous, so the signature counts as invalid (-1022).
 pub(super) fn signed<'a>(
     received: &Received<'a>,
     params: &'a Params,
@@ -37,7 +37,7 @@ pub(super) fn signed<'a>(
     })
 }
 
-/// The text before a signature that ends it; `None` where none does.
+/// The text before the final signature; `None` if the text does not end with a signature.
 fn without_signature(text: &str) -> Option<&str> {
     let (before, last) = text.rsplit_once('&').unwrap_or(("", text));
     let (name, _) = last.split_once('=')?;

@@ -1,4 +1,5 @@
-//! v3: wallet signatures (spec 4, sections 1 and 2; section 3 for the chain's transfers).
+//! Authentication of v3 by wallet signatures (spec 4, sections 1 and 2; section 3 for the chain's
+//! transfers).
 
 use alloy_primitives::{Address, B256};
 use windvane_protocol::sign::typed::{management, management_as_listed};
@@ -8,7 +9,7 @@ use super::{Claim, granted, raw, rejected, whitelisted};
 use crate::http::{Refusal, integer, invalid};
 use crate::state::{AccountId, Grants, State};
 
-/// A `Message` of an agent, or of the main wallet itself.
+/// Verifies a `Message` that an agent or the main wallet signed.
 pub(super) fn message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
     let nonce = nonce(claim)?;
     let signer = address(claim, "signer")?;
@@ -26,7 +27,7 @@ pub(super) fn message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId,
     Ok(id)
 }
 
-/// A `Message` of the main wallet, without `signer`.
+/// Verifies a `Message` of the main wallet, without `signer`.
 pub(super) fn main_message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
     let nonce = nonce(claim)?;
     let user = address(claim, "user")?;
@@ -36,7 +37,8 @@ pub(super) fn main_message(state: &mut State, claim: &Claim<'_>) -> Result<Accou
     Ok(id)
 }
 
-/// Typed data of the main wallet over the fields in the order sent, or as the documents list them.
+/// Verifies typed data of the main wallet. Its fields may have the order in which they were sent,
+/// or the order of the documents.
 pub(super) fn typed(
     state: &mut State,
     claim: &Claim<'_>,
@@ -48,10 +50,10 @@ pub(super) fn typed(
     let chain_id = match claim.params.get("signatureChainId") {
         Some(text) => u64::try_from(integer("signatureChainId", text)?)
             .map_err(|_| invalid("signatureChainId"))?,
-        // Document 2 does not list it: then it is the chain of every other v3 request.
+        // Document 2 does not list this field, so use the chain of all other v3 requests.
         None => network(state).signing_chain(),
     };
-    // Judged as on every other route; as typed data it would be said otherwise.
+    // Check this before the typed data is built, so that the error is the same as on other routes.
     claim.params.integer("expired")?;
     let brand = &state.settings.brand;
     let parameters = || claim.params.iter();
@@ -100,7 +102,7 @@ fn nonce(claim: &Claim<'_>) -> Result<u64, Refusal> {
     u64::try_from(integer("nonce", text)?).map_err(|_| invalid("nonce"))
 }
 
-/// An address, compared without case; `0x` must stand before it.
+/// Parses an address. Case does not matter; the prefix `0x` is required.
 fn address(claim: &Claim<'_>, name: &str) -> Result<Address, Refusal> {
     let text = raw::required(claim.params, name)?;
     let digits = text.strip_prefix("0x").or(text.strip_prefix("0X"));
@@ -109,7 +111,8 @@ fn address(claim: &Claim<'_>, name: &str) -> Result<Address, Refusal> {
         .ok_or_else(|| invalid(name))
 }
 
-/// The account that a signer signs for. Without `user` the signer must belong to exactly one.
+/// The account that a signer signs for. Without `user`, the signer must belong to exactly one
+/// account.
 fn account_of(state: &State, user: Option<Address>, signer: Address) -> Result<AccountId, Refusal> {
     if let Some(user) = user {
         return by_user(state, user).ok_or_else(rejected);
@@ -133,8 +136,8 @@ fn by_user(state: &State, user: Address) -> Option<AccountId> {
     Some(AccountId(place as u16))
 }
 
-/// What the signer may do for the account; `None` where it is no agent of it, is expired, or
-/// signs from an address that it may not sign from.
+/// The rights of the signer for the account. `None` if the signer is not an agent of the account,
+/// has expired, or uses an IP address that it may not use.
 fn grants_of(state: &State, claim: &Claim<'_>, id: AccountId, signer: Address) -> Option<Grants> {
     let account = state.account(id);
     if account.user == signer {
@@ -149,8 +152,8 @@ fn grants_of(state: &State, claim: &Claim<'_>, id: AccountId, signer: Address) -
     usable.then_some(agent.grants)
 }
 
-/// -4225 where the nonce cannot be taken. `noop` carries the nonce of the request that it cancels,
-/// and occupies it.
+/// Consumes the nonce, or refuses with -4225. `noop` has the nonce of the request that it cancels,
+/// and so makes that nonce unusable.
 fn take_nonce(
     state: &mut State,
     claim: &Claim<'_>,

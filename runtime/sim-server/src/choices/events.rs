@@ -1,5 +1,5 @@
-//! The user events of one moment as the venue chose to send them: which are sent, merged into
-//! which, and in which order. The history of the account has all of them, whatever is sent.
+//! The user events of one moment, as the venue's choices arrange them: which events are sent, which
+//! are merged, and in which order. The history of the account always has all events.
 
 use windvane_engine::{ExecutionType, Surface};
 use windvane_sim::{Cause, OrderEvent, PositionView, StreamEvent};
@@ -9,14 +9,14 @@ use super::{
     RestExpires, SpotLockEvents, TransferReason, UnfilledAccount,
 };
 
-/// A user event that is sent, and the reason that it states in place of its own.
+/// A user event to send, and the reason that replaces its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arranged {
     pub(crate) event: StreamEvent,
     pub(crate) reason: Option<&'static str>,
 }
 
-/// Whether an order is one of the venue's own: a liquidation or auto-deleveraging.
+/// Whether an order comes from the venue itself: a liquidation or auto-deleveraging.
 pub(crate) fn is_forced(event: &OrderEvent) -> bool {
     let id = event.update.client_order_id;
     id.as_str().starts_with("autoclose-") || id.as_str().starts_with("adl_autoclose")
@@ -111,7 +111,8 @@ const fn is_trading_account(event: &StreamEvent) -> bool {
     )
 }
 
-/// Spot: account events that follow no fill only say that something is locked or freed.
+/// Spot: drops account events that do not follow a fill. They report only that an amount was locked
+/// or released.
 fn drop_lock_events(events: &mut Vec<Arranged>) {
     let mut filled = false;
     events.retain(|arranged| match &arranged.event {
@@ -127,7 +128,7 @@ fn drop_lock_events(events: &mut Vec<Arranged>) {
     });
 }
 
-/// Of the fills of one order the last.
+/// Keeps only the last fill of each order.
 fn keep_last_fills(events: &mut Vec<Arranged>) {
     let ids: Vec<_> = events
         .iter()
@@ -141,7 +142,7 @@ fn keep_last_fills(events: &mut Vec<Arranged>) {
     });
 }
 
-/// A fill that is followed by the expiry of its order is reported by the expiry.
+/// Merges a fill with the following expiry of its order into one event.
 fn join_fill_and_expiry(events: &mut Vec<Arranged>) {
     let mut joined = Vec::new();
     for place in 0..events.len() {
@@ -169,7 +170,7 @@ fn join_fill_and_expiry(events: &mut Vec<Arranged>) {
     });
 }
 
-/// Of account events the last, with what the earlier ones list.
+/// Keeps only the last account event, with the entries of the earlier ones added.
 fn merge_accounts(events: &mut Vec<Arranged>) {
     let mut merged: Vec<Arranged> = Vec::with_capacity(events.len());
     for mut arranged in std::mem::take(events) {
@@ -234,7 +235,7 @@ fn take_in(last: &mut StreamEvent, earlier: StreamEvent) {
     }
 }
 
-/// Each account event before the fills that caused it.
+/// Moves each account event before the fills that caused it.
 fn accounts_first(events: Vec<Arranged>) -> Vec<Arranged> {
     let mut arranged: Vec<Arranged> = Vec::with_capacity(events.len());
     let mut group = 0;

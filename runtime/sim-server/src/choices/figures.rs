@@ -1,4 +1,5 @@
-//! Numbers as the venue chose to round them on the wire. The truth of the control port is exact.
+//! Rounds numbers on the wire as the venue's choices demand. The control port always reports exact
+//! numbers.
 
 use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
 use windvane_engine::{Amount, Instrument};

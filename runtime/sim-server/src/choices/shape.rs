@@ -1,4 +1,5 @@
-//! The form of answers and user events: fields, keys, white space and the writing of numbers.
+//! Changes the form of responses and user events: fields, keys, white space and the format of
+//! numbers.
 
 use std::fmt::Write as _;
 
@@ -10,9 +11,9 @@ use super::{
 
 /// The field that is added to objects.
 const UNKNOWN: &str = "zzAdded";
-/// Objects whose keys are data: nothing is added to them.
+/// Objects whose keys are data, so nothing is added to them.
 const MAPS: [&str; 2] = ["adlQuantile", UNKNOWN];
-/// Fields whose text may look like a number and is a name.
+/// Text fields that may look like numbers but are names.
 const NAMES: [&str; 9] = [
     "clientOrderId",
     "c",
@@ -24,13 +25,13 @@ const NAMES: [&str; 9] = [
     "orderId",
     "countdownTime",
 ];
-/// Decimals of padded text.
+/// Decimals of padded numbers.
 const PADDED: u32 = 8;
 
 /// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject<'a> {
-    /// The answer of a route.
+    /// The response of a route.
     Route(&'a str),
     /// A user event.
     Event,
@@ -38,7 +39,7 @@ pub(crate) enum Subject<'a> {
     Error,
 }
 
-/// The text in the form that the venue chose.
+/// Converts a text to the form that the venue's choices demand.
 pub(crate) fn shape(choices: &Choices, subject: Subject<'_>, text: String) -> String {
     if is_usual(choices) {
         return text;
@@ -72,7 +73,7 @@ fn is_usual(choices: &Choices) -> bool {
         && choices.of::<AccountTime>() == AccountTime::Set
 }
 
-/// Changes the fields of the routes of accounts and positions.
+/// Changes fields in the responses of account and position routes.
 fn account_fields(choices: &Choices, route: &str, value: &mut Value) {
     let own = route.split_once('.').map_or("", |(_, own)| own);
     if !["account", "earlier_account", "balance", "position_risk"].contains(&own) {
@@ -131,7 +132,7 @@ fn add_unknown(value: &mut Value) {
     });
 }
 
-/// Decimal text gets eight decimals.
+/// Pads decimal text to eight decimals.
 fn pad(value: &mut Value) {
     each_object(value, &mut |object| {
         for (name, field) in object {

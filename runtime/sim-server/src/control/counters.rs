@@ -1,5 +1,5 @@
-//! What was asked and refused, and which orders were accepted under which client order id: what a
-//! checker compares a client's own account with. Bounded.
+//! Counts requests and refusals, and lists the accepted orders by client order id. A checker
+//! compares these with the client's own records. All lists are bounded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use windvane_sim::StreamEvent;
 
 use crate::http::Answer;
 
-/// Accepted orders of an account that are listed; their number is counted beyond.
+/// Maximum number of listed orders per account. More orders are only counted.
 const ACCEPTED_MAX: usize = 10_000;
 
 /// One accepted order.
@@ -24,11 +24,11 @@ pub(super) struct Accepted {
 /// The accepted orders of one account.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// The newest, oldest first.
+    /// The newest orders, oldest first.
     pub(super) orders: VecDeque<Accepted>,
-    /// All.
+    /// Number of all orders.
     pub(super) total: u64,
-    /// How often each client order id among them was accepted, where it was more than once.
+    /// How often each listed client order id was accepted.
     times: BTreeMap<ClientOrderId, u32>,
 }
 
@@ -58,16 +58,16 @@ impl Ledger {
 /// Counts since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Requests that named a route, by its name.
+    /// Requests by the name of their route.
     pub(super) routes: BTreeMap<&'static str, u64>,
-    /// Answers by HTTP status, as the venue meant them: faults come after.
+    /// Responses by HTTP status, before any fault changes them.
     pub(super) statuses: BTreeMap<u16, u64>,
     /// Refusals by code.
     pub(super) refusals: BTreeMap<i32, u64>,
-    /// User events, told or not, faults apart.
+    /// All user events, whether sent or not. Faults do not change this count.
     pub(super) user_events: u64,
     pub(super) accounts: BTreeMap<u16, Ledger>,
-    /// Executions since they were taken last, if anybody wants them.
+    /// Executions since the last read, if a reader asked for them.
     pub(crate) executions: Option<Vec<(u16, OrderUpdate)>>,
 }
 

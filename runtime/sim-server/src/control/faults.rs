@@ -1,9 +1,9 @@
-//! The switches that are on, and what they do to requests and to user events. No IO: what is held
-//! back waits here until its time.
+//! The active fault switches, and their effect on requests and user events. This module does no IO;
+//! delayed events wait here until they are due.
 //!
-//! Switches are asked in the order in which they were set. Of one request, delays add up and the
-//! first switch that changes the ending wins. Each switch draws from a sequence of its own, so
-//! that the same requests meet the same faults.
+//! Switches apply in the order in which they were set. For one request, delays add up, and the
+//! first switch that changes the response wins. Each switch has its own random sequence, so the
+//! same requests get the same faults.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use super::plan::{Ending, Plan};
 use super::switch::{Fault, Switch, Target, names};
 use crate::stream::UserFrame;
 
-/// Events that may be held back; further ones are sent at once.
+/// Maximum number of delayed events. Further events are sent at once.
 const HELD_MAX: usize = 100_000;
-/// Switches that may be on.
+/// Maximum number of active switches.
 pub(crate) const SWITCHES_MAX: usize = 256;
 
 /// The switches.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// Added to the clock that answers show and that the time rule reads, in milliseconds.
+    /// Milliseconds added to the clock that responses show and that the time rule reads.
     pub(crate) skew_ms: i64,
     switches: Vec<Switch>,
     made: u64,
-    /// Held back until a time, then in the order of the second number.
+    /// Delayed events by their time, then by sequence number.
     held: BTreeMap<(Time, u64), UserFrame>,
-    /// Waits for the next event of its listen key, at most until a time.
+    /// Events that wait for the next event of their listen key, at most until a time.
     swapped: BTreeMap<String, (Time, UserFrame)>,
     sequence: u64,
 }
 
-/// A request as far as a switch looks at it.
+/// The parts of a request that a switch looks at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) surface: Surface,
@@ -86,7 +86,7 @@ impl Faults {
         self.made + 1
     }
 
-    /// The next id is given.
+    /// Marks the next id as used.
     pub(super) const fn give_id(&mut self) {
         self.made += 1;
     }
@@ -97,7 +97,7 @@ impl Faults {
         self.read_skew();
     }
 
-    /// Turns a switch off; false where there is none. What it held back is sent at its time.
+    /// Turns a switch off; false if it is not on. Events that it delayed keep their time.
     pub(super) fn clear(&mut self, id: u64) -> bool {
         let before = self.switches.len();
         self.switches.retain(|switch| switch.id != id);
@@ -105,11 +105,11 @@ impl Faults {
         self.switches.len() < before
     }
 
-    /// Turns every switch off; what is held back is due at once.
+    /// Turns every switch off. All delayed events become due at once.
     pub(super) fn clear_all(&mut self, now: Time) {
         self.switches.clear();
         self.read_skew();
-        // In the order in which they would have come.
+        // Keep the order in which the events would have been sent.
         for ((time, _), frame) in std::mem::take(&mut self.held) {
             let turn = self.number();
             self.held.insert((time.min(now), turn), frame);
@@ -123,12 +123,12 @@ impl Faults {
         &self.switches
     }
 
-    /// Events that are held back.
+    /// Number of delayed events.
     pub(super) fn held_len(&self) -> usize {
         self.held.len() + self.swapped.len()
     }
 
-    /// Nothing is on and nothing is held back.
+    /// Whether no switch is on and no event is delayed.
     pub(super) fn is_quiet(&self) -> bool {
         self.switches.is_empty() && self.held_len() == 0
     }
@@ -149,15 +149,15 @@ impl Faults {
     }
 }
 
-/// Requests.
+/// Effects on requests.
 impl Faults {
-    /// Whether any switch is about requests.
+    /// Whether any switch concerns requests.
     pub(super) fn concern_requests(&self) -> bool {
         let mut faults = self.switches.iter().map(|switch| &switch.fault);
         faults.any(Fault::is_of_requests)
     }
 
-    /// What is done with a request.
+    /// Decides how a request is handled.
     pub(super) fn plan(&mut self, seen: &Seen<'_>, now: Time) -> Plan {
         let mut plan = Plan::as_is();
         for switch in &mut self.switches {
@@ -192,9 +192,9 @@ impl Faults {
     }
 }
 
-/// User events.
+/// Effects on user events.
 impl Faults {
-    /// Takes a user event on its way; what is to be sent now.
+    /// Applies the switches to a user event and returns the events to send now.
     pub(super) fn carry(
         &mut self,
         frame: &UserFrame,
@@ -205,7 +205,7 @@ impl Faults {
         let event = event_name(&frame.text).to_owned();
         let mut copies = vec![after(now, frame.delay_ms)];
         let mut swap = None;
-        // The next event of a key is what another waits for: it passes, even where all are hits.
+        // If a swapped event waits for this one, this one must not be swapped too.
         let awaited = self.swapped.contains_key(&frame.listen_key);
         for switch in &mut self.switches {
             let concerns = switch.fault.is_of_events()
@@ -228,7 +228,7 @@ impl Faults {
                 }
                 Fault::Lost => copies.clear(),
                 Fault::Swap { within_ms } => swap = Some(after(now, within_ms)),
-                // Shuffled events all come at the end of the stall, in the order of a draw.
+                // Shuffled events are all sent at the end of the stall, in random order.
                 Fault::Stall { shuffle } => {
                     let until = switch.until;
                     let turn = if shuffle { switch.draw(1_000_000) } else { 0 };
@@ -250,7 +250,7 @@ impl Faults {
         out
     }
 
-    /// Puts each copy of an event where it belongs; what is to be sent now.
+    /// Delays or swaps each copy of an event, or returns it to be sent now.
     fn place(
         &mut self,
         frame: &UserFrame,
@@ -275,7 +275,7 @@ impl Faults {
         out
     }
 
-    /// What was held back until now, in its order.
+    /// The delayed events that are due now, in order.
     pub(super) fn due(&mut self, now: Time) -> Vec<UserFrame> {
         self.retire(now);
         let mut due = Vec::new();
@@ -298,21 +298,21 @@ impl Faults {
 }
 
 impl Faults {
-    /// A number that it has not given before.
+    /// A number that was not returned before.
     pub(super) fn number(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 }
 
-/// Switches that lose public frames. The hub has them, where the frames pass.
+/// Switches that drop public frames. The hub owns them, because the frames pass there.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     switches: Vec<Switch>,
 }
 
 impl Gaps {
-    /// Whether a frame of a topic is lost.
+    /// Whether a frame of a topic is dropped.
     #[inline]
     pub(crate) fn lose(&mut self, surface: windvane_engine::Surface, topic: &str) -> bool {
         let mut lost = false;
@@ -329,7 +329,7 @@ impl Gaps {
         self.switches.push(switch);
     }
 
-    /// Keeps the switches for which `keep` holds; how many went.
+    /// Keeps the switches for which `keep` is true; returns how many were removed.
     pub(super) fn retain(&mut self, keep: impl Fn(&Switch) -> bool) -> usize {
         let before = self.switches.len();
         self.switches.retain(keep);
@@ -341,7 +341,7 @@ impl Gaps {
     }
 }
 
-/// A surface of orders as one of routes.
+/// Converts a surface of orders to one of routes.
 const fn wide(surface: windvane_engine::Surface) -> Surface {
     match surface {
         windvane_engine::Surface::Spot => Surface::Spot,
@@ -353,7 +353,7 @@ fn after(time: Time, ms: u64) -> Time {
     time.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
-/// `e` of an event: the first key of all of them.
+/// The field `e` of an event, which is the first key of every event.
 fn event_name(text: &str) -> &str {
     let value = text.split_once("\"e\":\"").map(|(_, rest)| rest);
     let name = value.and_then(|rest| rest.split_once('"'));

@@ -1,9 +1,9 @@
-//! Reading a JSON object field by field, so that a misspelt field is named and not ignored.
+//! Reads a JSON object field by field, so that a misspelt field is reported and not ignored.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 
-/// What is wrong with a body, in words for whoever wrote it.
+/// An error in a body, written for the author of the body.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldError {
     #[error("the body must be a JSON object: {0}")]
@@ -82,7 +82,7 @@ impl Fields {
         })
     }
 
-    /// One of some words.
+    /// One of the given words.
     pub(crate) fn word<T: Copy>(
         &mut self,
         field: &'static str,
@@ -97,7 +97,7 @@ impl Fields {
         })
     }
 
-    /// Nothing may be left.
+    /// Reports an error if a field was not read.
     pub(crate) fn finish(self) -> Result<(), FieldError> {
         match self.left.into_iter().next() {
             Some((name, _)) => Err(FieldError::Unknown(name)),
@@ -106,7 +106,7 @@ impl Fields {
     }
 }
 
-/// The value of a field that must be there.
+/// The value of a required field.
 pub(crate) fn required<T>(
     field: &'static str,
     value: Result<Option<T>, FieldError>,

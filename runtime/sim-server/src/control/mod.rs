@@ -1,10 +1,15 @@
-//! Fault switches and the full truth, for tests of any client: the control port. What it takes
-//! and answers stands in `runtime/sim-server/CONTROL.md`.
+//! The control port: fault switches and the exact state of the venue, for tests of any client.
+//! `runtime/sim-server/CONTROL.md` describes its requests and responses.
 //!
-//! The hooks, all of them called from one place each: [`plan`] is asked before each request of the
-//! other ports, [`asked`] and [`answered`] count them, [`noted`] sees every user event of every
-//! account, [`user_event`] is given what goes to the streams, [`Gaps::lose`] is asked of public
-//! frames, [`advance`] is called as time passes, and [`answer`] is the control port.
+//! The server calls each of these hooks in exactly one place:
+//!
+//! - [`plan`] before each request of the other ports.
+//! - [`asked`] and [`answered`] to count requests and responses.
+//! - [`noted`] for every user event of every account.
+//! - [`user_event`] for each event to send on the streams.
+//! - [`Gaps::lose`] for public frames.
+//! - [`advance`] as time passes.
+//! - [`answer`] for requests to the control port.
 
 mod act;
 mod counters;
@@ -33,7 +38,7 @@ use crate::stream::{Topic, UserFrame};
 use faults::{SWITCHES_MAX, Seen};
 use switch::{Fault, Switch, Target};
 
-/// Routes whose answers may leave after their events, and how much later.
+/// Routes whose responses can be delayed until after their events, and the delay.
 const LATE_ROUTES: &[&str] = &[
     "new_order",
     "batch_orders",
@@ -54,8 +59,8 @@ const EVENTS: &[&str] = &[
     "outboundAccountPosition",
 ];
 
-/// What is done with a request that has just been read. WebSocket handshakes are requests of the
-/// route `stream`.
+/// Decides how a request that was just read is handled. A WebSocket handshake counts as a request
+/// of the route `stream`.
 pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Plan {
     let answers_late = state.choices.of::<AnswerTiming>() == AnswerTiming::After;
     if !state.faults.concern_requests() && !answers_late {
@@ -78,7 +83,7 @@ pub(crate) fn plan(state: &mut State, received: &Received<'_>, now: Time) -> Pla
     plan
 }
 
-/// The account that a request claims to come from, before anything is verified.
+/// The account that a request claims to come from; nothing is verified yet.
 fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
     let key = received.headers.get("x-mbx-apikey");
     let key = key.and_then(|key| key.to_str().ok());
@@ -108,17 +113,17 @@ pub(crate) fn asked(state: &mut State, route: &'static str) {
     state.counters.ask(route);
 }
 
-/// Counts an answer of the venue, before any fault spoils it.
+/// Counts a response of the venue, before any fault changes it.
 pub(crate) fn answered(state: &mut State, answer: &Answer) {
     state.counters.answer(answer);
 }
 
-/// Takes note of a user event of an account, heard or not.
+/// Records a user event of an account, whether it is sent or not.
 pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) {
     state.counters.event(account.0, event);
 }
 
-/// Brings a user event to the streams: now, later, twice or never.
+/// Passes a user event to the streams: now, later, twice or never.
 pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
     if state.faults.is_quiet() && frame.delay_ms == 0 {
         return state.hub.tell_user(frame);
@@ -133,7 +138,7 @@ pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
     }
 }
 
-/// Sends what has been held back until `now`.
+/// Sends the delayed events that are due at `now`.
 pub(crate) fn advance(state: &mut State, now: Time) {
     state.hub.gaps.retain(|switch| !switch.is_over(now));
     if state.faults.is_quiet() {
@@ -144,7 +149,7 @@ pub(crate) fn advance(state: &mut State, now: Time) {
     }
 }
 
-/// Answers the control port.
+/// Answers a request to the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
     state.advance(now);
     let path = received.path.trim_end_matches('/');
@@ -172,7 +177,7 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     Sent::new(done.map(|value| Body(value.to_string())))
 }
 
-/// Every open point, its values and the value that is chosen.
+/// Every open point with its values and the chosen value.
 fn choices(state: &State) -> Value {
     let entry = |(point, value): (&OpenPoint, &str)| {
         json!({
@@ -186,7 +191,7 @@ fn choices(state: &State) -> Value {
     state.choices.all().map(entry).collect()
 }
 
-/// Chooses values of open points: all that the body names, or none.
+/// Sets values of open points: all that the body contains, or none if one is invalid.
 fn choose(state: &mut State, body: &[u8]) -> Result<Value, Refusal> {
     let unfit = |msg: String| Refusal::new(-1130, msg);
     let chosen: BTreeMap<String, String> = serde_json::from_slice(body)
@@ -219,7 +224,7 @@ fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
     Ok(json!({ "id": id }))
 }
 
-/// A switch that nothing could ever meet is a mistake of who wrote it.
+/// Refuses a switch that can never match, because it must be a mistake.
 fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
     let unmet = |field: &str, value: &str, rule: &str| {
         Refusal::new(-1130, format!("{field} = {value}: must be {rule}"))
@@ -256,7 +261,7 @@ fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// Every switch that is on.
+/// All active switches.
 fn switches(state: &State) -> impl Iterator<Item = &Switch> {
     state
         .faults

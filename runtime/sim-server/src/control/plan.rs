@@ -1,35 +1,35 @@
-//! What is done with one request, as far as faults go.
+//! How one request is handled under the active faults.
 
 use windvane_engine::Time;
 
 use super::switch::{Doubt, Fault, Spoil};
 use crate::http::{Refusal, Sent, error_body};
 
-/// What is done with one request.
+/// How one request is handled.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Waits before the venue acts.
+    /// Delay before the venue acts, milliseconds.
     pub(crate) before_ms: u64,
     /// Whether the venue acts at all.
     pub(crate) handled: bool,
-    /// Waits before the answer is sent.
+    /// Delay before the response is sent, milliseconds.
     pub(crate) after_ms: u64,
-    /// What is sent.
+    /// How the request ends.
     pub(crate) ending: Ending,
 }
 
-/// What becomes of an answer.
+/// How a request ends.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// Sent as it is.
+    /// The response is sent unchanged.
     AsIs,
-    /// Another one is sent.
+    /// Another response is sent.
     Instead(Sent),
-    /// The first half of it is sent, as if it were all.
+    /// Half of the response is sent, as if it were complete.
     Half,
-    /// The connection is cut without one.
+    /// The connection is cut without a response.
     Cut,
-    /// Nothing is sent and the connection stays.
+    /// Nothing is sent, and the connection stays open.
     HalfOpen,
 }
 
@@ -43,13 +43,13 @@ impl Plan {
         }
     }
 
-    /// Adds delays to those that there are.
+    /// Adds to the delays.
     pub(super) const fn wait(&mut self, before_ms: u64, after_ms: u64) {
         self.before_ms = self.before_ms.saturating_add(before_ms);
         self.after_ms = self.after_ms.saturating_add(after_ms);
     }
 
-    /// Sets the ending; the caller sees to it that only one switch does.
+    /// Applies a fault. The caller makes sure that only one switch sets the ending.
     pub(super) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
         match fault {
             Fault::Unknown { how, accepted } => self.end(*accepted, doubt(*how)),
@@ -83,7 +83,7 @@ impl Plan {
     }
 }
 
-/// An answer after which the outcome is unknown (spec 1, HTTP status codes and Errors, 10xx).
+/// A response that leaves the outcome unknown (spec 1, HTTP status codes and Errors, 10xx).
 fn doubt(how: Doubt) -> Ending {
     let (status, code, msg) = match how {
         Doubt::Cut => return Ending::Cut,
@@ -128,8 +128,8 @@ fn spoilt(spoil: Spoil, status: u16) -> Sent {
     }
 }
 
-/// 429 or 418 (spec 1, Limits, rules 5 and 6). A ban that ends says when by `Retry-After`, unless
-/// the switch says otherwise.
+/// A 429 or 418 (spec 1, Limits, rules 5 and 6). A ban with an end states it in `Retry-After`,
+/// unless the switch sets another value.
 fn banned(status: u16, retry_after_s: Option<u64>, until: Time, now: Time) -> Sent {
     let left_ms = until.millis().saturating_sub(now.millis()).max(0);
     let ends = until != Time::NEVER && status == 418;

@@ -1,4 +1,5 @@
-//! One fault switch: what it does, to whom, and how often. Parsing and drawing only.
+//! One fault switch: its effect, its target, and how often it applies. This module only parses
+//! switches and draws random numbers.
 
 use serde_json::{Map, Value};
 use windvane_engine::Time;
@@ -6,7 +7,7 @@ use windvane_protocol::route::Surface;
 
 use super::fields::{FieldError, Fields, required};
 
-/// How a request whose outcome is unknown ends.
+/// How a request with an unknown outcome ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// HTTP 503.
@@ -17,27 +18,27 @@ pub(crate) enum Doubt {
     Timeout,
     /// The connection is cut.
     Cut,
-    /// Nothing comes, and the connection stays.
+    /// No response, and the connection stays open.
     HalfOpen,
 }
 
-/// What becomes of a body.
+/// How a body is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spoil {
     /// An HTML page.
     Html,
-    /// Nothing.
+    /// An empty body.
     Empty,
-    /// The first half of the true body.
+    /// The first half of the real body.
     Truncated,
 }
 
-/// What a switch does.
+/// The effect of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A request's outcome stays unknown.
+    /// The outcome of a request stays unknown.
     Unknown { how: Doubt, accepted: bool },
-    /// Waits before the venue acts and after it did, and up to so much more each.
+    /// Delays before and after the venue acts. Up to `jitter_ms` is added to each.
     Delay {
         before_ms: u64,
         after_ms: u64,
@@ -45,43 +46,43 @@ pub(crate) enum Fault {
     },
     /// A definite refusal.
     Refuse { status: u16, code: i32, msg: String },
-    /// A body that is no answer.
+    /// A body that is not a valid response.
     Body {
         spoil: Spoil,
         status: u16,
         accepted: bool,
     },
-    /// 429 or 418 for everything that it matches.
+    /// 429 or 418 for every matching request.
     Ban {
         status: u16,
         retry_after_s: Option<u64>,
     },
-    /// The clock is wrong by this much.
+    /// The clock is wrong by this many milliseconds.
     Skew { ms: i64 },
-    /// A user event comes late.
+    /// A user event is sent late.
     Late { ms: u64, jitter_ms: u64 },
-    /// A user event comes twice.
+    /// A user event is sent twice.
     Twice { after_ms: u64 },
-    /// A user event never comes.
+    /// A user event is never sent.
     Lost,
-    /// A user event comes after the one that follows it.
+    /// A user event is sent after the one that follows it.
     Swap { within_ms: u64 },
-    /// User events are held until the switch ends, then come in order or shuffled.
+    /// User events are delayed until the switch ends, and then sent in order or shuffled.
     Stall { shuffle: bool },
-    /// Public frames never come: a gap in what they number.
+    /// Public frames are never sent, which leaves a gap in their numbers.
     Gap,
 }
 
-/// Whom a switch concerns. What is not named does not matter.
+/// The target of a switch. An absent field matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) surface: Option<Surface>,
-    /// Name of a route, or its beginning and `*`.
+    /// Name of a route, or a prefix and `*`.
     pub(crate) route: Option<String>,
     pub(crate) account: Option<u16>,
     /// Name of a user event (`e`).
     pub(crate) event: Option<String>,
-    /// Topic of a public stream, or its beginning and `*`.
+    /// Topic of a public stream, or a prefix and `*`.
     pub(crate) topic: Option<String>,
 }
 
@@ -91,25 +92,25 @@ pub(crate) struct Switch {
     pub(crate) id: u64,
     pub(crate) fault: Fault,
     pub(crate) target: Target,
-    /// As it was sent.
+    /// The body of the request that set it.
     pub(crate) sent: Map<String, Value>,
-    /// Matches still to be let pass.
+    /// Number of matches that still pass without effect.
     skip: u64,
-    /// Hits still to come; `None` is no bound.
+    /// Number of hits left; `None` means no limit.
     pub(crate) count: Option<u64>,
-    /// Of a million.
+    /// Probability of a hit, in parts per million.
     probability_ppm: u64,
-    /// When it ends; [`Time::NEVER`] where nothing was said.
+    /// When it ends; [`Time::NEVER`] by default.
     pub(crate) until: Time,
     pub(crate) hits: u64,
     random: Random,
 }
 
 impl Switch {
-    /// Reads a switch.
+    /// Parses a switch.
     ///
     /// # Errors
-    /// Names the field and the rule.
+    /// A field is invalid; the error has the field and the rule.
     pub(crate) fn parse(body: &[u8], id: u64, seed: u64, now: Time) -> Result<Self, FieldError> {
         let mut fields = Fields::parse(body)?;
         let sent = fields.all();
@@ -164,7 +165,8 @@ impl Switch {
         })
     }
 
-    /// Whether this match is a hit: after the skipped ones, while the count lasts, by the draw.
+    /// Whether this match is a hit. The first `skip` matches are not, and the count and the
+    /// probability limit the others.
     pub(crate) fn hit(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -185,13 +187,13 @@ impl Switch {
         self.random.below(bound)
     }
 
-    /// Nothing can come of it any more.
+    /// Whether the switch can have no further effect.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         self.count == Some(0) || self.until <= now
     }
 }
 
-/// Whether a pattern, a name or a beginning and `*`, names this.
+/// Whether a pattern, which is a name or a prefix and `*`, matches this name.
 pub(crate) fn names(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_field_is_named() {
+    fn an_error_names_a_misspelt_field() {
         let error = switch(r#"{"fault":"lost","acount":1}"#).unwrap_err();
         assert_eq!(error, FieldError::Unknown("acount".into()));
         let error = switch(r#"{"fault":"unknown","how":"504","accepted":true}"#).unwrap_err();
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn it_skips_then_counts_then_is_over() {
+    fn a_switch_skips_then_hits_then_ends() {
         let mut switch = switch(r#"{"fault":"lost","skip":2,"count":2}"#).unwrap();
         let hits: Vec<_> = (0..6).map(|_| switch.hit()).collect();
         assert_eq!(hits, [false, false, true, true, false, false]);
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_names_all_that_begin_so() {
+    fn a_pattern_with_a_star_matches_by_prefix() {
         assert!(names("futures.*", "futures.new_order"));
         assert!(names("futures.new_order", "futures.new_order"));
         assert!(!names("futures.new", "futures.new_order"));

@@ -1,5 +1,5 @@
-//! The full truth as JSON: `GET /state`. Amounts, prices and quantities are decimal text, ids and
-//! times (ms) are numbers. The order of keys and of lists never changes.
+//! The exact state as JSON: `GET /state`. Amounts, prices and quantities are decimal text; ids and
+//! times (ms) are numbers. The order of keys and lists never changes.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,12 +13,12 @@ use crate::figures::{amount, fine_price, price, qty};
 use crate::http::Refusal;
 use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};
 
-/// How much of the truth is asked for.
+/// The requested part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extent {
-    /// Of one account.
+    /// Only this account.
     account: Option<u16>,
-    /// Without what is over: finished orders, trades, accepted orders.
+    /// Without finished data: ended orders, trades, accepted orders.
     brief: bool,
 }
 
@@ -42,8 +42,8 @@ impl Extent {
     }
 }
 
-/// The truth, as far as the query asks for it, as text: its long lists are never all in memory
-/// but as text.
+/// The state as text, as far as the query requests it. Long lists become text at once, to save
+/// memory.
 pub(super) fn truth(state: &State, query: &str) -> Result<String, Refusal> {
     let extent = Extent::parse(state, query)?;
     let places = 0..state.accounts.len() as u16;
@@ -59,7 +59,7 @@ pub(super) fn truth(state: &State, query: &str) -> Result<String, Refusal> {
         market: market(state),
         time_ms: state.now.millis(),
     };
-    // Records of text keys; nothing in them can fail to serialize.
+    // Records with text keys; their serialization cannot fail.
     Ok(serde_json::to_string(&truth).unwrap_or_default())
 }
 
@@ -100,7 +100,7 @@ struct AcceptedTruth {
     total: u64,
 }
 
-/// A list as text.
+/// A list as JSON text.
 type Rows = Box<RawValue>;
 
 fn rows(records: impl Iterator<Item = Value>) -> Rows {
@@ -112,11 +112,11 @@ fn rows(records: impl Iterator<Item = Value>) -> Rows {
         text.push_str(&record.to_string());
     }
     text.push(']');
-    // It is a list of records by its making.
+    // The text above is always a valid list.
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The switches that are on.
+/// The active switches.
 pub(super) fn faults(state: &State) -> Value {
     let shown = |switch: &Switch| {
         json!({

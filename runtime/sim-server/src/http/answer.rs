@@ -1,18 +1,19 @@
-//! What a handler answers, and what of it goes on the wire. Spec 1, Errors: `{code, msg}`.
+//! The result of a handler, and how it is sent. Errors have the form `{code, msg}` (spec 1,
+//! Errors).
 
 use serde::Serialize;
 
-/// A handler's answer.
+/// The result of a handler.
 pub(crate) type Answer = Result<Body, Refusal>;
 
-/// The body of a success.
+/// The body of a successful response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Body(pub(crate) String);
 
 impl Body {
     /// A record as JSON.
     pub(crate) fn json(record: &impl Serialize) -> Self {
-        // Records are maps with text keys; nothing in them can fail to serialize.
+        // Records are maps with text keys; their serialization cannot fail.
         Self(serde_json::to_string(record).unwrap_or_default())
     }
 }
@@ -24,7 +25,7 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// Code of the table (spec 1, Errors).
     pub(crate) code: i32,
-    /// Words.
+    /// Error message.
     pub(crate) msg: String,
     /// `Retry-After` in seconds.
     pub(crate) retry_after_s: Option<u64>,
@@ -33,7 +34,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Status 400.
+    /// A refusal with status 400.
     pub(crate) fn new(code: i32, msg: impl Into<String>) -> Self {
         Self {
             status: 400,
@@ -44,14 +45,14 @@ impl Refusal {
         }
     }
 
-    /// The same with another status.
+    /// Sets another status.
     #[must_use]
     pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// A route of the documents that this venue does not do (-1020).
+    /// A documented route that this venue does not implement (-1020).
     pub(crate) fn not_built(route: &str) -> Self {
         Self::new(-1020, format!("{route} is not built in this venue."))
     }
@@ -79,7 +80,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// The answer with the headers that it needs by itself.
+    /// The response, with the headers that its content requires.
     pub(crate) fn new(answer: Answer) -> Self {
         let mut headers = vec![("content-type", "application/json;charset=UTF-8".to_owned())];
         match answer {

@@ -1,40 +1,40 @@
-//! A request's parameters against the route table: what must be sent, of which type, within
-//! which bounds, and what may not be sent at all. Rules that depend on more than one parameter are
-//! the handlers'.
+//! Checks a request's parameters against the route table: required parameters, types, bounds, and
+//! parameters that must not be sent. The handlers check rules that depend on several parameters.
 //!
-//! What is sent and not read (spec 1, Errors, 11xx):
+//! Codes for parameters that must not be sent (spec 1, Errors, 11xx):
 //!
-//! | what | code |
+//! | parameter | code |
 //! |---|---|
-//! | a name twice, or more names than any request has | -1101 (where the names are split) |
-//! | anything on a route that takes nothing | -1101 |
+//! | a name twice, or more names than any request has | -1101 (when the query is split) |
+//! | any name on a route without parameters | -1101 |
 //! | a name that no route of the documents has | -1103 |
 //! | a name that only other routes have | -1104 |
 //! | a name that the route has, without a value | -1105, -1118, -1119; a list of orders -1102 |
 //! | a name that the route has but this order may not carry | -1106, -1114 (the matching rules) |
 //!
-//! Taken on every route, signed or not, are the parameters that authentication adds: clients add
-//! them to all they send.
+//! Every route, signed or not, accepts the parameters that authentication adds, because clients add
+//! them to every request.
 
 use windvane_protocol::route::{Bounds, Kind, Listing, Need, Param, Route};
 
 use super::params::{decimal, flag, integer, invalid, missing};
 use super::{Params, Refusal, Router};
 
-/// What a route takes beside its table.
+/// Parameters that a route accepts in addition to the table.
 const BESIDE: &[(&str, &[&str])] = &[
-    // Document 1 lists the words of newOrderRespType, and a code for others, outside of the table.
+    // Document 1 lists the values of newOrderRespType, and a code for other values, outside of the
+    // table.
     ("spot.new_order", &["newOrderRespType", POST_ONLY, COST]),
     ("futures.new_order", &[POST_ONLY, COST]),
-    // Document 2 lists nothing for them; clients name the key as on spot.
+    // Document 2 lists no parameters for these routes; clients send the key as on spot.
     ("futures.keepalive_listen_key", &["listenKey"]),
     ("futures.close_listen_key", &["listenKey"]),
 ];
 
-/// The option from which a widely used public client made `timeInForce=GTX`, and which it leaves
-/// in the order.
+/// A widely used public client converts this option to `timeInForce=GTX`, but also leaves it in the
+/// order.
 const POST_ONLY: &str = "postOnly";
-/// The same of `quoteOrderQty`.
+/// The same client does this with `quoteOrderQty`.
 const COST: &str = "cost";
 
 /// Checks every parameter of a request, in the documents' order.
@@ -62,7 +62,7 @@ pub(super) fn check(
     check_read(router, route, listing, params)
 }
 
-/// Checks an order that is an entry of `batchOrders` like one that is sent alone.
+/// Checks an order in `batchOrders` like an order that is sent alone.
 pub(crate) fn check_entry(
     router: &Router,
     order: &Route,
@@ -92,7 +92,7 @@ fn check_values(route: &Route, listing: &Listing, params: &Params) -> Result<(),
     Ok(())
 }
 
-/// Refuses what the route does not read.
+/// Refuses parameters that the route does not read.
 fn check_read(
     router: &Router,
     route: &Route,
@@ -138,8 +138,9 @@ fn check_read(
     }
 }
 
-/// A parameter without a value. A whitelist may be empty (spec 2, updateAgent), and so may the name
-/// that one description of approveBuilder requires and another does not have.
+/// The refusal of a parameter without a value, if it needs one. A whitelist may be empty (spec 2,
+/// updateAgent). So may the builder name, which one description of approveBuilder requires and
+/// another does not list.
 fn empty(name: &str) -> Result<(), Refusal> {
     match name {
         "ipWhitelist" | "apikeyIP" | "builderName" => Ok(()),
@@ -180,7 +181,8 @@ fn value(param: &Param, text: &str) -> Result<(), Refusal> {
 fn within(param: &Param, text: &str) -> bool {
     let number = |text: &str| decimal(param.name, text).ok();
     match param.bounds {
-        // Lists are counted, and the others refused with codes of their own, where they are read.
+        // The number of list entries is checked where lists are read. The others have their own
+        // codes, and are also checked where they are read.
         Bounds::Any
         | Bounds::Entries(_)
         | Bounds::NotNegative
@@ -198,7 +200,7 @@ fn within(param: &Param, text: &str) -> bool {
     }
 }
 
-/// The code of a word that its parameter does not have.
+/// The refusal of a word that is not a value of its parameter.
 fn bad_word(name: &str) -> Refusal {
     let (code, msg) = match name {
         "side" => (-1117, "Invalid side."),
@@ -213,9 +215,9 @@ fn bad_word(name: &str) -> Refusal {
     Refusal::new(code, msg)
 }
 
-/// The code of a value outside its bounds.
+/// The refusal of a value outside its bounds.
 fn out_of_bounds(param: &Param, text: &str) -> Refusal {
-    // Only depth lists the limits that it takes.
+    // Only the depth route has a list of permitted limits.
     if let ("limit", Bounds::Values(_)) = (param.name, param.bounds) {
         return Refusal::new(-4021, format!("{text} is not valid depth limit."));
     }

@@ -1,5 +1,5 @@
-//! Answers at the points that the documents leave open: absent routes, codes, texts, headers and
-//! the form of bodies.
+//! Applies the venue's choices to responses: missing routes, codes, texts, headers and the form of
+//! bodies.
 
 use serde_json::{Value, json};
 use windvane_engine::Time;
@@ -13,7 +13,7 @@ use crate::choices::{
 };
 use crate::state::State;
 
-/// The header of the used weight.
+/// The header with the used weight.
 const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
 
 /// Refuses a route that is not served.
@@ -72,7 +72,7 @@ pub(super) fn check_served(state: &State, route: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The answer in its chosen form.
+/// Gives a response the chosen form.
 pub(super) fn answer(state: &State, route: &str, answer: Answer) -> Answer {
     let choices = &state.choices;
     match answer {
@@ -96,7 +96,7 @@ pub(super) fn answer(state: &State, route: &str, answer: Answer) -> Answer {
     }
 }
 
-/// Bodies of single routes.
+/// Changes the bodies of single routes.
 fn body(choices: &Choices, route: &str, text: String) -> String {
     let own = route.split_once('.').map_or("", |(_, own)| own);
     let change: fn(&Choices, &mut Value) = match own {
@@ -162,7 +162,7 @@ fn exchange_info(choices: &Choices, value: &mut Value) {
     }
 }
 
-/// Takes away the headers that are not sent.
+/// Removes the headers that the venue chose not to send.
 pub(super) fn headers(
     state: &State,
     surface: Surface,
@@ -178,7 +178,7 @@ pub(super) fn headers(
     }
 }
 
-/// `Retry-After` in its chosen form.
+/// Gives `Retry-After` the chosen form.
 pub(super) fn retry_after(state: &State, sent: &mut Sent, now: Time) {
     match state.choices.of::<RetryForm>() {
         RetryForm::Absent if sent.status == 418 => {
@@ -197,14 +197,14 @@ pub(super) fn retry_after(state: &State, sent: &mut Sent, now: Time) {
     }
 }
 
-/// A time in seconds as HTTP writes dates: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A Unix time in seconds in the date format of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn http_date(unix_s: i64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
     let (days, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
-    // Days since 0000-03-01 in eras of 400 years, of which each has 146,097 days.
+    // Days since 0000-03-01, in eras of 400 years; each era has 146,097 days.
     let shifted = days + 719_468;
     let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_written_as_http_has_them() {
+    fn dates_have_the_http_format() {
         assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(http_date(1_709_164_800), "Thu, 29 Feb 2024 00:00:00 GMT");
         assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");

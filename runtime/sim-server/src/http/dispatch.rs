@@ -1,7 +1,8 @@
-//! From raw bytes to the handler of a route, and back: the route table is the router.
+//! Takes a request from raw bytes to the handler of its route and back. The route table is the
+//! router.
 //!
-//! Order of checks: ban, path and method, weight, parameters, authentication, parameters against
-//! the table, order counts, then the handler. The first that fails is the answer.
+//! The checks have this order: ban, path and method, weight, parameters, authentication, parameters
+//! against the table, order counts. Then the handler runs. The first failure is the response.
 
 use std::net::IpAddr;
 
@@ -22,7 +23,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
 
-/// A request as it came off the wire.
+/// A request as it was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
     pub(crate) port: Port,
@@ -36,9 +37,9 @@ pub(crate) struct Received<'a> {
 }
 
 impl<'a> Received<'a> {
-    /// The part of the body that carries parameters. A GET request has its parameters in the query
-    /// alone, and a body of another content type than a form's has none (spec 1, General
-    /// conventions, rule 5).
+    /// The part of the body that has parameters. A GET request has parameters in the query alone. A
+    /// body whose content type is not that of a form has none (spec 1, General conventions, rule
+    /// 5).
     pub(crate) fn form(&self) -> &'a [u8] {
         if self.method == "GET" || !self.is_form() {
             &[]
@@ -55,19 +56,19 @@ impl<'a> Received<'a> {
     }
 }
 
-/// What a handler is given: a request that has passed every general check.
+/// The input of a handler: a request that has passed every general check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) route: &'static Route,
     pub(crate) listing: &'static Listing,
     pub(crate) params: &'a Params,
-    /// The body as received: JSON-RPC.
+    /// The body as received, for JSON-RPC.
     pub(crate) body: &'a [u8],
     /// The time of the call.
     pub(crate) now: Time,
     /// The venue's clock, with the skew of a fault switch.
     pub(crate) now_ms: i64,
-    /// Who sent it; `None` where nothing is signed.
+    /// The sender; `None` if the route needs no authentication.
     pub(crate) account: Option<AccountId>,
 }
 
@@ -79,7 +80,7 @@ impl Call<'_> {
     }
 }
 
-/// Answers a request of any port but the control port.
+/// Answers a request to any port except the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
     state.advance(now);
     let mut headers = Vec::new();
@@ -119,7 +120,7 @@ fn route_and_handle(
     control::asked(state, route.name);
     limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, &found, received, &params, now)?;
-    // The info endpoint judges its own parameters: they are in the body, by position.
+    // The info endpoint checks its own parameters, because they are positional and in the body.
     if route.surface != Surface::Rpc {
         check::check(&state.router, route, listing, &params)?;
     }
@@ -145,7 +146,7 @@ fn route_and_handle(
     answer
 }
 
-/// Query and body as parameters; the body of the info endpoint is JSON and has none.
+/// Query and body as parameters. The body of the info endpoint is JSON, so it has no parameters.
 fn parse(surface: Surface, received: &Received<'_>) -> Result<Params, Refusal> {
     let body = match surface {
         Surface::Rpc => "",
@@ -178,8 +179,7 @@ fn count_orders(
     })
 }
 
-/// The room of a route: market data is what needs no account and moves nothing; the rest by
-/// family.
+/// Calls the handlers for the route's family: market data, wallet or orders.
 fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     if market_routes::owns(call.route.name) {
         market_routes::handle(state, call)

@@ -1,5 +1,5 @@
-//! One request and its response: reads the body, asks [`dispatch`](super::dispatch) under the
-//! lock, and carries out what the fault plan says of the answer.
+//! One request and its response. This module reads the body, calls [`dispatch`](super::dispatch)
+//! under the lock, and applies the fault plan to the response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) async fn exchange(
     }
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_MAX).collect();
-    // Whoever does not send what the head promises must not keep others from the port.
+    // A client that does not send the promised body must not keep a connection slot for ever.
     let body = match timeout(shared.body_within, body).await.map_err(|_| Cut)? {
         Ok(body) => body.to_bytes(),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
@@ -76,15 +76,15 @@ pub(crate) async fn exchange(
 /// How an exchange ends.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// This is sent.
+    /// A response is sent.
     Sent(Sent),
     /// The connection is cut.
     Cut,
-    /// Nothing is sent and the connection stays.
+    /// Nothing is sent, and the connection stays open.
     HalfOpen,
 }
 
-/// What becomes of the venue's answer, by the fault plan.
+/// Applies the fault plan to the venue's response.
 pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
     match (ending, sent) {
         (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => Ended::Sent(sent),
@@ -97,7 +97,7 @@ pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
     }
 }
 
-/// A WebSocket handshake, which faults may concern like any request.
+/// A WebSocket handshake. Faults can affect it like any request.
 async fn upgrade(
     shared: &Arc<Shared>,
     port: Port,
@@ -127,7 +127,8 @@ async fn upgrade(
     }
 }
 
-/// A refusal that [`dispatch`] has no part in, with the weight that the address has used.
+/// A refusal that does not go through [`dispatch`], with the header for the weight that the address
+/// has used.
 fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
     let mut sent = Sent::new(Err(refusal));
     if port != Port::Control {
@@ -152,7 +153,7 @@ fn response(sent: Sent) -> Result<Response<Full<Bytes>>, Cut> {
     builder
         .body(Full::new(Bytes::from(sent.body)))
         .map_err(|error| {
-            tracing::error!(%error, "a response that is none");
+            tracing::error!(%error, "a response could not be built, so the connection is cut");
             Cut
         })
 }

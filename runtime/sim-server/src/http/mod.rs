@@ -1,5 +1,5 @@
-//! The listeners: one per port, HTTP/1 with keep-alive and upgrades. Bytes in, bytes out; what
-//! they mean is [`dispatch`]'s.
+//! The listeners: one per port, HTTP/1 with keep-alive and upgrades. They only move bytes;
+//! [`dispatch`] interprets them.
 
 mod answer;
 mod check;
@@ -29,23 +29,23 @@ pub(crate) use router::{Found, Router};
 
 use crate::state::State;
 
-/// What a port is for.
+/// The purpose of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     /// Spot: REST and WebSocket.
     Spot,
-    /// Futures, and the paths of chain API and info endpoint.
+    /// Futures, and also the paths of the Chain API and the info endpoint.
     Futures,
     /// Chain API.
     Chain,
     /// JSON-RPC info endpoint.
     Rpc,
-    /// Fault switches and the full truth.
+    /// Fault switches and the exact state.
     Control,
 }
 
 impl Port {
-    /// In the order of their numbers.
+    /// All ports, in the order of their numbers.
     pub(crate) const ALL: &'static [Self] = &[
         Self::Spot,
         Self::Futures,
@@ -54,8 +54,8 @@ impl Port {
         Self::Control,
     ];
 
-    /// The surfaces that it answers. Futures answers the chain's and the info endpoint's too: the
-    /// paths differ, and configurations often name one base address for the three.
+    /// The surfaces that the port serves. The futures port also serves the Chain API and the info
+    /// endpoint: their paths differ, and configurations often use one base address for all three.
     pub(crate) const fn surfaces(self) -> &'static [Surface] {
         match self {
             Self::Spot => &[Surface::Spot],
@@ -66,17 +66,17 @@ impl Port {
         }
     }
 
-    /// The surface that a request for no route is charged to.
+    /// The surface whose weight counter is used for a request without a route.
     pub(crate) fn surface(self) -> Surface {
         self.surfaces().first().copied().unwrap_or(Surface::Spot)
     }
 }
 
-/// What the tasks share.
+/// The state that the tasks share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// How long the body of a request may take.
+    /// Time limit for receiving the body of a request.
     body_within: Duration,
 }
 
@@ -88,30 +88,30 @@ impl Shared {
         }
     }
 
-    /// Does something with the state at the venue's present time.
+    /// Calls `act` with the state and the venue's present time.
     pub(crate) fn at_present<T>(&self, act: impl FnOnce(&mut State, Time) -> T) -> T {
         let mut state = self.state();
         let now = state.choices.venue_time(now());
         act(&mut state, now)
     }
 
-    /// The state, locked. Never held across an await.
+    /// Locks the state. The lock is never held across an await.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The wall clock: the venue's time is never sped up.
+/// The wall clock. The venue's time always runs at normal speed.
 pub(crate) fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos();
     Time(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// A connection's place among those of its port, which a WebSocket keeps beyond its handshake.
+/// A connection's slot among those of its port. A WebSocket keeps the slot after its handshake.
 pub(crate) type Slot = Arc<OwnedSemaphorePermit>;
 
-/// Answers the connections of one port, for ever.
+/// Serves the connections of one port until the server ends.
 pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>) {
     let (most, head_within) = {
         let settings = &shared.state().settings;
@@ -125,7 +125,8 @@ pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, most likely: wait until some are closed.
+                // The process probably has no file descriptors left, so wait until some connections
+                // close.
                 tracing::warn!(%error, ?port, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -151,7 +152,7 @@ pub(crate) async fn serve(listener: TcpListener, port: Port, shared: Arc<Shared>
     }
 }
 
-/// No answer is sent: the connection is cut.
+/// No response is sent, and the connection is cut.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut without an answer")]
 pub(crate) struct Cut;

@@ -1,5 +1,6 @@
-//! Query and form body as they were received: split, percent-decoded, in order. Names are taken
-//! without case (spec 4, section 6, point 8); what is signed is never rebuilt from here.
+//! The parameters of query and form body: split, percent-decoded, in the order received. The case
+//! of names does not matter (spec 4, section 6, point 8). The signed bytes are never rebuilt from
+//! this form.
 
 use percent_encoding::percent_decode_str;
 use rust_decimal::Decimal;
@@ -7,7 +8,7 @@ use windvane_protocol::route::Surface;
 
 use super::Refusal;
 
-/// Most parameters of one request.
+/// Maximum number of parameters per request.
 const PARAMETERS_MAX: usize = 100;
 
 /// One parameter, decoded.
@@ -22,8 +23,8 @@ pub(crate) struct Parsed {
 pub(crate) struct Params(Vec<Parsed>);
 
 impl Params {
-    /// Splits query and body. A name that comes twice in one of them is refused (-1101); one that
-    /// stands in both is refused on spot, and its query value counts elsewhere (spec 2,
+    /// Splits query and body. A name that appears twice in one of them is refused (-1101). A name
+    /// that appears in both is refused on spot; on other surfaces the query value counts (spec 2,
     /// conventions).
     pub(crate) fn parse(surface: Surface, query: &str, body: &str) -> Result<Self, Refusal> {
         let mut all = split(query)?;
@@ -48,7 +49,7 @@ impl Params {
         Ok(Self(all))
     }
 
-    /// Parameters that are already decoded: an entry of a JSON list.
+    /// Parameters that are already decoded, from an entry of a JSON list.
     pub(crate) fn from_pairs(pairs: Vec<(String, String)>) -> Result<Self, Refusal> {
         let mut all: Vec<Parsed> = Vec::with_capacity(pairs.len());
         for (name, value) in pairs {
@@ -60,44 +61,44 @@ impl Params {
         Ok(Self(all))
     }
 
-    /// The value of a parameter as it was sent, empty or not.
+    /// The value of a parameter as it was sent; it may be empty.
     pub(crate) fn raw(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|p| same(&p.name, name));
         found.map(|p| p.value.as_str())
     }
 
-    /// The value of a parameter that is not empty.
+    /// The value of a parameter, if it is not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.raw(name).filter(|value| !value.is_empty())
     }
 
-    /// The value of a parameter that must be sent (-1102).
+    /// The value of a required parameter (-1102 if it is missing).
     pub(crate) fn required(&self, name: &str) -> Result<&str, Refusal> {
         self.get(name).ok_or_else(|| missing(name))
     }
 
-    /// An integer (-1100 where it is none).
+    /// An integer (-1100 if it is malformed).
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
         self.get(name).map(|text| integer(name, text)).transpose()
     }
 
-    /// A decimal (-1100 where it is none).
+    /// A decimal (-1100 if it is malformed).
     pub(crate) fn decimal(&self, name: &str) -> Result<Option<Decimal>, Refusal> {
         self.get(name).map(|text| decimal(name, text)).transpose()
     }
 
-    /// `true` or `false` in any case (-1130 where it is neither).
+    /// `true` or `false` in any case (-1130 for other values).
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         self.get(name).map(|text| flag(name, text)).transpose()
     }
 
-    /// All, in order.
+    /// All parameters, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Parsed> {
         self.0.iter()
     }
 }
 
-/// Names are compared without case.
+/// Compares names without case.
 fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
@@ -109,13 +110,13 @@ fn duplicate(name: &str) -> Refusal {
     )
 }
 
-/// A mandatory parameter was not sent, or is empty (-1102).
+/// A required parameter was not sent, or is empty (-1102).
 pub(crate) fn missing(name: &str) -> Refusal {
     let msg = format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed.");
     Refusal::new(-1102, msg)
 }
 
-/// A value that its parameter may not have (-1130).
+/// A value that its parameter does not permit (-1130).
 pub(crate) fn invalid(name: &str) -> Refusal {
     Refusal::new(
         -1130,
@@ -128,7 +129,7 @@ fn illegal(name: &str, legal: &str) -> Refusal {
     Refusal::new(-1100, msg)
 }
 
-/// Digits, perhaps with a minus sign.
+/// Parses digits with an optional minus sign.
 pub(crate) fn integer(name: &str, text: &str) -> Result<i64, Refusal> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -137,7 +138,7 @@ pub(crate) fn integer(name: &str, text: &str) -> Result<i64, Refusal> {
     text.parse().map_err(|_| invalid(name))
 }
 
-/// Decimal text without an exponent (spec 4, section 6, point 7).
+/// Parses decimal text without an exponent (spec 4, section 6, point 7).
 pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -145,7 +146,8 @@ pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
     if whole.is_empty() && fraction.is_empty() || !numeric(whole) || !numeric(fraction) {
         return Err(illegal(name, "^([0-9]{1,20})(\\.[0-9]{1,20})?$"));
     }
-    // Zeros at either end say nothing, and there may be more of them than a number holds.
+    // Zeros at either end do not change the value, and there may be more of them than the type can
+    // hold.
     let (whole, fraction) = (
         whole.trim_start_matches('0'),
         fraction.trim_end_matches('0'),
@@ -161,13 +163,13 @@ pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
             );
             Err(Refusal::new(-1111, msg))
         }
-        // Larger than any bound, and refused by it.
+        // The value exceeds every bound, so the check of the bound refuses it.
         (Err(_), Err(_)) if sign.is_empty() => Ok(Decimal::MAX),
         (Err(_), Err(_)) => Ok(Decimal::MIN),
     }
 }
 
-/// `true` or `false`.
+/// Parses `true` or `false`.
 pub(crate) fn flag(name: &str, text: &str) -> Result<bool, Refusal> {
     if text.eq_ignore_ascii_case("true") {
         Ok(true)
@@ -194,7 +196,8 @@ fn split(text: &str) -> Result<Vec<Parsed>, Refusal> {
     Ok(all)
 }
 
-/// One part of a form: `+` is a space, `%XX` a byte, and the bytes are UTF-8 (-1100 otherwise).
+/// Decodes one part of a form: `+` is a space, `%XX` is a byte, and the bytes must be UTF-8 (-1100
+/// otherwise).
 fn decode(text: &str) -> Result<String, Refusal> {
     let bad = || {
         let msg = format!("Illegal characters found in a parameter: '{text}' is not form-encoded.");
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_twice_is_refused_but_the_query_wins_over_the_body_on_futures() {
+    fn duplicates_are_refused_and_on_futures_the_query_wins() {
         assert_eq!(parse(Surface::Futures, "a=1&A=2", ""), Err(-1101));
         assert_eq!(parse(Surface::Spot, "a=1", "a=2"), Err(-1101));
         let params = parse(Surface::Futures, "a=1", "a=2").unwrap();
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_escapes_bad_utf8_and_control_characters_are_illegal() {
+    fn bad_escapes_bad_utf8_and_control_characters_are_refused() {
         for query in ["a=%", "a=%4", "a=%zz", "a=%ff", "a=%00"] {
             assert_eq!(parse(Surface::Spot, query, ""), Err(-1100), "{query}");
         }
@@ -265,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoded_values_come_back(values in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\x9f]{0,20}", 0..8)) {
+        fn encoded_values_round_trip(values in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\x9f]{0,20}", 0..8)) {
             let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
             let named = values.iter().enumerate();
             let text: Vec<_> = named.map(|(n, value)| format!("p{n}={}", encode(value))).collect();

@@ -1,8 +1,9 @@
-//! Which route a path and a method are: the route table, with the brand filled in, by path.
+//! Finds the route of a path and a method: the route table, with the brand filled in, sorted by
+//! path.
 //!
-//! The documents show market data of spot under v3 and of futures under v1 only, and say of the
-//! others no more than "not shown"; services of this shape answer both, and public clients ask
-//! for either. So each market data path is taken under the other version too.
+//! The documents show market data of spot only under v3 and of futures only under v1. For the other
+//! version they say only "not shown". Services of this kind serve both, and public clients use
+//! either. So each market data path is also served under the other version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use super::Refusal;
 use super::dispatch::Received;
 use crate::{market_routes, wallet};
 
-/// Parameters that authentication adds; every route takes them.
+/// Parameters that authentication adds. Every route accepts them.
 const AUTHENTICATION: &[&str] = &[
     "timestamp",
     "recvWindow",
@@ -38,7 +39,7 @@ pub(crate) struct Router {
     paths: BTreeMap<String, Vec<Found>>,
     /// JSON-RPC methods.
     methods: BTreeMap<String, Found>,
-    /// Every parameter that some route has, in lower case.
+    /// Every parameter of any route, in lower case.
     names: BTreeSet<String>,
     /// Every parameter that authentication adds, in lower case.
     authentication: BTreeSet<String>,
@@ -72,14 +73,14 @@ impl Router {
                     let found = Found { scheme, ..found };
                     router.paths.entry(path).or_default().push(found);
                 }
-                // Paths as listed go before other versions of the same path.
+                // A listed path takes precedence over another version of the same path.
                 router.paths.entry(path).or_default().insert(0, found);
             }
         }
         router
     }
 
-    /// Whether some route has a parameter of this name, in any case.
+    /// Whether any route has a parameter of this name, in any case.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.names.contains(&name.to_lowercase())
     }
@@ -89,9 +90,9 @@ impl Router {
         self.authentication.contains(&name.to_lowercase())
     }
 
-    /// The route of a request: 404 for a path that no route of the port has, 405 for one that none
-    /// has with this method. A JSON-RPC request is found by its `method`; one that names none, or
-    /// one that is not known, goes to any, whose handler tells what is wrong.
+    /// The route of a request: 404 if the port has no route with this path, 405 if it has one but
+    /// not with this method. The `method` of a JSON-RPC request selects its route. If it is missing
+    /// or unknown, any JSON-RPC route is returned, and its handler reports the error.
     pub(crate) fn find(&self, received: &Received<'_>) -> Result<Found, Refusal> {
         let served = |found: &&Found| received.port.surfaces().contains(&found.route.surface);
         let all = self.paths.get(received.path).map_or(&[][..], Vec::as_slice);
@@ -113,8 +114,8 @@ impl Router {
     }
 }
 
-/// A market data path under the version that the documents do not show, and what it asks for
-/// there (spec 4, section 1: `MARKET_DATA` needs a key in v1 and nothing in v3).
+/// A market data path under the version that the documents do not show, and its security (spec 4,
+/// section 1: `MARKET_DATA` needs a key in v1 and nothing in v3).
 fn other_version(route: &Route, listing: &Listing, path: &str) -> Option<(String, Scheme)> {
     if !market_routes::owns(route.name) {
         return None;
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn market_data_is_answered_under_both_versions() {
+    fn market_data_is_served_under_both_versions() {
         let router = Router::new(&Brand::new("svc").unwrap());
         let scheme = |path: &str| router.paths[path][0].scheme;
         assert_eq!(scheme("/fapi/v3/depth"), Scheme::Open);

@@ -1,14 +1,14 @@
-//! Weights per IP, order counts per account, bans (spec 1, Limits; spec 2, Limits).
+//! Weights per IP, order counts per account, and bans (spec 1, Limits; spec 2, Limits).
 //!
-//! - Intervals begin at whole minutes (and whole 10 seconds) of the clock, as `rateLimits` words
-//!   them; what was used is told by `X-MBX-USED-WEIGHT-1M` on every response.
-//! - Over the weight: 429 with `Retry-After`, the seconds until the interval ends. A client that
-//!   sends on after [`LimitSettings::patience`] of these is banned: 418, at first for 2 minutes,
-//!   each time four times longer, at most 3 days.
-//! - Orders are counted as they are sent. Over the count: 429 without `Retry-After`, which tries
-//!   the same patience.
+//! - Intervals begin at whole minutes (and whole 10 seconds) of the clock, as `rateLimits`
+//!   describes them. Every response reports the used weight in `X-MBX-USED-WEIGHT-1M`.
+//! - A request above the weight limit gets a 429 with `Retry-After`, the seconds until the interval
+//!   ends. A client that sends more after [`LimitSettings::patience`] of these is banned with 418:
+//!   first for 2 minutes, each time four times longer, at most for 3 days.
+//! - Orders are counted as they are sent. A request above the order limit gets a 429 without
+//!   `Retry-After`, which counts toward the same ban.
 //!
-//! Each surface has weights of its own; a ban binds the IP on all of them.
+//! Each surface has its own weights. A ban applies to the IP on all surfaces.
 
 mod window;
 
@@ -25,14 +25,14 @@ use crate::settings::Settings;
 use crate::state::{AccountId, State};
 pub(crate) use window::{Begin, OrderCounts, Window};
 
-/// On every response (spec 1, Limits, rule 2).
+/// Sent with every response (spec 1, Limits, rule 2).
 const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
 const MINUTE_MS: i64 = 60_000;
 const TEN_SECONDS_MS: i64 = 10_000;
 /// The first ban and the longest (spec 1, Limits, rule 6).
 const BAN_MIN_MS: i64 = 2 * MINUTE_MS;
 const BAN_MAX_MS: i64 = 3 * 24 * 60 * MINUTE_MS;
-/// Addresses that are kept account of; idle ones go first.
+/// Maximum number of addresses to remember. Idle ones are dropped first.
 const ADDRESSES_MAX: usize = 10_000;
 
 /// The limits in force, as `rateLimits` shows them.
@@ -44,19 +44,19 @@ pub struct LimitSettings {
     pub spot_orders: u32,
     /// Spot: orders per 10 seconds and account.
     pub spot_orders_10s: u32,
-    /// Futures, chain and the info endpoint: weight per minute and IP, each for itself.
+    /// Futures, chain and info endpoint, each with its own counter: weight per minute and IP.
     pub futures_weight: u32,
     /// Futures: orders per minute and account.
     pub futures_orders: u32,
-    /// How many answers 429 an IP gets in one minute before it is banned.
+    /// Number of 429 responses that an IP gets in one minute before it is banned.
     pub patience: u32,
-    /// Open connections of one port, upgraded ones among them; further ones wait. The documents name
-    /// no such limit: this one keeps memory bounded.
+    /// Maximum number of open connections per port, including upgraded ones. Further connections
+    /// wait. The documents have no such limit; it bounds the server's memory.
     pub connections: usize,
 }
 
 impl Default for LimitSettings {
-    /// The documents' samples: spec 1, Limits, 7 (the later one) and spec 2, Limits, 1.
+    /// The samples of the documents: spec 1, Limits, 7 (the later one) and spec 2, Limits, 1.
     fn default() -> Self {
         Self {
             spot_weight: 6_000,
@@ -95,43 +95,43 @@ impl Rule {
     }
 }
 
-/// A ban of an address, or the memory of one.
+/// A ban of an address. It is kept after its end, to count repeated bans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ban {
     until_ms: i64,
-    /// How often it was banned.
+    /// How often the address was banned.
     times: u32,
 }
 
-/// Which surfaces count weight together; the documents leave it open (spec 1, Limits, 1; spec 3,
+/// Which surfaces share a weight counter. The documents leave this open (spec 1, Limits, 1; spec 3,
 /// Limits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Counters {
-    /// Each for itself.
+    /// Each surface has its own.
     #[default]
     Apart,
-    /// The info endpoint counts with futures.
+    /// The info endpoint uses the counter of futures.
     Info,
-    /// All count together.
+    /// All surfaces share one.
     All,
 }
 
-/// What was used of the limits.
+/// The current use of the limits.
 #[derive(Debug)]
 pub(crate) struct Limits {
     settings: LimitSettings,
     /// When intervals of weights and orders begin.
     pub(crate) begin: Begin,
     weights: BTreeMap<(IpAddr, Surface), Window>,
-    /// Answers 429 in the running minute.
+    /// Number of 429 responses in the current minute.
     refused: BTreeMap<IpAddr, Window>,
     /// Limits of single routes.
     routes: BTreeMap<(IpAddr, &'static str), Window>,
     bans: BTreeMap<IpAddr, Ban>,
     counters: Counters,
-    /// What other programs on the address use of a counter in each minute.
+    /// Weight of a counter that other programs on the address use in each minute.
     others: BTreeMap<Surface, u32>,
-    /// Answers do not carry the header of used weight.
+    /// Whether responses lack the header of used weight.
     hides_weight: bool,
 }
 
@@ -150,18 +150,18 @@ impl Limits {
         }
     }
 
-    /// Other programs use so much of a surface's counter in each minute.
+    /// Sets the weight of a surface's counter that other programs use in each minute.
     pub(crate) fn use_for_others(&mut self, surface: Surface, weight: u32) {
         self.others.insert(self.counter(surface), weight);
     }
 
-    /// Counts otherwise from now on; what is `None` stays.
+    /// Changes how weight is counted from now on. `None` keeps the present setting.
     pub(crate) fn count_as(&mut self, counters: Option<Counters>, headers: Option<bool>) {
         self.counters = counters.unwrap_or(self.counters);
         self.hides_weight = headers.map_or(self.hides_weight, |headers| !headers);
     }
 
-    /// The surface whose counter a surface uses.
+    /// The surface whose weight counter this surface uses.
     const fn counter(&self, surface: Surface) -> Surface {
         match (self.counters, surface) {
             (Counters::All, _) | (Counters::Info, Surface::Rpc) => Surface::Futures,
@@ -206,13 +206,13 @@ impl Limits {
         self.bans.insert(ip, Ban { until_ms, times });
     }
 
-    /// Lifts a ban and forgets that there was one.
+    /// Lifts a ban and forgets it.
     pub(crate) fn pardon(&mut self, ip: IpAddr) {
         self.bans.remove(&ip);
         self.refused.remove(&ip);
     }
 
-    /// Adds a request's weight to what its IP has used; the sum and whether it is within the
+    /// Adds a request's weight to the use of its IP. Returns the sum, and whether it is within the
     /// limit.
     fn use_weight(
         &mut self,
@@ -235,7 +235,7 @@ impl Limits {
         (used, used <= limit)
     }
 
-    /// One more answer 429 for an address: patience ends in a ban.
+    /// Counts one more 429 for an address. Too many of them cause a ban.
     fn refuse(&mut self, ip: IpAddr, left_ms: u64, now_ms: i64) -> Refusal {
         let answers = self
             .refused
@@ -258,8 +258,8 @@ impl Limits {
         banned(until_ms, now_ms)
     }
 
-    /// A refusal by a limit of a route or of orders, which counts like any other answer 429: past
-    /// the patience it is the ban instead (spec 1, Limits, rule 6).
+    /// A refusal by the limit of a route or of orders. It counts like any other 429, so after too
+    /// many of them it becomes a ban (spec 1, Limits, rule 6).
     fn refuse_as(&mut self, refusal: Refusal, ip: IpAddr, now: Time) -> Refusal {
         let counted = self.refuse(ip, 0, now.millis());
         if counted.status == 418 {
@@ -269,7 +269,7 @@ impl Limits {
         }
     }
 
-    /// Lets go of addresses that have been quiet, once there are many.
+    /// Drops idle addresses once there are many.
     fn forget_idle(&mut self, now_ms: i64) {
         if self.weights.len() < ADDRESSES_MAX {
             return;
@@ -299,7 +299,7 @@ fn too_many(status: u16, msg: String, retry_after_s: Option<u64>) -> Refusal {
     }
 }
 
-/// The surface whose weight counter a request counts against.
+/// The surface whose weight counter is used for a request of this surface.
 fn counter(state: &State, surface: Surface) -> Surface {
     let info = state.choices.of::<InfoWeight>() == InfoWeight::Futures;
     let spot = state.choices.of::<SpotWeight>() == SpotWeight::Futures;
@@ -310,8 +310,8 @@ fn counter(state: &State, surface: Surface) -> Surface {
     }
 }
 
-/// Adds a request's weight to what its IP has used, tells the sum in a header, and refuses what
-/// is over the limit (429, 418).
+/// Adds a request's weight to the use of its IP, reports the sum in a header, and refuses a request
+/// above the limit (429, 418).
 pub(crate) fn charge(
     state: &mut State,
     surface: Surface,
@@ -336,7 +336,7 @@ pub(crate) fn charge(
     }
 }
 
-/// Adds what another program uses from the same address; the sum.
+/// Adds the weight that another program uses from the same address, and returns the sum.
 pub(crate) fn use_by_others(
     state: &mut State,
     surface: Surface,
@@ -349,7 +349,7 @@ pub(crate) fn use_by_others(
     used
 }
 
-/// Tells in the header what an address has used, and adds nothing.
+/// Reports the used weight of an address in a header, and adds nothing.
 pub(crate) fn tell_used(
     state: &mut State,
     surface: Surface,
@@ -372,7 +372,7 @@ pub(crate) fn weight_of(route: &Route, params: Option<&Params>) -> u32 {
     route.weight.of(has_symbol, limit)
 }
 
-/// A route's limit of its own, per minute and IP (429 with `Retry-After`).
+/// Applies the route's own limit per minute and IP (429 with `Retry-After`).
 pub(crate) fn count_route(
     state: &mut State,
     route: &'static Route,
@@ -393,8 +393,8 @@ pub(crate) fn count_route(
     Err(state.limits.refuse_as(refusal, ip, now))
 }
 
-/// Counts orders of an account; the headers of a successful answer, or 429 without `Retry-After`
-/// (-1015).
+/// Counts orders of an account. Returns the headers of a successful response, or a 429 without
+/// `Retry-After` (-1015).
 pub(crate) fn count_orders(
     state: &mut State,
     id: AccountId,
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn sending_on_after_429_ends_in_bans_that_grow() {
+    fn requests_after_429_lead_to_growing_bans() {
         let mut limits = limits();
         let refusal = limits.refuse(IP, 59_000, 1_000);
         assert_eq!((refusal.status, refusal.retry_after_s), (429, Some(59)));
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_addresses_are_forgotten() {
+    fn idle_addresses_are_dropped() {
         let mut limits = limits();
         for n in 0..ADDRESSES_MAX as u32 + 5 {
             limits.use_weight(IpAddr::V4(n.into()), Surface::Spot, 1, i64::from(n) * 1_000);

@@ -1,4 +1,4 @@
-//! Counting by interval: what was used since the interval began. No rules.
+//! Counts the use within one interval. The limits themselves are elsewhere.
 
 use windvane_protocol::route::Surface;
 
@@ -12,7 +12,7 @@ pub(crate) enum Begin {
     FirstRequest,
 }
 
-/// What was used in the running interval.
+/// The use in the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     begins_ms: i64,
@@ -20,7 +20,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Adds to the interval that `now_ms` lies in; the sum.
+    /// Adds to the interval that contains `now_ms`, and returns the sum.
     pub(crate) fn add(&mut self, amount: u32, length_ms: i64, now_ms: i64, begin: Begin) -> u32 {
         let begins_ms = match begin {
             Begin::Clock => now_ms - now_ms.rem_euclid(length_ms),
@@ -34,12 +34,12 @@ impl Window {
         self.used
     }
 
-    /// Whether its interval is still running.
+    /// Whether its interval has not ended.
     pub(crate) const fn is_fresh(&self, length_ms: i64, now_ms: i64) -> bool {
         self.begins_ms <= now_ms && now_ms < self.begins_ms.saturating_add(length_ms)
     }
 
-    /// Milliseconds until the running interval ends.
+    /// Milliseconds until the current interval ends.
     pub(crate) const fn left_ms(&self, length_ms: i64, now_ms: i64) -> u64 {
         let left_ms = self.begins_ms.saturating_add(length_ms) - now_ms;
         if left_ms > 0 {
@@ -50,12 +50,13 @@ impl Window {
     }
 }
 
-/// Orders of one account, by surface and interval.
+/// Order counts of one account, by surface and interval.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OrderCounts(Vec<(Surface, i64, Window)>);
 
 impl OrderCounts {
-    /// Adds orders to the interval of this length; the sum, and the milliseconds until it ends.
+    /// Adds orders to the interval of this length. Returns the sum, and the milliseconds until the
+    /// interval ends.
     pub(crate) fn add(
         &mut self,
         surface: Surface,

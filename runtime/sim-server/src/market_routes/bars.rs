@@ -1,4 +1,4 @@
-//! Klines: of trades, and on futures of index and mark prices.
+//! Klines of trades, and on futures also of index and mark prices.
 
 use windvane_engine::Surface;
 
@@ -15,7 +15,7 @@ pub(super) fn klines(request: &Request<'_>) -> Text {
     select(request, &symbol.klines, |bar| trade_bar(symbol, bar))
 }
 
-/// By `pair`, which for perpetual contracts is the symbol.
+/// The symbol is in `pair`, because for perpetual contracts the two are equal.
 pub(super) fn index_price_klines(request: &Request<'_>) -> Text {
     let symbol = request.named(request.call.params.required("pair")?)?;
     select(request, &symbol.index_klines, price_bar)
@@ -36,7 +36,7 @@ fn select(request: &Request<'_>, table: &KlineTable, record: impl Fn(&Kline) -> 
     Ok(list(bars.map(record)))
 }
 
-/// Eleven items on spot, a twelfth that is ignored on futures.
+/// Eleven items on spot; on futures a twelfth, which clients ignore.
 fn trade_bar(symbol: &Symbol, bar: &Kline) -> String {
     let last = match symbol.instrument.surface {
         Surface::Spot => "",
@@ -58,7 +58,7 @@ fn trade_bar(symbol: &Symbol, bar: &Kline) -> String {
     )
 }
 
-/// Placeholders where volumes stand; the ninth item is the number of data points.
+/// Volumes are placeholders. The ninth item is the number of data points.
 fn price_bar(bar: &Kline) -> String {
     let price = |mantissa: i64| Fixed(i128::from(mantissa), 8);
     format!(

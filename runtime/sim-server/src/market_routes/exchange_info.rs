@@ -1,4 +1,4 @@
-//! Exchange information of both surfaces, out of the instruments' rules.
+//! Exchange information of both surfaces, built from the instruments' rules.
 
 use windvane_engine::instrument::{Filters, LotSize, SymbolStatus};
 use windvane_engine::{Amount, Instrument, Surface};
@@ -8,11 +8,11 @@ use crate::json::{Json, Quoted, list};
 use windvane_sim_market::Symbol;
 use windvane_sim_market::fixed::Fixed;
 
-/// Decimals of balances on both sides of a symbol.
+/// Decimals of the balances of base and quote asset.
 const ASSET_PRECISION: u8 = 8;
-/// When the perpetual contracts began: 2024-01-01.
+/// Start of the perpetual contracts: 2024-01-01.
 const ONBOARD_MS: i64 = 1_704_067_200_000;
-/// What services of this shape write for contracts without an end: 2100-12-25.
+/// The date that services of this kind use for contracts without an end: 2100-12-25.
 const DELIVERY_MS: i64 = 4_133_404_800_000;
 
 pub(super) fn answer(request: &Request<'_>) -> String {

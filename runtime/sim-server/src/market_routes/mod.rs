@@ -1,5 +1,5 @@
 //! Handlers of the market data routes of both surfaces (spec 1, Spot market data; spec 2, Futures
-//! market data). They read the board and change nothing.
+//! market data). They only read the board.
 
 mod bars;
 mod exchange_info;
@@ -16,7 +16,7 @@ use crate::json::Json;
 use crate::state::State;
 use windvane_sim_market::Symbol;
 
-/// The routes of this room, whatever their surface.
+/// The routes of this module, on either surface.
 const NAMES: &[&str] = &[
     "ping",
     "time",
@@ -36,18 +36,18 @@ const NAMES: &[&str] = &[
     "book_ticker",
 ];
 
-/// The route's name without its surface, where it is a route of this room.
+/// The route's name without its surface, if it belongs to this module.
 fn own_name(name: &str) -> Option<&str> {
     let (surface, own) = name.split_once('.')?;
     (matches!(surface, "spot" | "futures") && NAMES.contains(&own)).then_some(own)
 }
 
-/// Is a route of this room.
+/// Whether a route belongs to this module.
 pub(crate) fn owns(name: &str) -> bool {
     own_name(name).is_some()
 }
 
-/// Answers a route of this room.
+/// Answers a route of this module.
 pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     let surface = match call.route.surface {
         route::Surface::Spot => Surface::Spot,
@@ -80,7 +80,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body(text))
 }
 
-/// A request of this room, and its parameters by the rules that the routes share.
+/// A request to this module, and the parameter rules that its routes share.
 struct Request<'a> {
     state: &'a State,
     call: &'a Call<'a>,
@@ -88,12 +88,12 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The symbol that must be sent (-1102, -1121).
+    /// The symbol, which is required (-1102, -1121).
     fn symbol(&self) -> Result<&Symbol, Refusal> {
         self.named(self.call.params.required("symbol")?)
     }
 
-    /// The symbol that may be sent (-1121).
+    /// The symbol, which is optional (-1121).
     fn symbol_if_sent(&self) -> Result<Option<&Symbol>, Refusal> {
         let name = self.call.params.get("symbol");
         name.map(|name| self.named(name)).transpose()
@@ -118,7 +118,7 @@ impl Request<'_> {
             })
     }
 
-    /// `startTime` and `endTime`, the former not after the latter (-1023).
+    /// `startTime` and `endTime`. The start must not be after the end (-1023).
     fn times(&self) -> Result<(Option<i64>, Option<i64>), Refusal> {
         let start = self.call.params.integer("startTime")?;
         let end = self.call.params.integer("endTime")?;
@@ -130,7 +130,7 @@ impl Request<'_> {
         }
     }
 
-    /// One record for a symbol that was sent, else a list of all symbols' records.
+    /// The record of the requested symbol, or a list of all symbols' records.
     fn one_or_all(&self, record: impl Fn(&Symbol) -> String) -> Text {
         Ok(match self.symbol_if_sent()? {
             Some(symbol) => record(symbol),

@@ -87,7 +87,7 @@ fn eight(mantissa: i64) -> Fixed {
 pub(super) fn premium_index(request: &Request<'_>) -> Text {
     let now_ms = request.call.now.millis();
     request.one_or_all(|symbol| {
-        // A recording may not have shown a price yet.
+        // A recording may not have had a price yet.
         let unknown = || Funded::new(now_ms, symbol.at_mark_scale(symbol.last_price()));
         let made;
         let funded = if let Some(funded) = &symbol.funded {
@@ -124,7 +124,7 @@ pub(super) fn funding_rate(request: &Request<'_>) -> Text {
         }
     }
     all.sort_by_key(|(symbol, funding)| (funding.time_ms, symbol.id));
-    // As for one symbol: the first ones from a start time, else the last ones.
+    // As for one symbol: the first ones with a start time, otherwise the last ones.
     let skipped = match start {
         Some(_) => 0,
         None => all.len().saturating_sub(limit),
@@ -139,7 +139,7 @@ pub(super) fn funding_rate(request: &Request<'_>) -> Text {
     })))
 }
 
-/// Always a list; of one entry where a symbol is sent.
+/// Always a list, with one entry if a symbol is requested.
 pub(super) fn funding_info(request: &Request<'_>) -> Text {
     let symbols: Vec<&Symbol> = match request.symbol_if_sent()? {
         Some(symbol) => vec![symbol],

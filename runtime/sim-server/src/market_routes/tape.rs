@@ -9,7 +9,7 @@ use windvane_sim_market::Symbol;
 use windvane_sim_market::interval::HOUR_MS;
 use windvane_sim_market::trades::{AggTrade, Trade};
 
-/// The limits of `depth` (spec 1 and 2).
+/// The permitted limits of `depth` (spec 1 and 2).
 const DEPTH_LIMITS: [i64; 7] = [5, 10, 20, 50, 100, 500, 1000];
 
 pub(super) fn depth(request: &Request<'_>) -> Text {
@@ -56,7 +56,8 @@ pub(super) fn historical_trades(request: &Request<'_>) -> Text {
     Ok(list(trades.map(|trade| record(symbol, trade))))
 }
 
-/// Spot names the base quantity beside the quantity, futures the quote quantity (spec 1, spec 2).
+/// Spot has the base quantity in addition to the quantity; futures have the quote quantity (spec 1,
+/// spec 2).
 fn record(symbol: &Symbol, trade: &Trade) -> String {
     let qty = symbol.qty(trade.qty.into());
     let json = Json::with_capacity(160)

@@ -64,7 +64,7 @@ fn array(value: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn every_route_of_the_table_that_needs_no_account_is_answered_here() {
+fn every_route_without_an_account_is_answered() {
     let mut venue = venue();
     let query = "symbol=BTCUSDT&pair=BTCUSDT&interval=1h";
     for route in route::all().filter(|route| owns(route.name)) {
@@ -131,7 +131,7 @@ fn trades_are_ascending_and_bounded() {
 }
 
 #[test]
-fn aggregate_trades_keep_their_time_rules() {
+fn aggregate_trades_follow_their_time_rules() {
     let mut venue = venue();
     let all = venue.done("spot.agg_trades", "symbol=BTCUSDT");
     assert_eq!(keys(&all[0]), ["T", "a", "f", "l", "m", "p", "q"]);
@@ -257,7 +257,7 @@ fn marks_and_fundings_have_their_shapes_and_bounds() {
 }
 
 #[test]
-fn exchange_information_reads_back_as_the_instruments() {
+fn exchange_information_decodes_to_the_instruments() {
     let mut venue = venue();
     for (name, surface) in [("spot", Surface::Spot), ("futures", Surface::Futures)] {
         let info = venue.done(&format!("{name}.exchange_info"), "").to_string();
@@ -273,7 +273,7 @@ fn exchange_information_reads_back_as_the_instruments() {
                 .unwrap()
                 .instrument
                 .clone();
-            // Scales may differ where trailing zeros do; the prices may not.
+            // Scales may differ by trailing zeros, but the prices must be equal.
             let prices = |of: &mut windvane_engine::Instrument| {
                 let filter = of.filters.price.take().unwrap();
                 let bounds = [filter.min_price, filter.max_price, filter.tick_size];

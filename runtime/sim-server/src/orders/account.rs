@@ -75,7 +75,7 @@ pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// The assets of the futures account: those that margin is held in, and what else it has.
+/// The assets of the futures account: the margin assets, and any other assets that it has.
 fn futures_balances(state: &State, moment: &Moment) -> Vec<FuturesBalance> {
     let held = state.choices.of::<AccountAssets>() == AccountAssets::Held;
     let margins = |asset: AssetId| {
@@ -128,8 +128,8 @@ fn futures(state: &State, id: AccountId) -> Value {
     })
 }
 
-/// The rows of a list of positions: all or those that are held, and in one-way mode the rows of
-/// LONG and SHORT too where that is chosen.
+/// The rows of a list of positions: all or only those that are held. In one-way mode the rows of
+/// LONG and SHORT are added if the venue chose that.
 pub(super) fn listed(
     state: &State,
     id: AccountId,

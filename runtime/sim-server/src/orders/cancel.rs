@@ -1,4 +1,4 @@
-//! Cancelling: one, several, all, and the countdown.
+//! Cancels one order, several or all, and sets the countdown.
 
 use serde_json::{Value, json};
 use windvane_engine::protocol::{Reply, Request};
@@ -11,10 +11,10 @@ use crate::choices::CancelUnknown;
 use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
 
-/// Ids of one list (spec 2, Cancel multiple orders).
+/// Maximum number of ids in one list (spec 2, Cancel multiple orders).
 const LIST_MAX: usize = 10;
 
-/// How a request names an order.
+/// How a request identifies an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Id(VenueOrderId),
@@ -22,7 +22,7 @@ pub(super) enum Named {
 }
 
 impl Named {
-    /// From `orderId`, else `origClientOrderId`, of which one must be sent.
+    /// Reads `orderId`, or else `origClientOrderId`. One of them is required.
     pub(super) fn of(params: &Params) -> Result<Self, Refusal> {
         if let Some(id) = params.integer("orderId")? {
             return Ok(Self::Id(VenueOrderId(id)));
@@ -32,7 +32,7 @@ impl Named {
             .ok_or_else(|| missing("orderId"))
     }
 
-    /// The order, open or finished, of this symbol.
+    /// The order of this symbol, open or finished.
     pub(super) fn find(
         &self,
         state: &State,
@@ -81,7 +81,7 @@ pub(super) fn cancel_batch_orders(state: &mut State, call: &Call<'_>) -> Answer 
     Ok(Body::json(&answers))
 }
 
-/// Cancel all open orders; on spot those of the lists, where one is sent (spec 1).
+/// Cancel all open orders. On spot, only those of the list if one is sent (spec 1).
 pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
@@ -89,7 +89,7 @@ pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let named = if spot { lists(call.params)? } else { None };
     if let Some(named) = named {
         for named in named {
-            // What is not open any more needs no cancelling.
+            // Ignore an order that has ended already.
             let _ = cancel(state, call, id, instrument, &named);
         }
     } else {
@@ -100,7 +100,7 @@ pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
         }
     }
     let msg = "The operation of cancel all open order is done.";
-    // Futures spell the code as text (spec 2, Cancel all open orders).
+    // Futures send the code as text (spec 2, Cancel all open orders).
     let code = if spot { json!(200) } else { json!("200") };
     Ok(Body::json(&json!({ "code": code, "msg": msg })))
 }
@@ -126,7 +126,8 @@ pub(super) fn countdown(state: &mut State, call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Cancels an open order; -2011 where there is none.
+/// Cancels an open order. If it is not open, the refusal is -2011, or -2013 if the venue chose
+/// that.
 fn cancel(
     state: &mut State,
     call: &Call<'_>,
@@ -149,9 +150,9 @@ fn cancel(
     venue.order(order.order_id).ok_or_else(unanswered)
 }
 
-/// `orderIdList` or `origClientOrderIdList`, not both (-1128): JSON lists as text, ids as numbers
-/// or text. A list without an entry names no order (-1102): it must not pass for a list that was
-/// not sent, which cancels everything on spot.
+/// Reads `orderIdList` or `origClientOrderIdList`, but not both (-1128). They are JSON lists as
+/// text, with ids as numbers or text. An empty list is refused (-1102), because it must not be
+/// taken for a missing list, which cancels everything on spot.
 fn lists(params: &Params) -> Result<Option<Vec<Named>>, Refusal> {
     let list = |name: &str| -> Result<Option<Vec<Value>>, Refusal> {
         let Some(text) = params.raw(name) else {

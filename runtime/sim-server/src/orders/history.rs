@@ -1,4 +1,4 @@
-//! Lists of what was: account trades, income, margin movements.
+//! Historical lists: account trades, income, margin movements.
 
 use serde_json::{Value, json};
 use windvane_engine::{Amount, Surface};

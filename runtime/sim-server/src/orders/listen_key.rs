@@ -1,4 +1,4 @@
-//! Listen keys (spec 1, Listen key): one per account and surface, 60 minutes.
+//! Listen keys (spec 1, Listen key): one per account and surface, valid for 60 minutes.
 
 use serde_json::json;
 use windvane_engine::Surface;
@@ -8,7 +8,7 @@ use crate::choices::ListenKeyPost;
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{State, drawn};
 
-/// POST: the valid key for another 60 minutes, or a new one.
+/// POST: renews the valid key for 60 minutes, or creates a new one.
 pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let (seed, now_ms) = (state.settings.seed, call.now.millis());
@@ -23,14 +23,14 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     };
     let keys = &mut state.account_mut(id).listen_keys;
     if renews {
-        // The connections of the old key stay, and hear nothing more.
+        // The connections of the old key stay open, but receive no more events.
         keys.close(side);
     }
     let key = keys.create(side, now_ms, name);
     Ok(Body::json(&json!({ "listenKey": key.key })))
 }
 
-/// PUT.
+/// PUT: renews the key.
 pub(super) fn keepalive(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     check(state, call)?;
@@ -42,7 +42,7 @@ pub(super) fn keepalive(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&json!({})))
 }
 
-/// DELETE: the streams of the key are closed.
+/// DELETE: closes the key and its streams.
 pub(super) fn close(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     check(state, call)?;
@@ -52,7 +52,8 @@ pub(super) fn close(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&json!({})))
 }
 
-/// The account has a valid key, and the one that was sent is it (-1125). Futures send none.
+/// Checks that the account has a valid key, and that a key in the request equals it (-1125). On
+/// futures the request need not have one.
 fn check(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
     let sent = match surface(call) {
         Surface::Spot => Some(call.params.required("listenKey")?),

@@ -1,5 +1,5 @@
-//! Orders, account, positions, listen keys: the signed routes of spot and futures that move no
-//! asset out of the account.
+//! Orders, account, positions and listen keys: the signed routes of spot and futures that move no
+//! assets out of the account.
 
 mod account;
 mod cancel;
@@ -65,7 +65,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     }
 }
 
-/// The side of the venue that a call speaks of.
+/// The surface of a call.
 fn surface(call: &Call<'_>) -> Surface {
     match call.route.surface {
         windvane_protocol::route::Surface::Spot => Surface::Spot,
@@ -80,7 +80,7 @@ fn instrument(state: &State, call: &Call<'_>, params: &Params) -> Result<Instrum
     found.ok_or_else(|| Refusal::new(-1121, "Invalid symbol."))
 }
 
-/// The instrument of `symbol`, where it is sent.
+/// The instrument of `symbol`, if it is sent.
 fn maybe_instrument(state: &State, call: &Call<'_>) -> Result<Option<InstrumentId>, Refusal> {
     match call.params.get("symbol") {
         Some(_) => instrument(state, call, call.params).map(Some),
@@ -88,7 +88,7 @@ fn maybe_instrument(state: &State, call: &Call<'_>) -> Result<Option<InstrumentI
     }
 }
 
-/// Puts a request to an account's venue; its answers, in order.
+/// Sends a request to an account's venue and returns its replies, in order.
 fn ask(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
     ask_with_surcharge(state, call, id, request, 0)
 }
@@ -112,7 +112,7 @@ fn ask_with_surcharge(
     replies
 }
 
-/// What an outcome of the matching engine is as an answer.
+/// Converts an outcome of the matching engine to a result.
 fn settled<T>(outcome: Outcome<T>) -> Result<T, Refusal> {
     match outcome {
         Outcome::Done(value) => Ok(value),
@@ -125,13 +125,13 @@ fn refused(refusal: VenueRefusal) -> Refusal {
     Refusal::new(refusal.code, refusal.msg)
 }
 
-/// The matching engine owed an answer and gave none.
+/// The matching engine did not reply as expected.
 fn unanswered() -> Refusal {
     let msg = "An unexpected response was received from the message bus. Execution status unknown.";
     Refusal::new(-1006, msg).with_status(503)
 }
 
-/// The span of a list that a request asks for, in milliseconds, both ends included.
+/// The requested time span of a list, in milliseconds, both ends included.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     from_ms: i64,
@@ -142,8 +142,8 @@ struct Span {
 const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 impl Span {
-    /// From `startTime` and `endTime`; at most 7 days, the last 7 by default (spec 1, Query all
-    /// orders): -1023 where the start lies behind the end, -1127 where they lie too far apart.
+    /// Reads `startTime` and `endTime`. The span is at most 7 days, by default the last 7 (spec 1,
+    /// Query all orders). A start after the end is refused with -1023, a longer span with -1127.
     fn of(call: &Call<'_>) -> Result<Self, Refusal> {
         let (start, end) = (
             call.params.integer("startTime")?,
@@ -166,8 +166,8 @@ impl Span {
         Ok(Self { from_ms, to_ms })
     }
 
-    /// Refuses a span that was sent and is 7 days long (-1127): all orders of futures are asked
-    /// for by less (spec 2, All orders).
+    /// Refuses a requested span of 7 days (-1127), because a request for all futures orders needs a
+    /// shorter one (spec 2, All orders).
     fn under_a_week(self, call: &Call<'_>) -> Result<(), Refusal> {
         let sent = |name| call.params.get(name).is_some();
         let long = self.to_ms.saturating_sub(self.from_ms) >= WEEK_MS;
@@ -178,7 +178,7 @@ impl Span {
         Ok(())
     }
 
-    /// From `startTime` and `endTime`, of any length (the routes of spec 4 that name no bound).
+    /// Reads `startTime` and `endTime` of any span, for the routes of spec 4 that state no limit.
     fn unbounded(call: &Call<'_>) -> Result<Self, Refusal> {
         let (start, end) = (
             call.params.integer("startTime")?,
@@ -197,7 +197,7 @@ impl Span {
     }
 }
 
-/// `limit`, or its default.
+/// `limit` or its default.
 fn limit(call: &Call<'_>, default: usize) -> Result<usize, Refusal> {
     let limit = call.params.integer("limit")?;
     Ok(limit
@@ -205,8 +205,8 @@ fn limit(call: &Call<'_>, default: usize) -> Result<usize, Refusal> {
         .unwrap_or(default))
 }
 
-/// The newest `limit` entries of a list that is oldest first, or its first where the request says
-/// where to begin.
+/// The newest `limit` entries of a list that is sorted oldest first; the first ones if the request
+/// has a start.
 fn cut<T>(mut all: Vec<T>, limit: usize, from_start: bool) -> Vec<T> {
     if from_start {
         all.truncate(limit);

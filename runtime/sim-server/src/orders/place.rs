@@ -1,4 +1,4 @@
-//! Placing: one order, a batch, an order with a builder's code.
+//! Places one order, a batch, or an order with a builder's code.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -17,9 +17,9 @@ use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, mis
 use crate::state::{AccountId, State};
 use crate::wallet::{self, Attribution};
 
-/// Orders of one batch (spec 2, Place multiple orders).
+/// Maximum number of orders in a batch (spec 2, Place multiple orders).
 const BATCH_MAX: usize = 5;
-/// A client order id that is taken (spec 4, section 4).
+/// Code for a client order id that is already used (spec 4, section 4).
 const DUPLICATE_ID: i32 = -4116;
 
 /// Place order (spec 1), New order and Place order with builder code (spec 2).
@@ -82,7 +82,7 @@ pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&answers))
 }
 
-/// How many orders a batch counts as; at least one.
+/// The number of orders that a batch counts as; at least one.
 pub(crate) fn batch_len(params: &Params) -> u32 {
     let entries = params.get("batchOrders").map(entries);
     let len = entries.and_then(Result::ok).map_or(1, |list| list.len());
@@ -115,7 +115,7 @@ fn in_batch(
     Ok(record)
 }
 
-/// The order of these parameters.
+/// Reads an order from the parameters.
 fn read(
     state: &mut State,
     call: &Call<'_>,
@@ -133,7 +133,7 @@ fn read(
     reading.order(fallback)
 }
 
-/// A client order id of the venue's own making.
+/// A client order id that the venue generates.
 fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
     state.generated_ids += 1;
     let drawn = crate::state::drawn(
@@ -149,7 +149,7 @@ fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
     ClientOrderId::new(&text).map_err(|_| unanswered())
 }
 
-/// Puts an order to the account's venue.
+/// Sends an order to the account's venue.
 fn place(
     state: &mut State,
     call: &Call<'_>,
@@ -170,7 +170,7 @@ fn place(
     order.ok_or_else(unanswered)
 }
 
-/// The refusal of a client order id that is taken, under the code that is chosen for it.
+/// Sets the code that the venue chose for a client order id that is already used.
 fn duplicate(state: &State, mut refusal: Refusal) -> Refusal {
     if refusal.code == DUPLICATE_ID {
         refusal.code = match state.choices.of::<DuplicateCode>() {
@@ -182,15 +182,15 @@ fn duplicate(state: &State, mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// ACK is the default of futures (spec 2, New order).
+/// Whether the response is ACK, which is the default of futures (spec 2, New order).
 fn acknowledged(state: &State, params: &Params) -> bool {
     let as_it_is = state.choices.of::<AckAnswer>() == AckAnswer::Current;
     let kind = params.get("newOrderRespType");
     !as_it_is && kind.is_none_or(|text| text == "ACK")
 }
 
-/// The builder whose code the order carries, whom the user must have approved (spec 2, Place order
-/// with builder code).
+/// The builder whose code the order has. The user must have approved the builder (spec 2, Place
+/// order with builder code).
 fn attribution(
     state: &State,
     call: &Call<'_>,
@@ -207,18 +207,19 @@ fn attribution(
     wallet::check_builder(state, id, builder, fee_rate).map(Some)
 }
 
-/// A JSON list of objects, each as parameters.
+/// Parses a JSON list of objects; each object becomes parameters.
 fn entries(text: &str) -> Result<Vec<Result<Params, Refusal>>, Refusal> {
     let list: Vec<Entry> = serde_json::from_str(text).map_err(|_| invalid("batchOrders"))?;
     Ok(list.into_iter().map(Entry::params).collect())
 }
 
-/// The members of an entry as they were sent, each name as often as it was.
+/// The members of an entry as they were sent, including repeated names.
 struct Entry(Vec<(String, Box<RawValue>)>);
 
 impl Entry {
-    /// Texts, and numbers and truth values as they are written: a number is judged by the digits
-    /// that were sent, as in an order that is sent alone. Any other value is malformed (-1102).
+    /// The members as parameters. Numbers and booleans keep their original text, so a number is
+    /// checked by the digits that were sent, as in a single order. Any other value is malformed
+    /// (-1102).
     fn params(self) -> Result<Params, Refusal> {
         let plain = |(name, value): (String, Box<RawValue>)| {
             let written = value.get();
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_what_was_written() {
+    fn an_entry_keeps_the_original_text() {
         let text = r#"[{"price": 0.0100000000000000000000001, "quantity":1e-2, "b":true,
             "symbol":"BTC\u0055SDT"}]"#;
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_parameter_and_what_comes_twice_is_refused() {
+    fn invalid_values_and_repeated_names_are_refused() {
         assert_eq!(first(r#"[{"a":1,"a":1}]"#), Err(-1101));
         assert_eq!(first(r#"[{"a":"1","A":"2"}]"#), Err(-1101));
         for value in ["null", "[1]", "{}"] {

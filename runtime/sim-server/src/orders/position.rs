@@ -14,7 +14,7 @@ use crate::http::{Answer, Body, Call, Refusal, invalid, missing};
 use crate::orders::configuration::done;
 use crate::state::{AccountId, MarginChange, State};
 
-/// `maxNotionalValue` where a bracket has no cap.
+/// `maxNotionalValue` of a bracket without a cap.
 const NO_CAP: &str = "9223372036854775807";
 
 /// GET positionRisk: every symbol, held or not.
@@ -65,7 +65,7 @@ pub(super) fn notional_max(view: &PositionView) -> String {
     }
 }
 
-/// `updateTime` of a position; 0 for one that never was.
+/// `updateTime` of a position; 0 if it never existed.
 pub(super) fn touched_ms(view: &PositionView) -> i64 {
     view.updated.millis().max(0)
 }
@@ -81,7 +81,7 @@ fn views(state: &State, call: &Call<'_>) -> Result<Vec<PositionView>, Refusal> {
         .collect())
 }
 
-/// GET adlQuantile: one object per symbol that has a position, or the one asked for.
+/// GET adlQuantile: one object per symbol with a position, or the requested symbol.
 pub(super) fn adl_quantile(state: &mut State, call: &Call<'_>) -> Answer {
     let mut list: Vec<Value> = Vec::new();
     let asked = call.params.get("symbol").is_some();
@@ -104,7 +104,7 @@ pub(super) fn adl_quantile(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// GET leverageBracket: an object with `symbol`, else an array.
+/// GET leverageBracket: an object if `symbol` is sent, otherwise an array.
 pub(super) fn leverage_bracket(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let bracket = |instrument: windvane_engine::InstrumentId| {
@@ -131,7 +131,7 @@ pub(super) fn leverage_bracket(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// A cap or floor as a JSON number; where there is no cap, the largest 64-bit integer.
+/// A cap or floor as a JSON number. No cap is the largest 64-bit integer.
 fn whole(value: Amount) -> Value {
     if value == Amount(i128::MAX) {
         json!(i64::MAX)
@@ -145,7 +145,7 @@ fn number(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-/// GET remainingOpenableNotionalValue: what the bracket of the leverage leaves.
+/// GET remainingOpenableNotionalValue: the remaining part of the leverage's bracket.
 pub(super) fn remaining_openable(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
@@ -247,7 +247,8 @@ pub(super) fn change_margin(state: &mut State, call: &Call<'_>) -> Answer {
     })))
 }
 
-/// `positionSide`: BOTH in one-way mode, and it must be LONG or SHORT in hedge mode (-4061).
+/// Reads `positionSide`. It is BOTH in one-way mode, and must be LONG or SHORT in hedge mode
+/// (-4061).
 fn margin_side(state: &State, call: &Call<'_>, id: AccountId) -> Result<PositionSide, Refusal> {
     let sent = call.params.get("positionSide");
     let side = sent

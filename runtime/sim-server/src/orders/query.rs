@@ -1,4 +1,4 @@
-//! Asking for orders: one, the open ones, all, forced ones.
+//! Queries of orders: one, the open ones, all, and forced ones.
 
 use windvane_engine::{OrderStatus, OrderType, Qty, Surface};
 use windvane_sim::OrderView;
@@ -10,10 +10,10 @@ use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{AccountId, State};
 
-/// How long a list of open orders has orders that have ended, where it does.
+/// How long a list of open orders also lists ended orders, if the venue chose that.
 const ENDED_LISTED_MS: i64 = 2_000;
 
-/// Query order: not found once it has ended without a fill and is older than 7 days.
+/// Query order. An order that ended without a fill is found only for 7 days.
 pub(super) fn query_order(state: &mut State, call: &Call<'_>) -> Answer {
     let order = find(state, call)?;
     if forgotten(&order, call) {
@@ -31,7 +31,7 @@ pub(super) fn open_order(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&record::order(state, &order, Place::Listed)))
 }
 
-/// Current open orders, of a symbol or of all.
+/// Current open orders of one symbol or of all.
 pub(super) fn open_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
@@ -54,7 +54,7 @@ pub(super) fn open_orders(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// All orders of a symbol: of the last 7 days unless the request says otherwise.
+/// All orders of a symbol, by default of the last 7 days.
 pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
@@ -77,7 +77,7 @@ pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// The user's orders by liquidation and by ADL (spec 4, section 4).
+/// The user's orders from liquidation and ADL (spec 4, section 4).
 pub(super) fn force_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;

@@ -1,4 +1,4 @@
-//! Order objects (spec 1, Order; spec 2, Futures order): which fields they have on which route.
+//! Order objects (spec 1, Order; spec 2, Futures order), and their fields on each route.
 
 use serde_json::{Value, json};
 use windvane_engine::{OrderType, Surface, WorkingType};
@@ -8,22 +8,22 @@ use crate::choices::figures::average_price;
 use crate::figures::{amount, percent, price, qty};
 use crate::state::State;
 
-/// Which answer an order stands in.
+/// The kind of response that contains an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The answer to placing it at once: as it was accepted (spec 2, ACK).
+    /// The immediate response to a new order, with its state at acceptance (spec 2, ACK).
     Acknowledged,
-    /// The answer to placing or cancelling it: with `cumQty`.
+    /// The response to a new order or a cancel: with `cumQty`.
     Changed,
-    /// The same inside a batch that was placed: without `closePosition`.
+    /// The same within a batch of new orders: without `closePosition`.
     Batch,
     /// Query routes and lists: with `time`.
     Listed,
-    /// Lists of spec 4 whose futures orders carry `origType`.
+    /// Lists of spec 4, in which futures orders have `origType`.
     History,
 }
 
-/// An order as an answer shows it.
+/// An order as a response shows it.
 pub(super) fn order(state: &State, order: &OrderView, place: Place) -> Value {
     match order.surface {
         Surface::Spot => spot(state, order, place),
@@ -110,7 +110,7 @@ fn futures(state: &State, order: &OrderView, place: Place) -> Value {
     record
 }
 
-/// `price`; 0 where the order has none.
+/// `price`; 0 for an order without one.
 fn limit_price(order: &OrderView) -> i64 {
     order.terms.price.unwrap_or_default().0
 }

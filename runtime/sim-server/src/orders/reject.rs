@@ -1,11 +1,11 @@
-//! Orders that the matching engine did not accept. Spot tells of them on the user stream: status
-//! and execution type `REJECTED` (spec 1, Order status); futures have neither word among their
-//! events (spec 2, `ORDER_TRADE_UPDATE`).
+//! Orders that the matching engine rejected. Spot reports them on the user stream with status and
+//! execution type `REJECTED` (spec 1, Order status). The events of futures lack both values (spec
+//! 2, `ORDER_TRADE_UPDATE`).
 //!
-//! Of the engine are the codes that document 1 calls processing issues (20xx); the others, of the
-//! request and of filters, are found before it. So is a client order id that is taken, for an event
-//! under that id would speak of the order that has it. A rejected order is in no list and no query:
-//! those are of active, cancelled or completed orders.
+//! The matching engine uses the codes that document 1 calls processing issues (20xx). Errors of the
+//! request and of filters are found before it. So is a client order id that is already used,
+//! because an event with that id would seem to concern the existing order. A rejected order appears
+//! in no list and no query, because these contain active, cancelled or completed orders.
 
 use windvane_engine::protocol::OrderUpdate;
 use windvane_engine::{
@@ -17,15 +17,15 @@ use crate::http::Refusal;
 use crate::state::{AccountId, State};
 use crate::user_events;
 
-/// A client order id that is taken.
+/// Code for a client order id that is already used.
 const DUPLICATE: i32 = -2010;
 
-/// Whether a refusal is one of the matching engine.
+/// Whether the refusal comes from the matching engine.
 pub(super) fn by_engine(refusal: &Refusal) -> bool {
     (-2099..=-2000).contains(&refusal.code) && refusal.code != DUPLICATE
 }
 
-/// Tells of a spot order that its refusal says the engine did not accept.
+/// Sends the event of a spot order that the matching engine rejected.
 pub(super) fn tell(state: &mut State, id: AccountId, new: &NewOrder, refusal: &Refusal) {
     if by_engine(refusal) && state.rules(new.terms.instrument).surface == Surface::Spot {
         let event = event(state, id, new);
@@ -33,7 +33,7 @@ pub(super) fn tell(state: &mut State, id: AccountId, new: &NewOrder, refusal: &R
     }
 }
 
-/// The order under an id of its own, as it came and went at once.
+/// The event of a rejected order, with an order id of its own.
 pub(super) fn event(state: &mut State, id: AccountId, new: &NewOrder) -> OrderEvent {
     let now = state.now;
     let surface = state.rules(new.terms.instrument).surface;

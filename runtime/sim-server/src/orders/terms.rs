@@ -1,6 +1,6 @@
-//! From parameters to an order's terms (spec 1, Place order; spec 2, New order). What the terms
-//! must satisfy is checked by the matching engine; here only what has no place in them: words,
-//! precision beyond the instrument's integers, and parameters that may not even be sent.
+//! Converts parameters to an order's terms (spec 1, Place order; spec 2, New order). The matching
+//! engine checks the terms. This module checks only what the terms cannot express: words, precision
+//! beyond the instrument's integers, and parameters that must not be sent at all.
 
 use rust_decimal::Decimal;
 use windvane_engine::decimal::exact_mantissa;
@@ -12,7 +12,7 @@ use windvane_engine::{
 
 use crate::http::{Params, Refusal, invalid, missing};
 
-/// What the words of an order are read with.
+/// The context in which the parameters of an order are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading<'a> {
     pub(super) params: &'a Params,
@@ -22,7 +22,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The order; `fallback` names it where no id is sent.
+    /// Reads the order. `fallback` is its id if the request has none.
     pub(super) fn order(&self, fallback: ClientOrderId) -> Result<NewOrder, Refusal> {
         let params = self.params;
         let side = word(params, "side", Side::from_text, (-1117, "Invalid side."))?;
@@ -67,7 +67,7 @@ impl Reading<'_> {
         terms.price_protect = params.flag("priceProtect")?.unwrap_or(false);
         terms.close_position = params.flag("closePosition")?.unwrap_or(false);
         terms.reduce_only = params.flag("reduceOnly")?.unwrap_or(false);
-        // Not even "false" may be sent (spec 4, section 6, point 12).
+        // Not even "false" is permitted (spec 4, section 6, point 12).
         if params.raw("reduceOnly").is_some() && (self.hedge || terms.close_position) {
             let msg = "Parameter 'reduceOnly' sent when not required.";
             return Err(Refusal::new(-1106, msg));
@@ -123,9 +123,8 @@ enum Figure {
     Qty,
 }
 
-/// A decimal in the instrument's integers. One that is finer than they are breaks the precision
-/// (-1111), or else the tick or step, which they hold exactly; one that does not fit is over any
-/// maximum.
+/// Converts a decimal to the instrument's integers. A value with too many decimals violates the
+/// precision (-1111), or else the tick or step. A value that does not fit exceeds any maximum.
 fn mantissa(
     value: Decimal,
     scale: u8,
@@ -157,7 +156,7 @@ fn bad_precision(name: &str) -> Refusal {
     Refusal::new(-1111, msg)
 }
 
-/// A word of the venue, if one is sent.
+/// Reads a word of the venue, if it is sent.
 fn word<T>(
     params: &Params,
     name: &str,
@@ -179,8 +178,8 @@ fn check_response_type(params: &Params, words: &[&str]) -> Result<(), Refusal> {
     }
 }
 
-/// 1 to 36 characters of the allowed set: -4015 for the length, -1100 for a character (spec 2,
-/// New order).
+/// Reads an id of 1 to 36 characters from the permitted set. The code is -4015 for a wrong length
+/// and -1100 for a wrong character (spec 2, New order).
 pub(super) fn client_order_id(text: &str) -> Result<ClientOrderId, Refusal> {
     ClientOrderId::new(text).map_err(|error| match error {
         ClientOrderIdError::Length(0) => Refusal::new(-1118, "New client order ID was empty."),

@@ -1,4 +1,5 @@
-//! One account: who may act for it, and what it holds. Matching and sums are `windvane-sim`'s.
+//! One account: its keys, agents and holdings. `windvane-sim` does the matching and the
+//! accounting.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -16,20 +17,21 @@ use super::nonces::Nonces;
 use super::past::Past;
 use crate::limits::OrderCounts;
 
-/// Order ids of the account at place n begin after n times this, so that no id is given twice.
+/// Order ids of the account with index n start after n times this number, so that no two accounts
+/// use the same id.
 pub(super) const ORDER_IDS: i64 = 1_000_000_000_000;
-/// Finished orders that an account remembers on each surface: so many that have traded.
+/// Maximum number of finished orders to keep per account and surface: those with fills.
 const TRADED_MAX: usize = 20_000;
-/// And so many others: a minute of nothing but orders, at the limit of spot.
+/// The same for orders without fills. It covers one minute of orders at the limit of spot.
 const UNTRADED_MAX: usize = 6_000;
-/// When the agents that are made up expire: at the end of the year 2099.
+/// Expiry of the generated agents: the end of the year 2099.
 const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;
-/// Start balance of assets that are quoted in, on both surfaces.
+/// Start balance of quote assets, on both surfaces.
 const QUOTE_START: i128 = 100_000;
 /// Start balance of other assets, on spot.
 const BASE_START: i128 = 100;
 
-/// What a key or an agent may do.
+/// The rights of a key or an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grants {
     pub(crate) read: bool,
@@ -54,19 +56,19 @@ pub(crate) struct ApiKey {
     pub(crate) secret: SecretString,
     /// `desc`; unique within the account.
     pub(crate) label: String,
-    /// Allowed addresses; all where it is empty.
+    /// Permitted addresses; an empty list permits all.
     pub(crate) ips: Vec<IpAddr>,
     pub(crate) grants: Grants,
 }
 
-/// An agent: a wallet that signs for the account (spec 2, Agent).
+/// An agent: a wallet that may sign for the account (spec 2, Agent).
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) address: Address,
     pub(crate) name: String,
-    /// As it was sent: addresses separated by commas; all may sign where it is empty.
+    /// Comma-separated addresses, as they were sent. An empty list permits all.
     pub(crate) ip_whitelist: String,
-    /// Milliseconds.
+    /// Expiry, Unix milliseconds.
     pub(crate) expired_ms: i64,
     pub(crate) source: String,
     pub(crate) grants: Grants,
@@ -84,9 +86,9 @@ pub(crate) struct Account {
     pub(crate) order_counts: OrderCounts,
     pub(crate) history: History,
     pub(crate) venue: Venue,
-    /// The last seconds, where a route is behind the stream.
+    /// The account's last seconds, if a route lags behind the stream.
     pub(crate) past: Option<Past>,
-    /// User events that the market has heard of and the user has not.
+    /// User events that the market has processed and that are not sent yet.
     pub(crate) untold: VecDeque<StreamEvent>,
 }
 
@@ -127,7 +129,7 @@ impl Account {
     }
 }
 
-/// The matching engine of the account at a place.
+/// The matching engine of the account with this index.
 pub(crate) fn venue(
     place: u16,
     instruments: &[Instrument],
@@ -169,7 +171,7 @@ fn config(instruments: &[Instrument], assets: &Assets) -> VenueConfig {
 }
 
 /// The leverage brackets of every futures symbol: leverage, cap in the quote asset, maintenance
-/// rate in tenths of a percent. Samples of services of this shape.
+/// rate in tenths of a percent. The values are samples of services of this kind.
 const BRACKETS: &[(u32, i128, i64)] = &[
     (125, 50_000, 4),
     (100, 250_000, 5),
@@ -196,10 +198,10 @@ fn brackets() -> Vec<Bracket> {
     BRACKETS.iter().zip(floors).map(bracket).collect()
 }
 
-/// Fee of resting orders, a fraction of the notional.
+/// Maker fee, a fraction of the notional.
 pub(crate) const MAKER_FEE: rust_decimal::Decimal =
     rust_decimal::Decimal::from_parts(2, 0, 0, false, 4);
-/// Fee of crossing orders.
+/// Taker fee, a fraction of the notional.
 pub(crate) const TAKER_FEE: rust_decimal::Decimal =
     rust_decimal::Decimal::from_parts(4, 0, 0, false, 4);
 
@@ -215,7 +217,7 @@ mod tests {
     use crate::state::State;
 
     #[test]
-    fn a_filled_order_outlives_thousands_that_ended_without_a_fill_and_its_id_stays_taken() {
+    fn a_filled_order_and_its_id_outlive_thousands_of_unfilled_orders() {
         let now = Time::from_millis(1_800_000_000_000);
         let (mut state, _) = State::new(Settings::default(), now).unwrap();
         let spot = state.instrument(Surface::Spot, "BTCUSDT").unwrap();

@@ -1,5 +1,5 @@
-//! What an account did: trades, income and margin movements, as the history routes show them.
-//! Each list is bounded; the oldest entries go first.
+//! The past of an account for the history routes: trades, income and margin movements. Each list is
+//! bounded, and the oldest entries are dropped first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,7 +8,7 @@ use windvane_engine::{
     Amount, AssetId, InstrumentId, PositionSide, Side, Surface, Time, VenueOrderId,
 };
 
-/// Entries of each list.
+/// Maximum number of entries per list.
 const ENTRIES_MAX: usize = 20_000;
 
 /// One fill (spec 1, Account trade; spec 4, GET userTrades).
@@ -54,16 +54,16 @@ pub(crate) struct History {
     pub(crate) trades: VecDeque<TradeRecord>,
     pub(crate) income: VecDeque<Income>,
     pub(crate) margin: VecDeque<MarginChange>,
-    /// When balances and positions of a surface last changed.
+    /// Time of the last change of a surface's balances or positions.
     changed: [Option<Time>; 2],
-    /// The same of one asset.
+    /// Time of the last change of an asset's balance.
     assets: BTreeMap<(Surface, AssetId), Time>,
     tran_id: i64,
 }
 
 impl History {
-    /// Keeps the fill of an order update, and on futures the income that it is.
-    /// Profit is in the quote asset, the commission in its own.
+    /// Records the fill of an order update, and on futures its income. The profit is in the quote
+    /// asset, and the commission in its own asset.
     pub(crate) fn keep_fill(&mut self, surface: Surface, update: &OrderUpdate, quote: AssetId) {
         let Some(fill) = update.fill else { return };
         let time = update.transaction_time;
@@ -100,7 +100,7 @@ impl History {
         }
     }
 
-    /// Notes a change of balances or positions.
+    /// Records the time of a change of balances or positions.
     pub(crate) fn note_change(
         &mut self,
         surface: Surface,
@@ -112,25 +112,25 @@ impl History {
             .extend(assets.map(|asset| ((surface, asset), time)));
     }
 
-    /// `updateTime` of an account, in milliseconds: 0 where nothing has changed yet.
+    /// `updateTime` of an account in milliseconds; 0 if nothing has changed yet.
     pub(crate) fn changed_ms(&self, surface: Surface) -> i64 {
         self.changed[surface as usize].map_or(0, Time::millis)
     }
 
-    /// The same of one balance.
+    /// `updateTime` of one balance in milliseconds; 0 if it has not changed yet.
     pub(crate) fn asset_changed_ms(&self, surface: Surface, asset: AssetId) -> i64 {
         let time = self.assets.get(&(surface, asset));
         time.map_or(0, |time| time.millis())
     }
 
-    /// Keeps an income under an id of its own.
+    /// Records an income under an id of its own.
     pub(crate) fn keep_income(&mut self, mut income: Income) {
         self.tran_id += 1;
         income.tran_id = self.tran_id;
         push(&mut self.income, income);
     }
 
-    /// Keeps a change of an isolated margin.
+    /// Records a change of an isolated margin.
     pub(crate) fn keep_margin(&mut self, change: MarginChange) {
         push(&mut self.margin, change);
     }

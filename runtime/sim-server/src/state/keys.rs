@@ -1,5 +1,5 @@
-//! The test keys that the server makes up from its seed: worthless anywhere else, and the same
-//! for the same seed.
+//! The test keys that the server derives from its seed. The same seed gives the same keys, and they
+//! are worthless elsewhere.
 
 use alloy_primitives::{Address, B256, keccak256};
 use secrecy::{ExposeSecret, SecretString};
@@ -22,7 +22,7 @@ pub struct AccountKeys {
     pub signer_key: String,
 }
 
-/// The keys of one account before they are texts.
+/// The keys of one account, before they are converted to text.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) api_key: String,
@@ -32,7 +32,7 @@ pub(crate) struct Made {
     pub(crate) shown: AccountKeys,
 }
 
-/// The keys of the account at this place.
+/// The keys of the account with this index.
 pub(crate) fn made(seed: u64, place: u16) -> Made {
     let text = |what: &str| hex::encode(drawn(seed, place, what));
     let (user, signer) = (wallet(seed, place, "user"), wallet(seed, place, "signer"));
@@ -53,13 +53,13 @@ pub(crate) fn made(seed: u64, place: u16) -> Made {
     }
 }
 
-/// 32 bytes that depend on the seed, the place and what they are for.
+/// 32 bytes that depend on the seed, the account's index and the purpose.
 pub(crate) fn drawn(seed: u64, place: u16, what: &str) -> B256 {
     keccak256(format!("windvane venue {seed} {place} {what}"))
 }
 
 fn wallet(seed: u64, place: u16, what: &str) -> Wallet {
-    // One draw in 2^128 is no key of the curve: then the next is taken.
+    // With a probability of about 1 in 2^128 the bytes are not a valid key. Then hash them again.
     let mut bytes = drawn(seed, place, what);
     loop {
         match Wallet::from_bytes(&bytes.0) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_follow_from_the_seed_and_differ_by_place() {
+    fn keys_depend_on_the_seed_and_the_account() {
         assert_eq!(made(1, 0).shown, made(1, 0).shown);
         assert_ne!(made(1, 0).shown.api_key, made(1, 1).shown.api_key);
         assert_ne!(made(1, 0).shown.user, made(2, 0).shown.user);

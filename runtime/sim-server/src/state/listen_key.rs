@@ -2,10 +2,10 @@
 
 use windvane_engine::Surface;
 
-/// How long a key lives after it was made or renewed.
+/// Lifetime of a key after it was created or renewed.
 pub(crate) const LIFE_MS: i64 = 60 * 60 * 1_000;
 
-/// How long a short key lives.
+/// Lifetime of a short key.
 const SHORT_LIFE_MS: i64 = 10 * 60 * 1_000;
 
 /// A key that streams user events.
@@ -19,9 +19,9 @@ pub(crate) struct ListenKey {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ListenKeys {
     keys: [Option<ListenKey>; 2],
-    /// A key ends ten minutes after it was made, in spite of renewals.
+    /// Whether keys end ten minutes after their creation, even if they are renewed.
     pub(crate) are_short: bool,
-    /// How many were made: part of the next.
+    /// Number of created keys, from which the next one is derived.
     made: u64,
 }
 
@@ -31,7 +31,8 @@ impl ListenKeys {
         self.keys[surface as usize].as_ref()
     }
 
-    /// The valid key for another 60 minutes, or a new one, which `name` spells from its number.
+    /// Renews the valid key for 60 minutes, or creates a new one; `name` derives its text from its
+    /// number.
     pub(crate) fn create(
         &mut self,
         surface: Surface,
@@ -54,7 +55,7 @@ impl ListenKeys {
         key
     }
 
-    /// Sets the end of a valid key; false where there is none.
+    /// Renews the valid key; false if no key is valid.
     pub(crate) fn extend(&mut self, surface: Surface, now_ms: i64) -> bool {
         let short = self.are_short;
         let key = self.keys[surface as usize].as_mut();
@@ -71,7 +72,7 @@ impl ListenKeys {
         self.keys[surface as usize].take()
     }
 
-    /// Ends the key of a surface if its time has come.
+    /// Ends the key of a surface if it has expired.
     pub(crate) fn expire(&mut self, surface: Surface, now_ms: i64) -> Option<ListenKey> {
         self.keys[surface as usize].take_if(|key| key.expires_ms <= now_ms)
     }
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_post_gives_the_same_key_and_more_time() {
+    fn a_second_post_renews_and_returns_the_same_key() {
         let mut keys = ListenKeys::default();
         let first = keys.create(Surface::Spot, 0, |n| n.to_string()).clone();
         let second = keys.create(Surface::Spot, 10, |n| n.to_string()).clone();

@@ -1,8 +1,9 @@
-//! The whole truth of the venue, without IO and without a clock: every call brings the time.
+//! The whole state of the venue, without IO and without a clock: every call passes the time.
 //!
-//! A call lets time pass first ([`State::advance`]), so that whatever was due has happened before
-//! anything new does. After anything that may touch an account, [`State::tell_users`] brings what
-//! it did to the market and to the other accounts, and the events of all to the streams.
+//! A call first advances the time with [`State::advance`], so that everything due happens before
+//! anything new. After any action that may affect an account, [`State::tell_users`] applies the
+//! account's actions to the market and the other accounts, and sends the events of all accounts to
+//! the streams.
 
 mod account;
 mod history;
@@ -39,25 +40,25 @@ use crate::wallet::Wallets;
 use windvane_sim_market::Board;
 use windvane_sim_market::Random;
 
-/// Large order ids begin after this: above 2^53.
+/// Large order ids start after this number, which is above 2^53.
 const LARGE_ID: i64 = 1 << 60;
 
-/// An account of the venue: its place in [`State::accounts`].
+/// An account of the venue: its index in [`State::accounts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AccountId(pub(crate) u16);
 
-/// Everything that the venue knows.
+/// The complete state of the venue.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) router: Router,
-    /// The latest time that it was told.
+    /// The latest time that was passed to it.
     pub(crate) now: Time,
     pub(crate) assets: Assets,
     pub(crate) accounts: Vec<Account>,
-    /// What it does where the documents leave something open.
+    /// The venue's behaviour where the documents leave something open.
     pub(crate) choices: Choices,
-    /// Chance that choices need.
+    /// Random numbers for the choices that need them.
     pub(crate) chance: Random,
     pub(crate) limits: Limits,
     pub(crate) board: Board,
@@ -65,12 +66,12 @@ pub(crate) struct State {
     pub(crate) wallets: Wallets,
     pub(crate) faults: Faults,
     pub(crate) counters: Counters,
-    /// Client order ids that the venue made.
+    /// Number of client order ids that the venue generated.
     pub(crate) generated_ids: u64,
 }
 
 impl State {
-    /// A venue that begins now, and the keys of its accounts.
+    /// A venue that starts now, and the keys of its accounts.
     pub(crate) fn new(
         mut settings: Settings,
         now: Time,
@@ -109,8 +110,8 @@ impl State {
         Ok((state, shown))
     }
 
-    /// Lets time pass: market events up to `now`, countdowns, funding, delayed events, expiring
-    /// keys. A time before the last one changes nothing.
+    /// Advances the time: market events up to `now`, countdowns, funding, delayed events, expiring
+    /// keys. A time that is not later than the last one changes nothing.
     pub(crate) fn advance(&mut self, now: Time) {
         if now <= self.now {
             return;
@@ -129,7 +130,7 @@ impl State {
         crate::control::advance(self, now);
     }
 
-    /// Brings what the accounts' venues have said to the market, to their histories and to their
+    /// Applies the events of the accounts' venues to the market, to the histories and to the
     /// streams.
     pub(crate) fn tell_users(&mut self) {
         loop {
@@ -143,7 +144,7 @@ impl State {
             }
             for place in 0..self.accounts.len() {
                 let id = AccountId(place as u16);
-                // Telling may cause more: what a builder is paid.
+                // An event may cause more events, for example the payment of a builder.
                 while !self.account(id).untold.is_empty() {
                     let events = Vec::from(std::mem::take(&mut self.account_mut(id).untold));
                     for event in &events {
@@ -172,7 +173,7 @@ impl State {
         }
     }
 
-    /// Is this a listen key that has not ended?
+    /// Whether this is a valid listen key.
     pub(crate) fn is_listen_key(&self, surface: Surface, key: &str) -> bool {
         let mut accounts = self.accounts.iter();
         accounts.any(|account| {
@@ -189,7 +190,7 @@ impl State {
         &mut self.accounts[usize::from(id.0)]
     }
 
-    /// Brings what was chosen to the parts of the venue that keep it.
+    /// Applies the choices to the parts of the venue that keep a copy.
     pub(crate) fn apply_choices(&mut self) {
         let terms = self.open_terms();
         let lags = self.choices.any_lag();
@@ -222,7 +223,7 @@ impl State {
         self.hub.repeat_events(again);
     }
 
-    /// What is chosen of the matching engine.
+    /// The choices that concern the matching engine.
     fn open_terms(&self) -> OpenTerms {
         let choices = &self.choices;
         OpenTerms {
@@ -243,7 +244,7 @@ impl State {
         }
     }
 
-    /// How a connection ends whose time is over.
+    /// How a connection ends at its maximum age.
     pub(crate) fn end_of_life(&self) -> End {
         match self.choices.of::<StreamEnd>() {
             StreamEnd::Frame => End::Life,
@@ -251,26 +252,26 @@ impl State {
         }
     }
 
-    /// The asset that commissions are taken in, other than that of the margin.
+    /// An asset for commissions that differs from the margin asset.
     fn fee_asset(&self) -> Option<AssetId> {
         let first = self.board.of(Surface::Futures).next()?;
         Some(first.instrument.base)
     }
 
-    /// The time that a route shows which is behind the stream; `None` where it shows what is.
+    /// The past time that a lagging route shows; `None` if it shows the present.
     pub(crate) fn behind<P: Point>(&self) -> Option<Time> {
         let lag_ms = self.choices.lag_ms::<P>();
         (lag_ms > 0).then(|| self.now.plus_ms(-lag_ms))
     }
 
-    /// The account as it was at a time, or as it is.
+    /// The account at a past time, or now.
     pub(crate) fn moment(&self, id: AccountId, at: Option<Time>) -> Moment {
         let account = self.account(id);
         let then = at.and_then(|at| account.past.as_ref()?.moment(at).cloned());
         then.unwrap_or_else(|| Moment::of(&account.venue, self.now))
     }
 
-    /// The open orders of a surface as they were at a time, or as they are.
+    /// The open orders of a surface at a past time, or now.
     pub(crate) fn open_orders(
         &self,
         id: AccountId,
@@ -291,14 +292,13 @@ impl State {
         self.board.find(surface, symbol).map(|symbol| symbol.id)
     }
 
-    /// The rules of an instrument, of which both surfaces have one list: the place in it is the
-    /// id.
+    /// The rules of an instrument. Both surfaces share one list, and the index in it is the id.
     pub(crate) fn rules(&self, id: InstrumentId) -> &Instrument {
         &self.board.symbols()[usize::from(id.0)].instrument
     }
 
-    /// The venue's clock as its answers show it and its time rule reads it: the time of the call
-    /// and the skew that a fault switch sets. Orders, timers and funding live in unskewed time.
+    /// The venue's clock in its responses and for its time rule: the time of the call, plus the
+    /// skew of a fault switch. Orders, timers and funding use the time without skew.
     pub(crate) const fn clock_ms(&self, now: Time) -> i64 {
         now.millis() + self.faults.skew_ms
     }

@@ -1,23 +1,23 @@
-//! The nonces of one user (spec 4, section 1): the latest 100 are kept; one used before is a
-//! duplicate, one below the smallest kept while the list is full is expired.
+//! The nonces of one user (spec 4, section 1). The highest 100 are kept. A nonce that was used
+//! before is a duplicate. While the list is full, a nonce below the smallest one has expired.
 //!
-//! `noop` occupies a nonce (spec 1, noop; spec 4, section 1): that of an earlier request, or one
-//! that no request has used, which none may use afterwards. Success of the cancelling is not
-//! guaranteed, so either is accepted; a second `noop` of the same nonce is not.
+//! `noop` blocks a nonce (spec 1, noop; spec 4, section 1): that of an earlier request, or an
+//! unused one, which no request can use afterwards. The documents do not guarantee that the cancel
+//! succeeds, so both are accepted. A second `noop` with the same nonce is refused.
 
 use std::collections::BTreeSet;
 
-/// How many are kept.
+/// Number of nonces to keep.
 const KEPT: usize = 100;
 
-/// Why a nonce is refused; all of them -4225.
+/// Why a nonce is refused. The code is always -4225.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NonceError {
     /// Too far from the venue's clock.
     Window,
     /// Used before.
     Duplicate,
-    /// Below the smallest kept.
+    /// Below the smallest nonce in a full list.
     Expired,
 }
 
@@ -25,17 +25,17 @@ pub(crate) enum NonceError {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nonces {
     used: BTreeSet<u64>,
-    /// Those of `used` that a `noop` has named.
+    /// The nonces in `used` that a `noop` named.
     cancelled: BTreeSet<u64>,
 }
 
 impl Nonces {
-    /// The nonces that are kept, smallest first.
+    /// The nonces in the list, smallest first.
     pub(crate) fn kept(&self) -> impl Iterator<Item = u64> {
         self.used.iter().copied()
     }
 
-    /// Checks a nonce, in microseconds, and keeps it.
+    /// Checks a nonce, in microseconds, and marks it as used.
     pub(crate) fn take(
         &mut self,
         nonce_us: u64,
@@ -49,7 +49,7 @@ impl Nonces {
         self.keep(nonce_us)
     }
 
-    /// Checks the nonce of a `noop`, in microseconds, and occupies it.
+    /// Checks the nonce of a `noop`, in microseconds, and blocks it.
     pub(crate) fn cancel(
         &mut self,
         nonce_us: u64,
@@ -84,7 +84,7 @@ impl Nonces {
 
 fn in_window(nonce_us: u64, clock_ms: i64, window_ms: i64) -> Result<(), NonceError> {
     let clock_us = i128::from(clock_ms) * 1_000;
-    // A clock in milliseconds may lag by almost one.
+    // The clock is truncated to milliseconds, so it may be behind by almost one.
     let window_us = i128::from(window_ms) * 1_000 + 999;
     if (i128::from(nonce_us) - clock_us).abs() > window_us {
         return Err(NonceError::Window);
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nonce_counts_once_in_its_window_and_in_any_order() {
+    fn a_nonce_is_valid_once_within_its_window_in_any_order() {
         let mut nonces = Nonces::default();
         assert_eq!(nonces.take(1_000_000, 1_000, 10), Ok(()));
         assert_eq!(nonces.take(999_000, 1_000, 10), Ok(()));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn noop_occupies_a_nonce_once_whether_or_not_it_was_used() {
+    fn noop_blocks_a_used_or_unused_nonce_once() {
         let mut nonces = Nonces::default();
         assert_eq!(nonces.take(1_000_000, 1_000, 10), Ok(()));
         assert_eq!(nonces.cancel(1_000_000, 1_000, 10), Ok(()));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn below_the_smallest_of_a_full_list_a_nonce_is_expired() {
+    fn a_nonce_below_the_smallest_of_a_full_list_has_expired() {
         let mut nonces = Nonces::default();
         for n in 0..100 {
             assert_eq!(nonces.take(1_000_100 + n, 1_000, 10), Ok(()));

@@ -1,14 +1,14 @@
-//! The last seconds of an account, for routes that are behind the stream.
+//! The last seconds of an account, for routes that lag behind the stream.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use windvane_engine::{Surface, Time, VenueOrderId};
 use windvane_sim::{FuturesBalance, OrderView, PositionView, SpotBalance, StreamEvent, Venue};
 
-/// How long a moment is kept: the longest lag, and a margin.
+/// How long a moment is kept: the longest lag, plus a margin.
 const KEPT_MS: i64 = 11_000;
 
-/// Balances and positions as they were at a time.
+/// Balances and positions at one time.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {
     pub(crate) time: Time,
@@ -18,7 +18,7 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The account as it is.
+    /// The present moment of the account.
     pub(crate) fn of(venue: &Venue, time: Time) -> Self {
         Self {
             time,
@@ -40,14 +40,14 @@ impl Moment {
 pub(crate) struct Past {
     /// Orders after each change, oldest first.
     orders: VecDeque<(Time, OrderView)>,
-    /// Open orders as they were before the first of these changes.
+    /// Open orders before the first of these changes.
     before: BTreeMap<VenueOrderId, OrderView>,
-    /// The account after each change; the first is older than the changes.
+    /// The account after each change. The first moment is older than the changes.
     moments: VecDeque<Moment>,
 }
 
 impl Past {
-    /// An account whose past begins now.
+    /// Starts the past of an account now.
     pub(crate) fn new(venue: &Venue, now: Time) -> Self {
         let open = venue.open(None);
         Self {
@@ -60,7 +60,7 @@ impl Past {
         }
     }
 
-    /// Takes note of a user event.
+    /// Records a user event.
     pub(crate) fn note(&mut self, event: &StreamEvent) {
         if let StreamEvent::Order(order) = event {
             let time = order.update.transaction_time;
@@ -68,7 +68,7 @@ impl Past {
         }
     }
 
-    /// Takes note of the account after its events.
+    /// Records the account after its events.
     pub(crate) fn keep(&mut self, venue: &Venue, now: Time) {
         self.moments.push_back(Moment::of(venue, now));
         let old = |time: Time| time.millis() < now.millis() - KEPT_MS;
@@ -92,7 +92,7 @@ impl Past {
         known.or_else(|| self.moments.front())
     }
 
-    /// An order at a time; `now` is the order as it is.
+    /// An order at a past time; `now` is its present state.
     pub(crate) fn order(&self, at: Time, now: OrderView) -> Option<OrderView> {
         let changes = self.orders.iter();
         let own = changes.filter(|(_, order)| order.order_id == now.order_id);
@@ -110,7 +110,7 @@ impl Past {
         }
     }
 
-    /// The open orders of a surface at a time; `open` are those that are open now.
+    /// The open orders of a surface at a past time; `open` are those that are open now.
     pub(crate) fn open(&self, at: Time, surface: Surface, open: Vec<OrderView>) -> Vec<OrderView> {
         let mut all: BTreeMap<_, _> = self
             .orders

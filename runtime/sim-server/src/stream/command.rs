@@ -1,10 +1,11 @@
-//! What clients say on a connection: `SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`,
-//! `SET_PROPERTY` and `GET_PROPERTY`, `{method, params, id}`, answered by `{result, id}` (spec 4, section 5). A request
-//! without an id is answered with a null one. An id is a number (spec 1, tradepro), any number,
-//! and comes back as it was written; text, which clients of this shape use too, does as well.
+//! Commands of clients on a connection: `SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`,
+//! `SET_PROPERTY` and `GET_PROPERTY`. A request `{method, params, id}` is answered by `{result,
+//! id}` (spec 4, section 5); without an id, the answer has a null one. The id is any number (spec
+//! 1, tradepro), and is returned as it was written. Text is accepted too, because clients of such
+//! services use it.
 //!
-//! The documents show no refusal: it is `{error: {code, msg}, id}`, as such services send it, and
-//! the request has no effect.
+//! The documents show no refusal. Here it is `{error: {code, msg}, id}`, as such services send it,
+//! and the request has no effect.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -52,7 +53,7 @@ impl CommandError {
     }
 }
 
-/// Carries out a client's request and queues its answer, in front of what it subscribes to.
+/// Carries out a client's request. Its answer is queued before the frames of new subscriptions.
 pub(super) fn command(
     hub: &mut Hub,
     board: &Board,

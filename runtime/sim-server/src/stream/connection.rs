@@ -1,5 +1,5 @@
-//! The task of one WebSocket connection: frames out, requests in, pings, and the rules that end
-//! it.
+//! The task of one WebSocket connection: it sends frames, receives requests, pings, and enforces
+//! the rules that end the connection.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,30 +22,30 @@ use super::settings::StreamLimits;
 use crate::choices::ServerPings;
 use crate::http::Shared;
 
-/// Frames that are written before they are flushed together.
+/// Maximum number of frames that are written before one flush.
 const BATCH: usize = 256;
-/// How long a close frame may take.
+/// Time limit for the close handshake.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// How long a half-open connection is kept.
 const FROZEN_FOR: Duration = Duration::from_mins(10);
-/// The longest message of a client.
+/// The longest permitted message of a client, in bytes.
 const MESSAGE_MAX: usize = 64 * 1024;
 
 pub(super) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// How the sockets of the server are set up.
+/// Configuration of the server's sockets.
 pub(super) fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_MAX))
         .max_frame_size(Some(MESSAGE_MAX))
 }
 
-/// Counts a client's messages in the last second.
+/// Counts a client's messages of the last second.
 #[derive(Debug, Default)]
 struct Pace(VecDeque<Instant>);
 
 impl Pace {
-    /// Notes a message; false if it is one too many.
+    /// Records a message; false if it exceeds the limit.
     fn allows(&mut self, now: Instant, per_second: usize) -> bool {
         while self
             .0
@@ -74,7 +74,7 @@ pub(super) async fn run(
     }
     let goodbye = async {
         if matches!(end, Some(End::Messages | End::TooLong)) {
-            // What was asked in time is answered before.
+            // Requests from before the violation still get their answers.
             let mut owed: Vec<_> = std::iter::from_fn(|| seat.orders.try_recv().ok()).collect();
             let _ = send(&mut socket, &mut owed).await;
         }
@@ -83,18 +83,18 @@ pub(super) async fn run(
     let _ = timeout(CLOSE_WITHIN, goodbye).await;
 }
 
-/// Says goodbye, or answers the client's goodbye, and reads what is still on its way: a socket
-/// that is dropped with unread bytes is reset, and the client would never see the reason.
+/// Sends the close frame, or answers the client's, and reads all data that is still in flight. A
+/// socket that is dropped with unread bytes is reset, and the client would never see the reason.
 async fn close(socket: &mut Socket, frame: Option<CloseFrame>) {
     let too_long = frame.as_ref().is_some_and(|f| f.code == CloseCode::Size);
     let _ = socket.close(frame).await;
     while let Some(Ok(_)) = socket.next().await {}
     let mut rest = [0; 4_096];
-    // What is left of a message that is not taken is no frame.
+    // The rest of a message that was too long does not form a frame.
     while too_long && matches!(socket.get_mut().read(&mut rest).await, Ok(1..)) {}
 }
 
-/// Why it ends; `None` if the client went.
+/// Runs the connection. Returns why it ends; `None` if the client closed it.
 async fn talk(
     socket: &mut Socket,
     seat: &mut Seat,
@@ -114,11 +114,12 @@ async fn talk(
             ended = &mut seat.end => return ended.ok(),
             received = seat.orders.recv_many(&mut orders, BATCH) => {
                 if received == 0 {
-                    // Let go: the reason is on its way.
+                    // The hub closed the connection and sends the reason.
                     return (&mut seat.end).await.ok();
                 }
                 if orders.contains(&Order::Freeze) {
-                    // Whether the client is still there cannot be seen without reading.
+                    // A client that left cannot be noticed without reading, so there is a time
+                    // limit.
                     return timeout(FROZEN_FOR, &mut seat.end).await.ok()?.ok();
                 }
                 tokio::select! {
@@ -143,7 +144,7 @@ async fn talk(
                         });
                     }
                     Message::Pong(_) => last_pong = Instant::now(),
-                    // The answer to a ping is sent by itself; nothing is asked in bytes.
+                    // The library answers pings by itself, and clients send no requests as bytes.
                     Message::Ping(_) | Message::Binary(_) | Message::Frame(_) => {}
                     Message::Close(_) => return None,
                 }
@@ -154,7 +155,7 @@ async fn talk(
                     return Some(shared.state().end_of_life());
                 }
                 if shared.state().choices.of::<ServerPings>() == ServerPings::Never {
-                    // Nothing is asked, so that no answer is owed.
+                    // No pings are sent, so no pongs are expected.
                     (next_ping, last_pong) = (now + limits.ping_every, now);
                     continue;
                 }

@@ -46,7 +46,7 @@ pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
         .end()
 }
 
-/// The hash and the addresses are made up from the trade's id; every fourth party hides.
+/// The hash and the addresses are derived from the trade's id. Every fourth party is hidden.
 pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
     let mut random =
         windvane_sim_market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
@@ -78,7 +78,7 @@ pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
         .end()
 }
 
-/// Spot has neither event type nor times.
+/// On spot this event has no event type and no times.
 pub(super) fn book_ticker(
     now: Time,
     symbol: &Symbol,
@@ -109,7 +109,7 @@ pub(super) fn depth(now: Time, symbol: &Symbol, difference: &Difference) -> Stri
         .end()
 }
 
-/// The best levels as they are after this difference; the same keys on both surfaces.
+/// The best levels after this difference. The keys are the same on both surfaces.
 pub(super) fn partial(now: Time, symbol: &Symbol, difference: &Difference, depth: u8) -> String {
     let side = |side| levels(symbol, symbol.book.levels(side).take(usize::from(depth)));
     depth_head(now, symbol, difference, true)

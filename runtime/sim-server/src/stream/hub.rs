@@ -1,5 +1,5 @@
-//! Who hears what: connections, their listen keys and topics. No IO: frames go into the bounded
-//! queue of each connection. A frame is written once, however many hear it.
+//! The connections, with their listen keys and topics. The hub does no IO: it puts frames into the
+//! bounded queue of each connection. A frame is serialized once for all of its subscribers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::topic::Topic;
 use crate::control::Gaps;
 use windvane_sim_market::Board;
 
-/// A user event as text, on its way to the connections of a listen key.
+/// A user event as text, for the connections of a listen key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UserFrame {
     pub(crate) surface: Surface,
     pub(crate) listen_key: String,
     pub(crate) text: Utf8Bytes,
-    /// It leaves so much later.
+    /// Delay before it is sent, milliseconds.
     pub(crate) delay_ms: u64,
 }
 
@@ -27,16 +27,16 @@ pub(crate) struct UserFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnectionId(pub(crate) u64);
 
-/// What a connection's task is told.
+/// An order for the task of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Send this text.
     Text(Utf8Bytes),
-    /// Send these bytes, whatever they are: for tests of clients.
+    /// Send these bytes, which may be invalid, to test clients.
     Binary(Bytes),
-    /// Neither read nor write for so long.
+    /// Do not read or write for this time.
     Pause(Duration),
-    /// Neither read nor write any more, but keep the connection: half open.
+    /// Stop reading and writing for good, but keep the connection open (half open).
     Freeze,
 }
 
@@ -45,21 +45,21 @@ pub(crate) enum Order {
 pub(crate) enum End {
     /// It reads too slowly.
     Slow,
-    /// It sent more messages than it may.
+    /// It sent too many messages.
     Messages,
     /// It sent a message that is too long.
     TooLong,
     /// It did not answer pings.
     Pong,
-    /// Its time is over.
+    /// It reached its maximum age.
     Life,
     /// Its listen key was closed or has expired.
     ListenKey,
-    /// Without a word.
+    /// It is cut without a close frame.
     Cut,
 }
 
-/// What belongs to a connection's task.
+/// The receiving ends for the task of a connection.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) id: ConnectionId,
@@ -67,13 +67,13 @@ pub(crate) struct Seat {
     pub(crate) end: oneshot::Receiver<End>,
 }
 
-/// A connection as others may see it.
+/// A connection, as the rest of the venue sees it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) surface: Surface,
     pub(crate) listen_keys: BTreeSet<String>,
     pub(crate) topics: BTreeSet<Topic>,
-    /// Frames come as `{stream, data}`.
+    /// Whether frames have the form `{stream, data}`.
     pub(super) wrapped: bool,
     /// Half open: nothing is sent any more.
     frozen: bool,
@@ -93,24 +93,24 @@ struct Channel {
 pub(crate) struct Hub {
     connections: BTreeMap<ConnectionId, Connection>,
     channels: BTreeMap<Topic, Channel>,
-    /// The last events of each listen key, where new connections get them again.
+    /// The last events of each listen key, if new connections receive them again.
     recent: Option<BTreeMap<String, VecDeque<Utf8Bytes>>>,
-    /// Fault switches that lose public frames.
+    /// Fault switches that drop public frames.
     pub(crate) gaps: Gaps,
-    /// How many there were.
+    /// Number of connections that were opened so far.
     opened: u64,
 }
 
-/// Events that a new connection gets again.
+/// Number of events that a new connection receives again.
 const AGAIN: usize = 8;
 
 impl Hub {
-    /// Whether new connections get the last events of their listen key again.
+    /// Sets whether new connections receive the last events of their listen key again.
     pub(crate) fn repeat_events(&mut self, again: bool) {
         self.recent = again.then(|| self.recent.take().unwrap_or_default());
     }
 
-    /// Takes in a connection.
+    /// Registers a connection.
     pub(crate) fn open(&mut self, surface: Surface, wrapped: bool, queue: usize) -> Seat {
         self.opened += 1;
         let id = ConnectionId(self.opened);
@@ -142,7 +142,7 @@ impl Hub {
         self.connections.get_mut(&id)
     }
 
-    /// Lets a connection go: it hears nothing more, and its task ends for this reason.
+    /// Closes a connection. It receives no more frames, and its task ends for this reason.
     pub(crate) fn end(&mut self, id: ConnectionId, why: End) {
         let Some(connection) = self.connections.remove(&id) else {
             return;
@@ -150,7 +150,7 @@ impl Hub {
         for topic in &connection.topics {
             self.forget(*topic, id);
         }
-        // The task may be gone already.
+        // The task may have ended already.
         let _ = connection.end.send(why);
     }
 
@@ -163,7 +163,7 @@ impl Hub {
         }
     }
 
-    /// Lets a connection hear a topic.
+    /// Subscribes a connection to a topic.
     pub(super) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -185,7 +185,7 @@ impl Hub {
         self.forget(topic, id);
     }
 
-    /// Lets a connection hear the user events of a listen key.
+    /// Subscribes a connection to the user events of a listen key.
     pub(super) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.listen_keys.insert(listen_key.to_owned());
@@ -196,7 +196,8 @@ impl Hub {
         }
     }
 
-    /// Gives an order to one connection. One whose queue is full reads too slowly and is let go.
+    /// Queues an order for one connection. A connection whose queue is full reads too slowly, and
+    /// is closed.
     pub(crate) fn order(&mut self, id: ConnectionId, order: Order) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -234,7 +235,7 @@ impl Hub {
         self.order(id, Order::Text(text));
     }
 
-    /// Ends every connection of a listen key that was closed or has expired.
+    /// Closes every connection of a listen key that was closed or has expired.
     pub(crate) fn close_user(&mut self, surface: Surface, listen_key: &str) {
         for id in self.listeners(surface, listen_key) {
             self.end(id, End::ListenKey);
@@ -247,12 +248,12 @@ impl Hub {
         hear.map(|(id, _)| *id).collect()
     }
 
-    /// Does anybody hear this topic?
+    /// Whether a topic has subscribers.
     pub(super) fn is_heard(&self, topic: Topic) -> bool {
         self.channels.contains_key(&topic)
     }
 
-    /// Sends the payload of a topic to everybody who hears it.
+    /// Sends the payload of a topic to all of its subscribers.
     pub(super) fn publish(&mut self, topic: Topic, payload: impl FnOnce() -> Option<String>) {
         let Some(channel) = self.channels.get(&topic) else {
             return;
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_reaches_its_hearers_in_their_form() {
+    fn a_frame_reaches_its_subscribers_in_their_form() {
         let (mut hub, board) = (Hub::default(), board());
         let trade = topic(&board, "btcusdt@trade");
         let pro = topic(&board, "btcusdt@tradepro");
@@ -346,11 +347,11 @@ mod tests {
         hub.unsubscribe(bare.id, trade);
         hub.end(wrapped.id, End::Cut);
         assert!(!hub.is_heard(trade));
-        hub.publish(trade, || panic!("nobody hears it"));
+        hub.publish(trade, || panic!("the topic has no subscribers"));
     }
 
     #[test]
-    fn a_slow_reader_is_let_go_and_the_others_are_not() {
+    fn only_a_slow_reader_is_disconnected() {
         let (mut hub, board) = (Hub::default(), board());
         let trade = topic(&board, "btcusdt@trade");
         let mut slow = hub.open(Surface::Spot, false, 2);
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn user_events_reach_the_connections_of_their_key_on_their_surface() {
+    fn user_events_reach_connections_of_their_key_and_surface() {
         let mut hub = Hub::default();
         let mut own = hub.open(Surface::Spot, false, 2);
         let mut other_surface = hub.open(Surface::Futures, false, 2);

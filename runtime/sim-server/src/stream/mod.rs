@@ -1,8 +1,8 @@
 //! WebSocket connections: user events by listen key and public frames by topic.
 //!
-//! [`Hub`] belongs to the state and does no IO: it puts frames into the bounded queue of each
-//! connection; the connection's task carries them to the socket. A connection whose queue is full
-//! reads too slowly and is closed.
+//! [`Hub`] belongs to the state and does no IO. It puts frames into the bounded queue of each
+//! connection, and the connection's task writes them to the socket. A connection whose queue is
+//! full reads too slowly, and is closed.
 
 mod command;
 mod connection;
@@ -34,13 +34,13 @@ pub(crate) use topic::Topic;
 use crate::http::{Port, Refusal, Shared, Slot, now};
 use crate::state::State;
 
-/// Asks for a WebSocket.
+/// Whether a request asks for a WebSocket.
 pub(crate) fn is_upgrade(request: &Request<Incoming>) -> bool {
     let upgrade = request.headers().get(UPGRADE);
     upgrade.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Answers the handshake and starts the connection's task; a banned address is refused (418).
+/// Answers the handshake and starts the connection's task. A banned address is refused (418).
 pub(crate) fn accept(
     shared: &Arc<Shared>,
     port: Port,
@@ -90,7 +90,7 @@ pub(crate) fn accept(
     Ok(response)
 }
 
-/// A place in the hub for whoever asks for this path and query; a banned address has none (418).
+/// Registers a connection for this path and query. A banned address is refused (418).
 pub(crate) fn sit(
     state: &mut State,
     port: Port,
@@ -105,7 +105,7 @@ pub(crate) fn sit(
     seat(state, surface, &limits, target)
 }
 
-/// Takes a client's message on a connection.
+/// Handles a client's message on a connection.
 pub(crate) fn hear(state: &mut State, id: ConnectionId, text: &str) {
     let connection = state.hub.connections().find(|(known, _)| *known == id);
     let Some(surface) = connection.map(|(_, connection)| connection.surface) else {
@@ -115,7 +115,7 @@ pub(crate) fn hear(state: &mut State, id: ConnectionId, text: &str) {
     command::command(&mut state.hub, &state.board, &limits, id, text);
 }
 
-/// The surface whose streams a port has.
+/// The surface of a port's streams.
 fn surface_of(port: Port, path: &str) -> Result<Surface, Refusal> {
     match port {
         Port::Spot => Ok(Surface::Spot),
@@ -124,8 +124,8 @@ fn surface_of(port: Port, path: &str) -> Result<Surface, Refusal> {
     }
 }
 
-/// A place in the hub with what the path asks for: `/ws`, `/ws/<stream or listen key>/...`,
-/// `/stream`, `/stream?streams=<stream>/...`.
+/// Registers a connection with the subscriptions in its path: `/ws`, `/ws/<stream or listen
+/// key>/...`, `/stream`, `/stream?streams=<stream>/...`.
 fn seat(
     state: &mut State,
     surface: Surface,
@@ -170,7 +170,7 @@ fn seat(
     Ok(seat)
 }
 
-/// The value of `streams`; slashes in it are not encoded.
+/// The value of `streams`. Its slashes are not encoded.
 fn streams_of(query: Option<&str>) -> &str {
     let parts = query.unwrap_or_default().split('&');
     let mut values = parts.filter_map(|part| part.strip_prefix("streams="));
@@ -182,7 +182,7 @@ fn no_such_path(path: &str) -> Refusal {
     Refusal::new(-1020, msg).with_status(404)
 }
 
-/// What a ping carries: the time, so that no two are alike.
+/// The payload of a ping: the time, so that every ping is different.
 fn now_ms_text() -> String {
     now().millis().to_string()
 }

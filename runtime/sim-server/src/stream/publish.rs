@@ -1,4 +1,4 @@
-//! From changes of the market to frames on topics. What nobody hears is not written.
+//! Converts changes of the market to frames of topics. A frame without subscribers is not built.
 
 use windvane_engine::{ExecutionType, Time};
 use windvane_sim::StreamEvent;
@@ -14,13 +14,13 @@ use windvane_sim_market::{Symbol, Update};
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;
-/// How the client order ids of liquidations begin (spec 2, `ORDER_TRADE_UPDATE`).
+/// Prefix of the client order ids of liquidations (spec 2, `ORDER_TRADE_UPDATE`).
 const LIQUIDATION: &str = "autoclose-";
-/// Partial books.
+/// Depths of the partial books.
 const PARTIAL_DEPTHS: [u8; 3] = [5, 10, 20];
 
 impl Hub {
-    /// A change of a symbol.
+    /// Publishes a change of a symbol.
     pub(crate) fn update(&mut self, now: Time, symbol: &Symbol, update: &Update) {
         let of = |kind| Topic::Of(symbol.id, kind);
         match update {
@@ -61,7 +61,7 @@ impl Hub {
         }
     }
 
-    /// A quarter of a second is over in which bars changed: the open ones.
+    /// Called after a quarter of a second in which bars changed; publishes the open bars.
     pub(crate) fn refresh(&mut self, now: Time, symbol: &Symbol) {
         for interval in Interval::ALL {
             let topic = Topic::Of(symbol.id, Kind::Kline(interval));
@@ -72,7 +72,7 @@ impl Hub {
         }
     }
 
-    /// A second is over: tickers and marks.
+    /// Called every second; publishes tickers and marks.
     pub(crate) fn second(&mut self, now: Time, symbols: &[Symbol]) {
         let slow = now.millis() / 1000 % MARK_SECONDS == 0;
         for symbol in symbols {
@@ -103,7 +103,8 @@ impl Hub {
     }
 }
 
-/// Makes a fill of a liquidation public. Those of auto-deleveraging are others' liquidations.
+/// Publishes a fill of a liquidation. Fills of auto-deleveraging are not published, because they
+/// belong to the liquidations of others.
 pub(crate) fn liquidated(state: &mut State, event: &StreamEvent) {
     let StreamEvent::Order(event) = event else {
         return;

@@ -1,4 +1,4 @@
-//! What WebSocket connections are held to (spec 1, Limits; spec 4, section 5).
+//! Limits of WebSocket connections (spec 1, Limits; spec 4, section 5).
 
 use std::time::Duration;
 
@@ -7,20 +7,21 @@ use windvane_engine::Surface;
 /// Rules of the connections of one surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// A ping is sent this often.
+    /// Interval between pings.
     pub ping_every: Duration,
-    /// A connection without a pong for so long is closed.
+    /// A connection without a pong for this time is closed.
     pub pong_within: Duration,
-    /// Most messages that a client may send in a second: pings, pongs and texts together.
+    /// Maximum number of messages per second from a client: pings, pongs and texts together.
     ///
-    /// 5 on both surfaces: the Limits of document 1 are those of every surface, and document 4,
-    /// which knows of 10 on futures, gives way where documents 1 to 3 speak.
+    /// It is 5 on both surfaces. The Limits of document 1 apply to every surface. Document 4 lists
+    /// 10 for futures, but documents 1 to 3 take precedence over it.
     pub messages_per_second: usize,
-    /// Most streams of one connection.
+    /// Maximum number of streams per connection.
     pub streams_max: usize,
-    /// How long a connection lives.
+    /// Maximum age of a connection.
     pub life: Duration,
-    /// Frames that may wait for a slow reader; one more and it is let go.
+    /// Maximum number of frames that wait for a slow reader. With one more the connection is
+    /// closed.
     pub frames_waiting_max: usize,
 }
 

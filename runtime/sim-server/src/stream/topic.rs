@@ -1,5 +1,5 @@
-//! Names of public streams (spec 4, section 5; `tradepro`: specs 1 and 2) and what they stand for.
-//! Symbols are lower case; the rest is case sensitive as documented.
+//! Names and meanings of public streams (spec 4, section 5; `tradepro`: specs 1 and 2). Symbols are
+//! lower case. The rest of a name must have the documented case.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use windvane_sim_market::Board;
 use windvane_sim_market::book::Speed;
 use windvane_sim_market::interval::Interval;
 
-/// What a stream tells.
+/// The kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// `aggTrade`.
     AggTrade,
-    /// `trade`. Document 4 lists it for spot; recordings of such services have it on futures too.
+    /// `trade`. Document 4 lists it for spot; recordings of such services also have it on futures.
     Trade,
     /// `tradepro`.
     TradePro,
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     ForceOrder,
 }
 
-/// The words of [`Kind`], or their beginnings where more follows.
+/// The names of [`Kind`], or their prefixes if more text follows.
 const KINDS: &[&str] = &[
     "aggTrade",
     "trade",
@@ -55,17 +55,17 @@ const KINDS: &[&str] = &[
 /// A public stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Topic {
-    /// Of one symbol.
+    /// A stream of one symbol.
     Of(InstrumentId, Kind),
     /// `!markPrice@arr`, or every second with `@1s`; futures.
     AllMarks {
-        /// Every second.
+        /// Whether it is sent every second.
         fast: bool,
     },
 }
 
 impl Topic {
-    /// The stream with this name; `None` if there is none.
+    /// The stream with this name; `None` if no stream has it.
     pub(crate) fn parse(name: &str, surface: Surface, board: &Board) -> Option<Self> {
         if name.starts_with('!') {
             let fast = match name {
@@ -83,7 +83,7 @@ impl Topic {
         Some(Self::Of(symbol.id, Kind::parse(kind, surface)?))
     }
 
-    /// Whether a name, or a beginning and `*`, fits any stream of either surface.
+    /// Whether a name, or a prefix and `*`, matches any stream of either surface.
     pub(crate) fn may_fit(pattern: &str, board: &Board) -> bool {
         let surfaces = [Surface::Spot, Surface::Futures];
         let Some(beginning) = pattern.strip_suffix('*') else {
@@ -119,13 +119,14 @@ impl Topic {
         }
     }
 
-    /// Documents 1 and 2 show its frames inside `{stream, data}` and in no other form.
+    /// Whether frames always have the form `{stream, data}`. Documents 1 and 2 show this topic in
+    /// no other form.
     pub(crate) const fn is_always_wrapped(self) -> bool {
         matches!(self, Self::Of(_, Kind::TradePro))
     }
 }
 
-/// The speed of plain `depth`.
+/// The speed of `depth` without a speed in its name.
 const fn plain_speed(surface: Surface) -> Speed {
     match surface {
         Surface::Spot => Speed::Ms1000,
@@ -199,7 +200,7 @@ mod tests {
     use windvane_sim_market::Source;
 
     #[test]
-    fn names_read_back_and_nothing_else_is_a_name() {
+    fn only_valid_names_are_parsed_and_they_round_trip() {
         let board = Board::new(Source::default(), 1, Time::from_millis(1_723_161_253_000));
         let common = [
             "aggTrade",
@@ -223,7 +224,7 @@ mod tests {
             assert_eq!(topic.name(&board), name);
             let spot = Topic::parse(&name, Surface::Spot, &board);
             assert_eq!(spot.is_some(), common.contains(kind), "{kind}");
-            assert_ne!(spot, Some(topic), "symbols of two surfaces");
+            assert_ne!(spot, Some(topic), "the surfaces have different symbols");
         }
         for name in ["!markPrice@arr", "!markPrice@arr@1s"] {
             let topic = Topic::parse(name, Surface::Futures, &board).unwrap();

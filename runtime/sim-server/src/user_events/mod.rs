@@ -1,5 +1,5 @@
-//! User events in the venue's own form (spec 1 and 2, Events), out to the streams of the
-//! account's listen key. An event that nobody can hear is kept in the history all the same.
+//! User events in the venue's own form (spec 1 and 2, Events), sent to the streams of the account's
+//! listen key. An event without a listener is also kept in the history.
 
 mod futures;
 mod spot;
@@ -13,12 +13,12 @@ use crate::state::{AccountId, Income, State};
 use crate::stream::{self, UserFrame};
 use crate::{control, wallet};
 
-/// How much later an event leaves than its transaction, where the two times are apart.
+/// Delay of an event after its transaction, if the venue chose different times for them.
 const APART_MS: i64 = 7;
-/// Events that arrive in any order are late by less than this.
+/// Maximum delay of events that arrive in random order.
 const SHUFFLE_MS: i64 = 200;
 
-/// Keeps an event, and sends it where the account has a valid listen key.
+/// Records an event, and sends it if the account has a valid listen key.
 pub(crate) fn tell(state: &mut State, id: AccountId, event: StreamEvent) {
     note(state, id, &event);
     for arranged in choices::arrange(&state.choices, vec![event]) {
@@ -26,7 +26,7 @@ pub(crate) fn tell(state: &mut State, id: AccountId, event: StreamEvent) {
     }
 }
 
-/// Keeps an event in the account's history, whether it is sent or not.
+/// Records an event in the account's history, whether it is sent or not.
 pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
     control::noted(state, id, event);
@@ -36,7 +36,7 @@ pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     }
 }
 
-/// Sends an event where the account has a valid listen key.
+/// Sends an event if the account has a valid listen key.
 pub(crate) fn send_event(state: &mut State, id: AccountId, arranged: &Arranged) {
     let event = &arranged.event;
     let surface = surface_of(event);
@@ -109,8 +109,8 @@ fn record(state: &State, id: AccountId, arranged: &Arranged, now_ms: i64) -> Val
     }
 }
 
-/// The end of a listen key: futures connections are told, spot connections are closed (spec 1,
-/// Listen key; spec 2, listenKeyExpired).
+/// Reports the end of a listen key. Futures connections receive an event, and spot connections are
+/// closed (spec 1, Listen key; spec 2, listenKeyExpired).
 pub(crate) fn tell_expired(state: &mut State, surface: Surface, listen_key: String) {
     match surface {
         Surface::Spot => state.hub.close_user(surface, &listen_key),
@@ -135,7 +135,7 @@ fn send(state: &mut State, surface: Surface, listen_key: String, record: &Value)
     control::user_event(state, &frame);
 }
 
-/// How much later than its moment an event leaves.
+/// Delay of an event after its transaction, in milliseconds.
 fn delay_ms(state: &mut State) -> u64 {
     let behind = state.choices.lag_ms::<StreamDelay>();
     let apart = match state.choices.of::<EventTimes>() {
@@ -157,7 +157,7 @@ fn surface_of(event: &StreamEvent) -> Surface {
     }
 }
 
-/// Fills and income for the history routes, and when the account changed.
+/// Records fills and income for the history routes, and the time of the account's change.
 fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
     match event {
         StreamEvent::Order(order) => {

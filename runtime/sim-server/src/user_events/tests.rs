@@ -1,5 +1,5 @@
-//! A session of an account, told in the venue's own form and read again, says what the matching
-//! engine says in the engine's words.
+//! The user events of an account, written in the venue's own form and decoded again, equal the
+//! events of the matching engine.
 
 use proptest::prelude::*;
 use windvane_engine::protocol::{AccountUpdate, PositionUpdate};
@@ -20,7 +20,7 @@ use windvane_sim_market::Source;
 const ACCOUNT: AccountId = AccountId(0);
 const START: Time = Time::from_millis(1_751_350_000_000);
 
-/// What happens to an account.
+/// A step of a test session.
 #[derive(Clone, Debug)]
 enum Step {
     Top {
@@ -104,7 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The server's account, its twin that speaks the engine's words, and who reads between them.
+/// The server's account, a twin matching engine, and the decoder for the account's events.
 struct Pair {
     state: State,
     twin: Venue,
@@ -117,7 +117,7 @@ impl Pair {
     fn new() -> Self {
         let settings = Settings {
             source: Source::Seeded { per_second: 1 },
-            // As the twin says it.
+            // The twin reports flat positions too.
             choices: Choices::new([("flat-position", "listed")]).unwrap(),
             ..Settings::default()
         };
@@ -154,7 +154,7 @@ impl Pair {
         self.state.rules(self.id(spot)).clone()
     }
 
-    /// Does the same to both.
+    /// Does the same to both accounts.
     fn both(&mut self, act: impl Fn(&mut Venue, Time)) {
         self.now = self.now.plus_ms(1);
         act(&mut self.state.account_mut(ACCOUNT).venue, self.now);
@@ -165,7 +165,7 @@ impl Pair {
         self.both(|venue, now| venue.request(now, request));
     }
 
-    /// A price so many percent from 60,000.
+    /// A price that differs from 60,000 by so many percent.
     fn price(&self, spot: bool, percent: i64) -> i64 {
         let one = windvane_engine::decimal::pow10(self.rules(spot).price_scale);
         (60_000 + 600 * percent) * one
@@ -240,7 +240,7 @@ impl Pair {
         }
     }
 
-    /// What no request does.
+    /// Steps that no request can cause.
     fn force(&mut self, step: &Step) {
         let id = self.id(false);
         let quote = self.rules(false).quote;
@@ -297,7 +297,7 @@ impl Pair {
         terms
     }
 
-    /// What each of the two has said since the last look.
+    /// The events of both accounts since the last call: decoded, and from the twin.
     fn said(&mut self) -> (Vec<UserEvent>, Vec<UserEvent>) {
         let mut read = Vec::new();
         let now_ms = self.now.millis();
@@ -327,8 +327,8 @@ fn named(n: usize) -> ClientOrderId {
     ClientOrderId::new(&format!("mm.k2x.{n}")).unwrap()
 }
 
-/// Entry prices are told with eight decimals: the cost of a position is known to half of the
-/// last of them, times its quantity.
+/// Compares two account updates. Entry prices have eight decimals on the wire, so the cost of a
+/// position is only known to half of the last decimal, times the quantity.
 fn agree(read: &AccountUpdate, told: &AccountUpdate, qty_one: i64) -> bool {
     let near = |(read, told): (&PositionUpdate, &PositionUpdate)| {
         let wide = i128::from(told.qty.0.abs() / qty_one) + 2;
@@ -347,7 +347,8 @@ fn agree(read: &AccountUpdate, told: &AccountUpdate, qty_one: i64) -> bool {
         && rest(read) == rest(told)
 }
 
-/// The frame of the modes tells both of them, the matching engine the one that changed.
+/// Drops repeated modes: the venue's frame has both modes, while the matching engine reports only
+/// the changed one.
 fn without_doubled_modes(read: Vec<UserEvent>, told: &[UserEvent]) -> Vec<UserEvent> {
     let is_mode = |event: &UserEvent| {
         matches!(
@@ -361,7 +362,7 @@ fn without_doubled_modes(read: Vec<UserEvent>, told: &[UserEvent]) -> Vec<UserEv
         .collect()
 }
 
-/// Both said the same.
+/// Checks that both accounts sent the same events.
 fn compare(pair: &mut Pair, step: &Step) -> Vec<UserEvent> {
     let qty_one = windvane_engine::decimal::pow10(pair.rules(false).qty_scale);
     let (read, told) = pair.said();
@@ -370,13 +371,13 @@ fn compare(pair: &mut Pair, step: &Step) -> Vec<UserEvent> {
     for (read, told) in read.iter().zip(&told) {
         match (read, told) {
             (UserEvent::Account(read), UserEvent::Account(told)) => {
-                // The event's own time is the server's clock.
+                // The event's own time comes from the server's clock.
                 let mut told = told.clone();
                 told.event_time = read.event_time;
                 assert!(agree(read, &told, qty_one), "{read:?} {told:?}");
             }
             (UserEvent::Order(read), UserEvent::Order(told)) => {
-                // The event's own time is the server's clock.
+                // The event's own time comes from the server's clock.
                 let mut told = *told;
                 told.event_time = read.event_time;
                 assert_eq!(*read, told);
@@ -388,7 +389,7 @@ fn compare(pair: &mut Pair, step: &Step) -> Vec<UserEvent> {
 }
 
 #[test]
-fn a_session_with_everything_that_can_happen_is_told_the_same() {
+fn a_session_with_every_kind_of_event_is_reported_the_same() {
     let place = |spot, kind, side, percent, units| Step::Place {
         spot,
         kind,
@@ -471,7 +472,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn frames_that_are_read_again_say_what_the_engine_would_have_heard(
+    fn decoded_frames_equal_the_events_of_the_matching_engine(
         steps in prop::collection::vec(step(), 1..80)
     ) {
         let mut pair = Pair::new();

@@ -1,8 +1,9 @@
-//! Agents: wallets that sign for an account (spec 2, Agent and builder routes). The typed data of
-//! the requests was verified by `auth`.
+//! Agents: wallets that sign for an account (spec 2, Agent and builder routes). `auth` has verified
+//! the typed data of the requests.
 //!
-//! Not shown in the documents, chosen here: approving a known agent replaces it; updating or
-//! deleting an unknown one is refused with -1130; an account has at most [`AGENTS_MAX`].
+//! The documents leave some points open, which are decided here. Approving a known agent replaces
+//! it. Updating or deleting an unknown one is refused with -1130. An account has at most
+//! [`AGENTS_MAX`] agents.
 
 use std::net::IpAddr;
 
@@ -13,13 +14,13 @@ use super::{builders, values};
 use crate::http::{Answer, Body, Call, Refusal, invalid};
 use crate::state::{Agent, Grants, State};
 
-/// Agents of one account.
+/// Maximum number of agents per account.
 const AGENTS_MAX: usize = 100;
 
 /// Longest `agentName`.
 const NAME_MAX: usize = 100;
 
-/// Creates an agent, and approves a builder with it where one is named.
+/// Creates an agent. If the request names a builder, the builder is approved too.
 pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     let id = call.account()?;
@@ -61,7 +62,8 @@ pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(values::success())
 }
 
-/// Changes permissions and whitelist. A whitelist that is not sent stays; an empty one is lifted.
+/// Changes permissions and whitelist. A whitelist that is not sent is kept; an empty one is
+/// removed.
 pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     let (grants, whitelist) = (grants(call)?, whitelist(call)?);
@@ -73,7 +75,7 @@ pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(values::success())
 }
 
-/// Revokes an agent: from here on it signs for nobody.
+/// Revokes an agent, which cannot sign any more.
 pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     let address = known(state, call)?.address;
@@ -85,7 +87,7 @@ pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(values::success())
 }
 
-/// All agents of the account, expired ones too.
+/// All agents of the account, including expired ones.
 pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     let agents = &state.account(call.account()?).agents;
     let records: Vec<_> = agents
@@ -107,7 +109,7 @@ pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&records))
 }
 
-/// The label must be that of this environment (spec 4, section 2).
+/// Checks that the network label is that of this environment (spec 4, section 2).
 pub(super) fn check_network(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
     let name = &state.settings.brand.chain_parameter;
     let label = if state.settings.testnet {
@@ -142,7 +144,8 @@ fn grants(call: &Call<'_>) -> Result<Grants, Refusal> {
     })
 }
 
-/// `ipWhitelist` as sent, each entry an address; `None` where it is not sent.
+/// `ipWhitelist` as it was sent, after checking that each entry is an address; `None` if it was not
+/// sent.
 fn whitelist(call: &Call<'_>) -> Result<Option<String>, Refusal> {
     let Some(list) = call.params.raw("ipWhitelist") else {
         return Ok(None);
@@ -151,7 +154,7 @@ fn whitelist(call: &Call<'_>) -> Result<Option<String>, Refusal> {
     Ok(Some(list.to_owned()))
 }
 
-/// Addresses separated by commas.
+/// Parses comma-separated addresses.
 pub(super) fn ips(name: &str, list: &str) -> Result<Vec<IpAddr>, Refusal> {
     let entries = list
         .split(',')

@@ -1,5 +1,5 @@
 //! API keys by wallet signature (spec 1, Get user create API key nonce and Create API key). Both
-//! routes are open: the signature inside the parameters tells the account.
+//! routes need no authentication. The signature in the parameters identifies the account.
 
 use serde_json::json;
 use windvane_protocol::sign::{sentence, signer_of};
@@ -10,17 +10,17 @@ use crate::http::{Answer, Body, Call, Refusal, invalid};
 use crate::state::{ApiKey, Grants, State, drawn};
 use secrecy::SecretString;
 
-/// Keys of one account, which keeps memory bounded.
+/// Maximum number of keys per account, to bound the memory.
 const KEYS_MAX: usize = 1_000;
 
-/// Longest label (spec 1, Limits, 9).
+/// Maximum length of a label (spec 1, Limits, 9).
 const LABEL_MAX: usize = 20;
 
-/// A bare number, which the next `createApiKey` of the address has to sign.
+/// Returns a bare number, which the address must sign in its next `createApiKey`.
 pub(super) fn nonce(state: &mut State, call: &Call<'_>) -> Answer {
     let made = state.wallets.next_id();
     let drawn = drawn(state.settings.seed, 0, &format!("login {made}"));
-    // Seven digits.
+    // The number has seven digits.
     let [.., a, b, c, d] = drawn.0;
     let number = u64::from(u32::from_be_bytes([a, b, c, d]) % 9_000_000 + 1_000_000);
     if !is_solana(call) {
@@ -30,7 +30,7 @@ pub(super) fn nonce(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body(number.to_string()))
 }
 
-/// A key pair for the account whose main wallet signed the sentence.
+/// Creates a key pair for the account whose main wallet signed the sentence.
 pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     auth::check_time(call.params, call.now_ms)?;
     if is_solana(call) {
@@ -72,8 +72,8 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&answer))
 }
 
-/// The accounts here are EVM wallets, and how a Solana wallet signs the sentence is not shown:
-/// it gets a number but no key.
+/// Whether the request concerns a Solana wallet. The accounts here are EVM wallets, and the
+/// documents do not show how a Solana wallet signs the sentence. So it gets a number but no key.
 fn is_solana(call: &Call<'_>) -> bool {
     let network = call.params.get("network");
     network.is_some_and(|network| network.eq_ignore_ascii_case("SOL"))

@@ -1,11 +1,12 @@
-//! Builders: who receives a fee for orders that name them, up to a rate that the user approved
-//! (spec 2, Agent and builder routes). That a builder is registered and holds platform tokens
-//! (Integration flow, 1) happens outside of this interface and is taken as given.
+//! Builders receive a fee for orders that name them, up to a rate that the user approved (spec 2,
+//! Agent and builder routes). Registration and platform tokens of a builder (Integration flow, 1)
+//! are outside of this interface, and are assumed.
 //!
 //! Rates are fractions of the notional, like the commission rates of the documents: 0.001 is a
 //! tenth of a percent. A fill of an order with a builder's code costs the venue's fee and the
-//! builder's; their sum is its one commission, for the documents show no place for a second. A
-//! builder whose address is the main wallet of an account here is paid into its futures wallet.
+//! builder's fee. Their sum is its only commission, because the documents have no field for a
+//! second one. A builder whose address is the main wallet of an account here is paid into its
+//! futures wallet.
 
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
@@ -19,10 +20,10 @@ use super::values;
 use crate::http::{Answer, Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, Income, State};
 
-/// Builders of one account.
+/// Maximum number of builders per account.
 const BUILDERS_MAX: usize = 100;
 
-/// An approval.
+/// The approval of a builder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Builder {
     address: Address,
@@ -30,30 +31,30 @@ pub(super) struct Builder {
     name: String,
 }
 
-/// Whose code an order carries.
+/// The builder whose code an order has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attribution {
     builder: Address,
-    /// Fraction of the notional, in units of 1e-8.
+    /// Fee rate as a fraction of the notional, in units of 1e-8.
     pub(crate) rate: i64,
 }
 
 impl Attribution {
-    /// The builder's part of a fill, half to even at 8 decimals like every fee.
+    /// The builder's fee for a fill, rounded half to even at 8 decimals like every fee.
     fn of(self, notional: Amount) -> Amount {
         let product = notional.0 * i128::from(self.rate);
         Amount(div_half_even(product, AMOUNT_ONE))
     }
 }
 
-/// Approves a builder; approving a known one replaces its rate and name.
+/// Approves a builder. A new approval of a known builder replaces its rate and name.
 pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     put(state, call, call.account()?)?;
     Ok(values::success())
 }
 
-/// Keeps the approval that `builder`, `maxFeeRate` and `builderName` state.
+/// Stores the approval in `builder`, `maxFeeRate` and `builderName`.
 pub(super) fn put(state: &mut State, call: &Call<'_>, id: AccountId) -> Result<(), Refusal> {
     let builder = Builder {
         address: values::address(call, "builder")?,
@@ -79,7 +80,7 @@ pub(super) fn put(state: &mut State, call: &Call<'_>, id: AccountId) -> Result<(
     Ok(())
 }
 
-/// Changes the largest rate of a builder that is approved.
+/// Changes the maximum rate of an approved builder.
 pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
     check_network(state, call)?;
     let rate = fraction("maxFeeRate", call.params.required("maxFeeRate")?)?;
@@ -105,7 +106,7 @@ pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(values::success())
 }
 
-/// All approvals of the account. `maxFeeRate` is a number here.
+/// All approvals of the account. `maxFeeRate` is a number in this response.
 pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let user = state.account(id).user.to_string();
@@ -121,7 +122,7 @@ pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&records))
 }
 
-/// An approval, for the full truth.
+/// An approval, for the exact state of the control port.
 pub(super) fn truth(builder: &Builder) -> Value {
     json!({
         "builder": builder.address.to_string(),
@@ -130,8 +131,8 @@ pub(super) fn truth(builder: &Builder) -> Value {
     })
 }
 
-/// Whether the user approved this builder at this fee rate or more; the order is rejected
-/// otherwise (spec 2, Place order with builder code; -2010).
+/// Checks that the user approved this builder for at least this fee rate; otherwise the order is
+/// rejected (spec 2, Place order with builder code; -2010).
 pub(crate) fn check(
     state: &State,
     id: AccountId,
@@ -162,7 +163,7 @@ pub(crate) fn check(
     Ok(Attribution { builder, rate })
 }
 
-/// Remembers whose code an order carries until it has ended.
+/// Stores the builder of an order until the order has ended.
 pub(crate) fn attribute(
     state: &mut State,
     id: AccountId,
@@ -173,7 +174,7 @@ pub(crate) fn attribute(
     attributed.insert(order, attribution);
 }
 
-/// Pays the builder of an order its part of a fill.
+/// Pays the builder its share of a fill.
 pub(crate) fn pay(state: &mut State, id: AccountId, event: &OrderEvent) {
     let attributed = &mut state.wallets.own(id).attributed;
     let update = &event.update;
@@ -192,7 +193,7 @@ pub(crate) fn pay(state: &mut State, id: AccountId, event: &OrderEvent) {
     let account = state.account_mut(payee);
     let venue = &mut account.venue;
     let credited = venue.credit(now, Surface::Futures, asset, share, Cause::Adjustment);
-    // A share that rounds to nothing is not paid.
+    // A share that rounds to zero is not paid.
     if credited.is_ok() {
         account.history.keep_income(Income {
             instrument: Some(update.instrument),
@@ -207,7 +208,7 @@ pub(crate) fn pay(state: &mut State, id: AccountId, event: &OrderEvent) {
     }
 }
 
-/// A fraction from 0 to 1, as decimal text.
+/// Parses a fraction from 0 to 1 in decimal text.
 fn fraction(name: &str, text: &str) -> Result<Decimal, Refusal> {
     let rate = decimal(name, text)?;
     if (Decimal::ZERO..=Decimal::ONE).contains(&rate) {
@@ -221,8 +222,8 @@ fn not_approved(address: Address) -> Refusal {
     Refusal::new(-1130, format!("{address} is no builder of this account."))
 }
 
-/// A decimal as JSON number, with its own digits.
+/// A decimal as a JSON number with all of its digits.
 pub(super) fn number(value: Decimal) -> Box<serde_json::value::RawValue> {
-    // A decimal's text is a JSON number.
+    // The text of a decimal is always a valid JSON number.
     serde_json::value::RawValue::from_string(value.normalize().to_string()).unwrap_or_default()
 }

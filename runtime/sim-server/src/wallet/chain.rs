@@ -1,4 +1,4 @@
-//! Chain routes that move nothing: account status, staking total, deposit address (spec 3).
+//! Chain routes that move no money: account status, staking total, deposit address (spec 3).
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ pub(super) fn status(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(record(state.wallets.own(id).is_private))
 }
 
-/// Sets the status; the change shows in the info endpoint at once.
+/// Sets the status. The info endpoint uses it at once.
 pub(super) fn modify_status(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let is_private = match call.params.required("status")? {
@@ -28,12 +28,12 @@ fn record(is_private: bool) -> Body {
     Body::json(&json!({ "status": status }))
 }
 
-/// Nobody stakes here: the figure is made up and does not move.
+/// A constant sample figure, because this venue has no staking.
 pub(super) fn locked_staking() -> Body {
     Body::json(&json!({ "periodCode": "208W", "totalVolume": 1_250_000.5 }))
 }
 
-/// SUI is the only network with addresses of its own; elsewhere deposits go to contracts.
+/// Only SUI has deposit addresses. On other networks, deposits go to contracts.
 pub(super) fn deposit_address(state: &State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let network = call.params.get("network").unwrap_or("SUI");

@@ -1,5 +1,5 @@
-//! What a withdrawal costs at least: gas of the target chain in units of the asset (spec 1, Get
-//! withdraw fee; spec 3, Withdraw fee estimate). Gas figures are made up and do not move.
+//! The minimum fee of a withdrawal: gas of the target chain in units of the asset (spec 1, Get
+//! withdraw fee; spec 3, Withdraw fee estimate). The gas figures are constant samples.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::json;
@@ -10,15 +10,15 @@ use super::values;
 use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::State;
 
-/// Gas of a chain.
+/// A chain and its gas figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
     pub(super) id: i64,
-    /// As withdrawals sign it (spec 4, section 3).
+    /// Its name in signed withdrawals (spec 4, section 3).
     pub(super) name: &'static str,
     gas_price_wei: i64,
     gas_limit: i64,
-    /// Of the chain's native token, in USD.
+    /// Price of the chain's native token in USD.
     native_price: i64,
 }
 
@@ -47,12 +47,12 @@ pub(super) const CHAINS: [Chain; 3] = [
     },
 ];
 
-/// The chain that `chainId` names.
+/// The chain of `chainId`.
 pub(super) fn chain_of(call: &Call<'_>) -> Result<Chain, Refusal> {
     chain_named(call.params)
 }
 
-/// The same of a request that is not known to be signed yet.
+/// The same, for a request whose signature is not verified yet.
 pub(super) fn chain_named(params: &Params) -> Result<Chain, Refusal> {
     let id = integer("chainId", params.required("chainId")?)?;
     let found = CHAINS.into_iter().find(|chain| chain.id == id);
@@ -61,7 +61,7 @@ pub(super) fn chain_named(params: &Params) -> Result<Chain, Refusal> {
 
 impl Chain {
     fn gas_usd(self) -> Decimal {
-        // Below 2^63 wei, and 1e18 wei are one native token.
+        // The product is below 2^63 wei. One native token has 1e18 wei.
         let native = Decimal::from_i128_with_scale(
             i128::from(self.gas_price_wei) * i128::from(self.gas_limit),
             18,
@@ -69,14 +69,15 @@ impl Chain {
         native * Decimal::from(self.native_price)
     }
 
-    /// The least fee, in units of the asset, rounded up to 8 decimals.
+    /// The minimum fee in units of the asset, rounded up to 8 decimals.
     pub(super) fn fee_min(self, state: &State, asset: AssetId) -> Decimal {
         let cost = self.gas_usd() / usd_price(state, asset);
         cost.round_dp_with_strategy(8, RoundingStrategy::AwayFromZero)
     }
 }
 
-/// The last price in a quote asset, which counts as one USD itself; 1 where there is no price.
+/// The last price in a quote asset. A quote asset itself counts as one USD, and so does an asset
+/// without a price.
 pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
     let of = |symbol: &&windvane_sim_market::Symbol| symbol.instrument.base == asset;
     let symbol = state.board.of(Surface::Spot).find(of);
@@ -87,7 +88,7 @@ pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
         .unwrap_or(Decimal::ONE)
 }
 
-/// Spec 1: three numbers.
+/// The response of spec 1: three numbers.
 pub(super) fn spot(state: &State, call: &Call<'_>) -> Answer {
     let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
     Ok(Body::json(&json!({
@@ -97,7 +98,7 @@ pub(super) fn spot(state: &State, call: &Call<'_>) -> Answer {
     })))
 }
 
-/// Spec 3: with the gas itself, and texts.
+/// The response of spec 3: as text, with the gas itself.
 pub(super) fn chain(state: &State, call: &Call<'_>) -> Answer {
     let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
     let text = |value: Decimal| value.normalize().to_string();

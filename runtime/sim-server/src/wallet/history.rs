@@ -1,5 +1,5 @@
-//! What came from and went to chains (spec 3, Deposit/withdraw history entry). Each list is
-//! bounded; the oldest entries go first.
+//! Deposits and withdrawals of chains (spec 3, Deposit/withdraw history entry). Each list is
+//! bounded, and the oldest entries are dropped first.
 
 use serde_json::{Value, json};
 use windvane_engine::{Amount, AssetId, Surface};
@@ -8,17 +8,17 @@ use super::values;
 use crate::http::{Answer, Body, Call};
 use crate::state::{AccountId, State, drawn};
 
-/// Entries of one account.
+/// Maximum number of entries per account.
 const ENTRIES_MAX: usize = 1_000;
 
-/// A withdrawal is PROCESSING this long, then SUCCESS as long again, then COMPLETED (spec 4,
-/// section 3, names the states; their order and pace are this venue's).
+/// A withdrawal is PROCESSING for this long, then SUCCESS for the same time, then COMPLETED. Spec
+/// 4, section 3, names the states; their order and duration are chosen here.
 const STEP_MS: i64 = 1_000;
 
-/// Chain of deposits and withdrawals that the control port makes.
+/// Chain of deposits and withdrawals by the control port.
 const CHAIN_OF_ACTS: i64 = 56;
 
-/// Which way money went.
+/// The direction of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Deposit,
@@ -34,7 +34,7 @@ impl Direction {
     }
 }
 
-/// One entry.
+/// One movement of money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Movement {
     pub(super) direction: Direction,
@@ -47,7 +47,7 @@ pub(super) struct Movement {
     pub(super) chain_id: i64,
 }
 
-/// Keeps money that the control port brought or took, as if by a chain.
+/// Records a deposit or withdrawal by the control port as if a chain had made it.
 pub(crate) fn keep_act(
     state: &mut State,
     id: AccountId,
@@ -70,7 +70,7 @@ pub(crate) fn keep_act(
     keep(state, id, movement);
 }
 
-/// Keeps an entry.
+/// Records an entry.
 pub(super) fn keep(state: &mut State, id: AccountId, movement: Movement) {
     let movements = &mut state.wallets.own(id).movements;
     if movements.len() >= ENTRIES_MAX {
@@ -94,7 +94,7 @@ pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&records))
 }
 
-/// An entry as the wire has it.
+/// An entry in the form of the wire.
 pub(super) fn record(state: &State, movement: &Movement, now_ms: i64) -> Value {
     let reached = match movement.direction {
         Direction::Deposit => "COMPLETED",
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_withdrawal_goes_through_its_states() {
+    fn a_withdrawal_passes_through_its_states() {
         let ages = [
             (-5, "PROCESSING"),
             (999, "PROCESSING"),

@@ -1,6 +1,6 @@
 //! Agents, builders, transfers, withdrawals, API keys, the chain API and the JSON-RPC endpoint.
-//! What may not enter: orders and market data; who sent a request is `auth`'s, but for what the
-//! main wallet signs inside the parameters, which is verified here.
+//! This module contains no orders and no market data. `auth` authenticates the requests; this
+//! module verifies only what the main wallet signs inside the parameters.
 
 mod agents;
 mod api_keys;
@@ -32,22 +32,22 @@ pub(crate) use history::{Direction, keep_act};
 pub(crate) use rpc::method as rpc_method;
 pub(crate) use withdrawals::{action_account, is_action_alone};
 
-/// Users that were given a number for `createApiKey`; the oldest is forgotten first.
+/// Maximum number of users with a number for `createApiKey`. The oldest is dropped first.
 const LOGINS_MAX: usize = 10_000;
 
-/// What the venue keeps of wallets beside the accounts' balances.
+/// Wallet data of the venue, besides the accounts' balances.
 #[derive(Debug, Default)]
 pub(crate) struct Wallets {
     own: BTreeMap<AccountId, Own>,
-    /// Numbers that `getNonce` gave and `createApiKey` has not used.
+    /// Numbers that `getNonce` returned and `createApiKey` has not used.
     logins: VecDeque<(Address, u64)>,
-    /// API keys, transfers and withdrawals made: part of their ids.
+    /// Number of API keys, transfers and withdrawals so far, which is part of their ids.
     made: i64,
-    /// Withdrawn today by all.
+    /// Total withdrawals of today.
     spent: Spent,
 }
 
-/// What belongs to one account.
+/// Data of one account.
 #[derive(Debug, Default)]
 struct Own {
     is_private: bool,
@@ -70,7 +70,7 @@ impl Wallets {
         self.made
     }
 
-    /// A number that a wallet has to sign, in place of an earlier one.
+    /// Stores the number that a wallet must sign, in place of an earlier one.
     fn give_login(&mut self, user: Address, number: u64) {
         self.logins.retain(|(other, _)| *other != user);
         if self.logins.len() >= LOGINS_MAX {
@@ -89,7 +89,7 @@ impl Wallets {
     }
 }
 
-/// What the venue keeps of an account's wallet, for the full truth of the control port.
+/// The wallet data of an account, for the exact state of the control port.
 pub(crate) fn truth(state: &State, id: AccountId) -> Value {
     let empty = Own::default();
     let own = state.wallets.own.get(&id).unwrap_or(&empty);
@@ -106,7 +106,7 @@ pub(crate) fn truth(state: &State, id: AccountId) -> Value {
     })
 }
 
-/// Is a route of this room.
+/// Whether a route belongs to this module.
 pub(crate) fn owns(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "wallet_transfer",

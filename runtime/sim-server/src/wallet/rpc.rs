@@ -1,11 +1,14 @@
 //! The JSON-RPC info endpoint (spec 3): balances, open orders and fills of an address, without
-//! authentication. `id` is echoed whatever JSON value it is; fills come newest first (spec 4,
-//! section 3).
+//! authentication. `id` is returned unchanged, whatever JSON value it is. Fills are sorted newest
+//! first (spec 4, section 3).
 //!
-//! Not shown in the documents, chosen here: the error objects of JSON-RPC 2.0 under HTTP 200; an
-//! address without an account has empty records; an account whose privacy is PRIVATE
-//! (`accountPrivacy` = `enabled`) shows empty records too; orders and fills are those of the
-//! futures surface, as the balances are; `latest` is the only block tag.
+//! The documents leave some points open, which are decided here:
+//!
+//! - Errors are JSON-RPC 2.0 error objects with HTTP status 200.
+//! - An address without an account has empty records.
+//! - An account whose privacy is PRIVATE (`accountPrivacy` = `enabled`) also shows empty records.
+//! - Orders and fills belong to the futures surface, as the balances do.
+//! - `latest` is the only block tag.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,19 +24,19 @@ use crate::figures;
 use crate::http::{Body, Call};
 use crate::state::{AccountId, State};
 
-/// Time of block 1: nothing before it is shown.
+/// Time of block 1. Earlier data is not shown.
 const GENESIS_MS: i64 = 1_772_678_119_418;
 
-/// Most open orders and fills of one answer.
+/// Maximum number of open orders or fills per response.
 const RECORDS_MAX: usize = 1_000;
 
-/// Longest span of fills.
+/// Maximum time span of fills.
 const SPAN_MAX_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// An error object: code and message.
 type RpcError = (i32, String);
 
-/// A request; each member is judged by itself.
+/// A request. Each member is checked separately.
 #[derive(Deserialize)]
 struct Request<'a> {
     #[serde(borrow, default)]
@@ -46,14 +49,14 @@ struct Request<'a> {
     params: Value,
 }
 
-/// The `method` of a request body; `None` where it has none.
+/// The `method` of a request body; `None` if it is missing.
 pub(crate) fn method(body: &[u8]) -> Option<String> {
     let request = read(body).ok()?;
     request.method.as_str().map(str::to_owned)
 }
 
-/// A request is an object. Batches are not served, and an array must not be read as the members
-/// of one request.
+/// Parses a request, which must be an object. Batches are not supported, and an array must not be
+/// taken for the members of one request.
 fn read(body: &[u8]) -> Result<Request<'_>, (i32, &'static str)> {
     const INVALID: (i32, &str) = (-32600, "Invalid request");
     const UNREADABLE: (i32, &str) = (-32700, "Parse error");
@@ -64,7 +67,7 @@ fn read(body: &[u8]) -> Result<Request<'_>, (i32, &'static str)> {
     serde_json::from_slice(body).map_err(|error| if error.is_data() { INVALID } else { UNREADABLE })
 }
 
-/// Answers a request body; errors too are answers of status 200.
+/// Answers a request body. Errors have status 200 too.
 pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Body {
     let request = match read(call.body) {
         Ok(request) => request,
@@ -115,7 +118,7 @@ fn result(state: &mut State, now_ms: i64, request: &Request<'_>) -> Result<Value
     }
 }
 
-/// Positional parameters; those at the end may be left out.
+/// Positional parameters. Trailing ones may be omitted.
 struct Positional<'a>(&'a [Value]);
 
 impl<'a> Positional<'a> {
@@ -172,7 +175,7 @@ fn bad(reason: &str) -> RpcError {
     (-32602, format!("Invalid params: {reason}"))
 }
 
-/// The account that may be shown, and the word of its privacy.
+/// The account, if it may be shown, and its privacy value.
 fn visible(
     state: &mut State,
     address: alloy_primitives::Address,
@@ -237,7 +240,7 @@ fn position(state: &State, id: AccountId, held: &PositionView) -> Value {
     })
 }
 
-/// What the open buys and sells of a position side are worth at their prices.
+/// The notional of the open buy and sell orders of a position side.
 fn open_notional(
     state: &State,
     id: AccountId,
@@ -324,8 +327,8 @@ fn user_fills(state: &mut State, params: &Positional<'_>, now_ms: i64) -> Result
     }))
 }
 
-/// Where the search begins and ends (spec 3, `svc_userFills` rules): 7 days from the end that is
-/// given, or up to now.
+/// Start and end of the search (spec 3, `svc_userFills` rules): 7 days from the given bound, or the
+/// last 7 days.
 fn span(from: Option<i64>, to: Option<i64>, now_ms: i64) -> Result<(i64, i64), RpcError> {
     let (from, to) = match (from, to) {
         (Some(from), Some(to)) => (from, to),
@@ -347,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_span_follows_from_what_is_given() {
+    fn the_span_depends_on_the_given_bounds() {
         let now = GENESIS_MS + 2 * SPAN_MAX_MS;
         let week = SPAN_MAX_MS;
         assert_eq!(span(None, None, now), Ok((now - week, now)));
@@ -362,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_is_found_where_there_is_one() {
+    fn the_method_of_a_body_is_found_if_it_exists() {
         assert_eq!(
             method(br#"{"method":"svc_x","id":[1]}"#).as_deref(),
             Some("svc_x")
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_echoed_to_the_letter() {
+    fn an_id_is_returned_unchanged() {
         let Body(text) = envelope("1.00e5", Err((-1, "x".to_owned())));
         assert_eq!(
             text,

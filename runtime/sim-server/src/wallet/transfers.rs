@@ -15,10 +15,10 @@ use crate::state::{AccountId, State};
 /// How long a `clientTranId` must stay unique (-4115).
 const UNIQUE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// Ids that are kept at most; beyond that the oldest is forgotten early.
+/// Maximum number of ids to keep. Beyond it the oldest is dropped early.
 const IDS_MAX: usize = 10_000;
 
-/// Shortest `clientTranId` of a transfer to another address (spec 1).
+/// Minimum length of `clientTranId` for a transfer to another address (spec 1).
 const SEND_ID_MIN: usize = 20;
 
 /// The `clientTranId`s of one account, oldest first.
@@ -41,7 +41,7 @@ impl TransferIds {
         Ok(())
     }
 
-    /// All that are remembered, oldest first.
+    /// All stored ids, oldest first.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(_, id)| id.as_str())
     }
@@ -54,7 +54,7 @@ impl TransferIds {
     }
 }
 
-/// `FUTURE_SPOT` or `SPOT_FUTURE`.
+/// Transfers `FUTURE_SPOT` or `SPOT_FUTURE`.
 pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
@@ -86,7 +86,7 @@ pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
     ))
 }
 
-/// To another account, asked for with an API key (spec 1).
+/// Transfers to another account with an API key (spec 1).
 pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
     let tran_id = hand_over(state, call, SEND_ID_MIN)?;
     Ok(Body::json(
@@ -94,7 +94,7 @@ pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
     ))
 }
 
-/// To another account, signed by the main wallet (spec 3).
+/// Transfers to another account with the signature of the main wallet (spec 3).
 pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
     let transfer_id = hand_over(state, call, 1)?;
     Ok(Body::json(&json!({
@@ -107,7 +107,7 @@ pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
     })))
 }
 
-/// Takes from the sender's spot balance and gives to the receiver's; answers the transfer's id.
+/// Moves an amount from the sender's spot balance to the receiver's, and returns the transfer's id.
 fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, Refusal> {
     let id = call.account()?;
     let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
@@ -140,7 +140,8 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
     Ok(state.wallets.next_id())
 }
 
-/// An existing account other than the sender's (spec 1, Transfer asset to other address).
+/// The receiver: an existing account other than the sender's (spec 1, Transfer asset to other
+/// address).
 fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<AccountId, Refusal> {
     let address = values::address(call, "toAddress")?;
     let receiver = values::account_of(state, address);
@@ -152,7 +153,7 @@ fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<Account
         })
 }
 
-/// Under 64 characters (-4114).
+/// Checks the length: at least `least`, and under 64 characters (-4114).
 fn check_length(id: &str, least: usize) -> Result<(), Refusal> {
     if (least..64).contains(&id.chars().count()) {
         return Ok(());
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_free_again_after_seven_days() {
+    fn an_id_may_be_reused_after_seven_days() {
         let mut ids = TransferIds::default();
         ids.keep("a", 0);
         assert_eq!(ids.check("a", UNIQUE_MS - 1).unwrap_err().code, -4115);

@@ -1,5 +1,5 @@
-//! Parameters that several routes of this room share, and refusals of the matching rules as
-//! answers. No state is changed.
+//! Parameters that several routes of this module share, and refusals of the matching rules as
+//! responses. Nothing here changes state.
 
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
@@ -8,7 +8,7 @@ use windvane_engine::{Amount, AssetId};
 use crate::http::{Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, State};
 
-/// Most decimals of an amount.
+/// Maximum number of decimals of an amount.
 const DECIMALS_MAX: u32 = 8;
 
 /// `{code: 200, msg: "success"}` (spec 2, Agent and builder routes).
@@ -25,7 +25,7 @@ pub(super) fn amount(call: &Call<'_>, name: &str) -> Result<Amount, Refusal> {
     exact(value)
 }
 
-/// A fee: not negative.
+/// A fee, which must not be negative.
 pub(super) fn fee(call: &Call<'_>) -> Result<Amount, Refusal> {
     let value = decimal("fee", call.params.required("fee")?)?;
     if value.is_sign_negative() && !value.is_zero() {
@@ -45,7 +45,7 @@ fn exact(value: Decimal) -> Result<Amount, Refusal> {
     Amount::from_decimal(value).ok_or_else(too_fine)
 }
 
-/// An asset of the venue.
+/// An asset of the venue, by the parameter `asset`.
 pub(super) fn asset(state: &State, call: &Call<'_>) -> Result<AssetId, Refusal> {
     let name = call.params.required("asset")?;
     let place = state.assets.names().iter().position(|known| known == name);
@@ -54,12 +54,13 @@ pub(super) fn asset(state: &State, call: &Call<'_>) -> Result<AssetId, Refusal> 
         .ok_or_else(|| invalid("asset"))
 }
 
-/// An EVM address with `0x`, in any case.
+/// An EVM address with the prefix `0x`; case does not matter.
 pub(super) fn address(call: &Call<'_>, name: &str) -> Result<Address, Refusal> {
     evm_address(call.params.required(name)?).ok_or_else(|| invalid(name))
 }
 
-/// An EVM address with `0x`, in any case; `None` where the text is none.
+/// Parses an EVM address with the prefix `0x`; case does not matter. `None` if the text is not an
+/// address.
 pub(super) fn evm_address(text: &str) -> Option<Address> {
     text.strip_prefix("0x")
         .or(text.strip_prefix("0X"))?
@@ -67,7 +68,7 @@ pub(super) fn evm_address(text: &str) -> Option<Address> {
         .ok()
 }
 
-/// The account whose main wallet this is.
+/// The account with this main wallet.
 pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
     let place = state
         .accounts
@@ -76,12 +77,12 @@ pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
     Some(AccountId(place as u16))
 }
 
-/// What the matching rules refuse.
+/// Converts a refusal of the matching rules.
 pub(super) fn refused(refusal: windvane_engine::protocol::Refusal) -> Refusal {
     Refusal::new(refusal.code, refusal.msg)
 }
 
-/// An amount as the wire has it.
+/// An amount in the form of the wire.
 pub(super) fn text(amount: Amount) -> String {
     amount.to_decimal().to_string()
 }

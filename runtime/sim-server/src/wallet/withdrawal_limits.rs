@@ -1,6 +1,6 @@
-//! How much may be withdrawn in a day (UTC), in USD, by one user and by all: what is left of it,
-//! and what of a balance may go (spec 3, Withdraw info). Signatures and movements are
-//! [`withdrawals`](super::withdrawals)'.
+//! Daily withdrawal limits (UTC) in USD, per user and for all users: how much is left, and how much
+//! of a balance may be withdrawn (spec 3, Withdraw info). [`withdrawals`](super::withdrawals)
+//! handles signatures and movements.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
@@ -11,13 +11,13 @@ use super::values;
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{AccountId, State};
 
-/// What one user, and all together, may withdraw in a day (UTC), in USD.
+/// Daily limits (UTC) in USD: for one user, and for all users together.
 const USER_DAILY_USD: i64 = 1_000_000;
 const TOTAL_DAILY_USD: i64 = 10_000_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// What was withdrawn on a day.
+/// The amount withdrawn on one day.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
     day: i64,
@@ -39,7 +39,7 @@ impl Spent {
     }
 }
 
-/// Refuses a withdrawal of this value where it goes over a limit.
+/// Refuses a withdrawal of this value if it exceeds a limit.
 pub(super) fn check(
     state: &mut State,
     id: AccountId,
@@ -61,7 +61,7 @@ pub(super) fn spend(state: &mut State, id: AccountId, usd: Decimal, now_ms: i64)
     state.wallets.own(id).spent.add(now_ms, usd);
 }
 
-/// Spec 3, Withdraw info: what is left of the limits, and by asset and chain what may go.
+/// Withdraw info (spec 3): the rest of the limits, and the withdrawable amounts by asset and chain.
 pub(super) fn info(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let left = |limit: i64, spent: Spent| {
@@ -88,7 +88,7 @@ fn asset_info(state: &State, id: AccountId, asset: AssetId) -> Value {
     let venue = &state.account(id).venue;
     let of = |surface| values::text(venue.withdrawable(surface, asset));
     let (spot, perp) = (of(Surface::Spot), of(Surface::Futures));
-    // Limits are in USD, these figures in units of the asset.
+    // Limits are in USD, but these figures are in units of the asset.
     let daily = Decimal::from(USER_DAILY_USD) / usd_price(state, asset);
     let daily = daily.round_dp(8).normalize().to_string();
     let chains: Map<String, Value> = CHAINS

@@ -1,9 +1,9 @@
-//! Withdrawals to chains: what the main wallet signs inside the parameters is verified, limits
-//! are kept, balances are taken (spec 1, Withdraw; spec 3, Withdraw; spec 4, section 3).
+//! Withdrawals to chains (spec 1, Withdraw; spec 3, Withdraw; spec 4, section 3). This module
+//! verifies what the main wallet signs inside the parameters, checks limits, and reduces balances.
 //!
-//! Not shown in the documents, chosen here: the fee is part of the amount; a limit that is
-//! reached, a signed nonce that comes twice or lies further than 24 hours from the venue's clock
-//! (-4225) and a fee below the estimate are refused.
+//! The documents leave some points open, which are decided here. The fee is part of the amount.
+//! The venue refuses an amount above a limit, and a fee below the estimate. It refuses a signed
+//! nonce (-4225) that was used before or differs by more than 24 hours from the venue's clock.
 
 use alloy_primitives::{Address, B256};
 use rust_decimal::Decimal;
@@ -21,12 +21,12 @@ use super::{values, withdrawal_limits};
 use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::{AccountId, State, drawn};
 
-/// Signed nonces that are remembered by account.
+/// Maximum number of signed nonces to keep per account.
 const NONCES_MAX: usize = 1_000;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// A withdrawal whose parameters were read.
+/// A withdrawal, as read from the parameters.
 #[derive(Clone, Copy, Debug)]
 struct Withdrawal<'a> {
     account: AccountId,
@@ -37,7 +37,7 @@ struct Withdrawal<'a> {
     nonce: &'a str,
 }
 
-/// Spot surface, v1 and v3: from the perp account, to the account's own address.
+/// Spot surface, v1 and v3: from the perp account to the account's own address.
 pub(super) fn spot(state: &mut State, call: &Call<'_>) -> Answer {
     let chain = chain_of(call)?;
     let nonce = match call.listing.version {
@@ -59,13 +59,13 @@ pub(super) fn spot(state: &mut State, call: &Call<'_>) -> Answer {
     finish(state, call, &withdrawal)
 }
 
-/// From the perp account.
+/// From the perp account to an EVM chain.
 pub(super) fn chain_perp(state: &mut State, call: &Call<'_>) -> Answer {
     let chain = chain_of(call)?;
     to_evm(state, call, Surface::Futures, chain.id)
 }
 
-/// From the spot account: the chain of the signature may be another one.
+/// From the spot account to an EVM chain. The signature may be for another chain.
 pub(super) fn chain_spot(state: &mut State, call: &Call<'_>) -> Answer {
     let chain = chain_of(call)?;
     let signed_for = call.params.integer("signatureChainId")?.unwrap_or(chain.id);
@@ -92,9 +92,9 @@ pub(super) fn solana_spot(state: &mut State, call: &Call<'_>) -> Answer {
     to_solana(state, call, Surface::Spot)
 }
 
-/// Which Solana wallet has to sign is not shown. The accounts here have none of their own, so it
-/// is the one that receives; the agent's `Message` outside says whose account pays. The id of the
-/// chain is not shown either: any is taken.
+/// The documents do not show which Solana wallet must sign. The accounts here have no Solana wallet
+/// of their own, so the receiving wallet must sign. The agent's outer `Message` identifies the
+/// paying account. The documents do not show the chain's id either, so any id is accepted.
 fn to_solana(state: &mut State, call: &Call<'_>, surface: Surface) -> Answer {
     let chain_id = integer("chainId", call.params.required("chainId")?)?;
     let withdrawal = read(state, call, surface, chain_id, "userNonce")?;
@@ -132,7 +132,8 @@ fn read<'a>(
     })
 }
 
-/// At least the estimate (spec 1, Other records: gasCost), and less than the amount.
+/// The fee must be at least the estimate (spec 1, Other records: gasCost), and less than the
+/// amount.
 fn check_fee(
     state: &State,
     call: &Call<'_>,
@@ -148,7 +149,7 @@ fn check_fee(
     Ok(())
 }
 
-/// `userSignature` over the `Action`, by the main wallet.
+/// Verifies `userSignature`, the main wallet's signature of the `Action`.
 fn verify_action(
     state: &State,
     call: &Call<'_>,
@@ -165,8 +166,8 @@ fn verify_action(
     }
 }
 
-/// Whoever may have signed the `Action`. For `SafeWallet` several signatures may come, separated by
-/// commas; the accounts here have one owner, whose must be among them.
+/// The possible signers of the `Action`. `SafeWallet` may send several signatures, separated by
+/// commas. The accounts here have one owner; the owner's signature must be among them.
 fn action_signers(
     state: &State,
     params: &Params,
@@ -194,17 +195,18 @@ fn action_signers(
     Ok(signers.flatten().collect())
 }
 
-/// Whether a request is a withdrawal that its inner signature alone vouches for. The withdraw routes
-/// of document 3 list no request signature, and document 4 says `Action` of them; where its section
-/// 3 has an outer signature too, both are taken, each by what it sends.
+/// Whether a request is a withdrawal with only an inner signature. For the withdraw routes document
+/// 3 lists no signature of the request, and document 4 says `Action`. Section 3 of document 4 also
+/// has an outer signature for them. So both forms are accepted, depending on the fields of the
+/// request.
 pub(crate) fn is_action_alone(name: &str, params: &Params) -> bool {
     let outer = ["nonce", "signer", "signature"];
     ["chain.perp_withdraw", "chain.spot_withdraw"].contains(&name)
         && outer.iter().all(|field| params.raw(field).is_none())
 }
 
-/// The account whose main wallet signed the `Action` of such a request, and whose `user` is sent, if
-/// one is (-1022 where there is none).
+/// The account whose main wallet signed the `Action` of such a request. If the request has a
+/// `user`, it must be that wallet. The refusal is -1022 if no account matches.
 pub(crate) fn action_account(
     state: &State,
     name: &str,
@@ -225,8 +227,9 @@ pub(crate) fn action_account(
         .ok_or_else(bad_signature)
 }
 
-/// The name of the domain is the brand word "as the service writes it" (spec 4): with a capital
-/// letter or without, which a server cannot know from the word; either is taken.
+/// Both possible digests of an `Action`. The domain's name is the brand word "as the service writes
+/// it" (spec 4), with or without a capital letter. The server cannot know which, so it accepts
+/// both.
 fn digests(
     state: &State,
     signed_for: u64,
@@ -243,7 +246,8 @@ fn digests(
     Ok([digest(&plain)?, digest(&capital)?])
 }
 
-/// The signed nonce is a time in microseconds (spec 1, Withdraw), within a day of the clock.
+/// Checks that the signed nonce is a time in microseconds (spec 1, Withdraw), within a day of the
+/// clock.
 fn check_nonce(nonce: &str, now_ms: i64) -> Result<(), Refusal> {
     let nonce_ms = nonce.parse::<u64>().map(|us| us / 1_000);
     let apart = nonce_ms.map(|ms| now_ms.cast_unsigned().abs_diff(ms));
@@ -268,7 +272,7 @@ fn check_limits(
     withdrawal_limits::check(state, withdrawal.account, usd, call.now_ms)
 }
 
-/// Spec 1, Withdraw: where the futures account has too little, the rest is moved from spot.
+/// If the futures account has too little, the rest is moved from spot (spec 1, Withdraw).
 fn fill_up(state: &mut State, call: &Call<'_>, wanted: &Withdrawal<'_>) -> Result<(), Refusal> {
     let venue = &mut state.account_mut(wanted.account).venue;
     let lacking = wanted.amount - venue.withdrawable(Surface::Futures, wanted.asset);
@@ -339,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signed_nonce_is_a_time_in_microseconds_within_a_day() {
+    fn a_signed_nonce_must_be_a_recent_time_in_microseconds() {
         let now_ms = 1_700_000_000_000;
         let day_us = DAY_MS * 1_000;
         let code = |nonce: &str| check_nonce(nonce, now_ms).err().map(|refusal| refusal.code);

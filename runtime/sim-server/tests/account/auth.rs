@@ -1,4 +1,4 @@
-//! Both schemes and their refusals.
+//! Both authentication schemes and their refusals.
 
 use crate::fixture::{Answered, Sent, Venue, nonce_us, now_ms, stamped};
 
@@ -16,7 +16,7 @@ async fn hmac(venue: &Venue, key: Option<&str>, query: String) -> (u16, i64) {
 }
 
 #[tokio::test]
-async fn an_api_key_must_be_there_well_formed_and_known() {
+async fn an_api_key_must_be_present_valid_and_known() {
     let venue = Venue::new().await;
     let query = || venue.hmac_signed(&stamped(""), "");
     assert_eq!(hmac(&venue, None, query()).await, (401, -2014));
@@ -27,12 +27,12 @@ async fn an_api_key_must_be_there_well_formed_and_known() {
     assert_eq!(
         hmac(&venue, Some(&upper), query()).await,
         (401, -2015),
-        "keys have case"
+        "the case of keys matters"
     );
 }
 
 #[tokio::test]
-async fn an_hmac_covers_the_raw_query_and_stands_at_its_end() {
+async fn an_hmac_covers_the_raw_query_and_must_be_last() {
     let venue = Venue::new().await;
     let key = Some(venue.keys().api_key.clone());
     let ask = async |query: String| hmac(&venue, key.as_deref(), query).await;
@@ -48,7 +48,7 @@ async fn an_hmac_covers_the_raw_query_and_stands_at_its_end() {
     );
     assert_eq!(ask(format!("{text}&signature=00")).await, (400, -1022));
     assert_eq!(ask(text.to_owned()).await, (400, -1102));
-    // The same values, encoded otherwise than they were signed.
+    // The same values, but encoded differently from the signed text.
     let other = text.replace("60000", "6000%30");
     assert_eq!(
         ask(format!("{other}&signature={signature}")).await,
@@ -70,13 +70,13 @@ async fn query_and_body_are_signed_as_one_text_without_a_separator() {
     };
     let placed = venue.send(order(query, body)).await.ok();
     assert_eq!(placed["status"], "NEW");
-    // A DELETE may carry a form.
+    // A DELETE may have a form body.
     let text = format!("symbol=BTCUSDT&orderId={}", placed["orderId"]);
     let body = venue.hmac_signed(&stamped(&text), "");
     let mut sent = order("", body);
     sent.method = "DELETE";
     assert_eq!(venue.send(sent).await.ok()["status"], "CANCELED");
-    // On spot a name stands in one of the two.
+    // On spot a name may appear only in the query or only in the body.
     let body = venue.hmac_signed(&stamped("symbol=BTCUSDT"), "symbol=BTCUSDT");
     let twice = venue.send(order("symbol=BTCUSDT", body)).await;
     assert_eq!(twice.refusal(), (400, -1101));
@@ -129,14 +129,14 @@ async fn a_message_is_signed_by_an_agent_or_the_user() {
     message(&venue, &keys.user_key, &text(&user, &user))
         .await
         .ok();
-    // The user may be left out where the signer belongs to one.
+    // `user` may be omitted if the signer belongs to exactly one account.
     let alone = format!("nonce={}&signer={signer}", nonce_us());
     message(&venue, &keys.signer_key, &alone).await.ok();
-    // Signed by another key than it says.
+    // Signed with a key that does not belong to `signer`.
     let other = &venue.running.accounts[1];
     let refused = message(&venue, &other.signer_key, &text(&user, signer)).await;
     assert_eq!(refused.refusal(), (400, -1022));
-    // An agent of another user.
+    // The agent of another user.
     let refused = message(&venue, &other.signer_key, &text(&user, &other.signer)).await;
     assert_eq!(refused.refusal(), (401, -2015));
     let refused = message(&venue, &keys.signer_key, &format!("signer={signer}")).await;
@@ -146,7 +146,7 @@ async fn a_message_is_signed_by_an_agent_or_the_user() {
 }
 
 #[tokio::test]
-async fn a_signature_is_taken_with_0x_and_in_any_case() {
+async fn a_signature_may_have_0x_and_any_case() {
     let venue = Venue::new().await;
     let keys = venue.keys();
     for dress in [|s: &str| format!("0x{s}"), |s: &str| s.to_uppercase()] {
@@ -169,7 +169,7 @@ async fn a_signature_is_taken_with_0x_and_in_any_case() {
 }
 
 #[tokio::test]
-async fn a_nonce_counts_once_and_near_the_clock() {
+async fn a_nonce_is_valid_once_and_near_the_clock() {
     let venue = Venue::new().await;
     let keys = venue.keys();
     let with = |nonce: u64| format!("nonce={nonce}&user={}&signer={}", keys.user, keys.signer);
@@ -177,7 +177,7 @@ async fn a_nonce_counts_once_and_near_the_clock() {
     message(&venue, &keys.signer_key, &with(nonce)).await.ok();
     let again = message(&venue, &keys.signer_key, &with(nonce)).await;
     assert_eq!(again.refusal(), (400, -4225));
-    // Out of order is fine inside the window.
+    // The order of nonces does not matter inside the window.
     message(&venue, &keys.signer_key, &with(nonce - 1_000_000))
         .await
         .ok();
@@ -188,7 +188,7 @@ async fn a_nonce_counts_once_and_near_the_clock() {
 }
 
 #[tokio::test]
-async fn v3_takes_an_hmac_where_nothing_of_a_wallet_is_sent() {
+async fn v3_accepts_an_hmac_without_wallet_fields() {
     let venue = Venue::new().await;
     for path in ["/fapi/v3/balance", "/api/v3/account"] {
         venue.v1("GET", path, "").await.ok();
@@ -196,7 +196,7 @@ async fn v3_takes_an_hmac_where_nothing_of_a_wallet_is_sent() {
 }
 
 #[tokio::test]
-async fn listen_keys_and_market_data_need_a_key_in_v1_alone() {
+async fn listen_keys_and_market_data_need_a_key_only_in_v1() {
     let venue = Venue::new().await;
     let ask = async |method: &str, path: &str, key: Option<&str>| {
         let sent = Sent {
@@ -232,7 +232,7 @@ async fn listen_keys_and_market_data_need_a_key_in_v1_alone() {
 }
 
 #[tokio::test]
-async fn account_routes_under_v2_and_v4_take_either_scheme() {
+async fn account_routes_under_v2_and_v4_accept_both_schemes() {
     let venue = Venue::new().await;
     for path in [
         "/fapi/v2/balance",
@@ -251,7 +251,7 @@ async fn account_routes_under_v2_and_v4_take_either_scheme() {
 }
 
 #[tokio::test]
-async fn noop_carries_the_nonce_of_the_request_that_it_cancels_under_either_scheme() {
+async fn noop_uses_the_nonce_of_the_cancelled_request() {
     let venue = Venue::new().await;
     let keys = venue.keys();
     let with = |nonce: u64| format!("nonce={nonce}&user={}&signer={}", keys.user, keys.signer);
@@ -266,7 +266,7 @@ async fn noop_carries_the_nonce_of_the_request_that_it_cancels_under_either_sche
     assert_eq!(done["code"], 200);
     assert!(done["msg"].is_string() && done.as_object().unwrap().len() == 2);
     assert_eq!(noop(used).await.refusal(), (400, -4225), "cancelled once");
-    // A nonce that was not used yet is used up.
+    // `noop` also uses up a nonce that was not used before.
     let fresh = nonce_us();
     noop(fresh).await.ok();
     let late = message(&venue, &keys.signer_key, &with(fresh)).await;
@@ -281,7 +281,7 @@ async fn noop_carries_the_nonce_of_the_request_that_it_cancels_under_either_sche
     venue.v1("POST", "/api/v3/noop", "").await.ok();
     let nonce = format!("nonce={}", nonce_us());
     venue.v1("POST", "/api/v3/noop", &nonce).await.ok();
-    // Spot has it under v3, futures do not have it.
+    // On spot the route exists only under v3; on futures it does not exist.
     assert_eq!(venue.v1("POST", "/api/v1/noop", "").await.status, 404);
     assert_eq!(venue.v1("POST", "/fapi/v3/noop", "").await.status, 404);
 }

@@ -1,4 +1,4 @@
-//! Requests that are wrong before anybody asks who sent them.
+//! Requests with errors that are found before authentication.
 
 use crate::fixture::{Sent, Venue, raw};
 
@@ -17,7 +17,7 @@ async fn unknown_paths_and_methods_are_json_refusals() {
     let venue = Venue::new().await;
     assert_eq!(get(&venue, "/fapi/v1/nothing", "").await, (404, -1020));
     assert_eq!(get(&venue, "/fapi/v1/leverage", "").await, (405, -1020));
-    // Futures paths are not on the spot port.
+    // The spot port does not serve futures paths.
     let address = venue.running.addresses.spot;
     let request =
         format!("GET /fapi/v1/ping HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -67,7 +67,7 @@ async fn a_body_that_is_too_long_or_not_utf8_is_refused() {
 }
 
 #[tokio::test]
-async fn every_answer_tells_the_weight_that_its_address_has_used() {
+async fn every_response_has_the_used_weight_of_its_address() {
     let venue = Venue::new().await;
     let used = async |path: &str, query: &str| {
         let sent = Sent {
@@ -91,6 +91,6 @@ async fn every_answer_tells_the_weight_that_its_address_has_used() {
     assert_eq!(
         used("/api/v3/ping", "").await,
         1,
-        "spot has weights of its own"
+        "spot has a weight counter of its own"
     );
 }

@@ -1,4 +1,4 @@
-//! User streams: order and exact shapes of the events (spec 1 and 2, Events).
+//! User streams: order and exact form of the events (spec 1 and 2, Events).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -111,13 +111,13 @@ async fn a_futures_fill_is_new_then_trade_then_account() {
 }
 
 #[tokio::test]
-async fn the_event_new_counts_its_own_order_and_tells_where_it_trails_from() {
+async fn the_event_new_has_its_own_order_and_the_activation_price() {
     let venue = Venue::new().await;
     let mut events = stream(&venue, "/fapi/v1/listenKey").await;
     let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
     venue.v1("POST", "/fapi/v1/order", order).await.ok();
     let new = next(&mut events).await;
-    assert!(new["o"].get("cp").is_none(), "conditional orders have it");
+    assert!(new["o"].get("cp").is_none(), "not a conditional order");
     assert_eq!(new["o"]["x"], "NEW");
     assert_eq!(
         (&new["o"]["b"], &new["o"]["a"]),
@@ -136,7 +136,7 @@ async fn the_event_new_counts_its_own_order_and_tells_where_it_trails_from() {
 }
 
 #[tokio::test]
-async fn settings_are_told() {
+async fn changes_of_settings_are_reported() {
     let venue = Venue::new().await;
     let mut events = stream(&venue, "/fapi/v1/listenKey").await;
     venue
@@ -198,11 +198,11 @@ async fn post_repeats_the_key_and_delete_closes_its_streams() {
 }
 
 #[tokio::test]
-async fn a_spot_order_that_the_engine_does_not_accept_is_rejected() {
+async fn a_spot_order_refused_by_the_engine_is_rejected() {
     let venue = Venue::new().await;
     let mut events = stream(&venue, "/api/v1/listenKey").await;
     let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&price=50000";
-    // Not even read by the engine: no event.
+    // The request is refused before the matching engine, so no event is sent.
     let bad = venue
         .v1("POST", "/api/v1/order", &format!("{order}&quantity=0"))
         .await;
@@ -219,7 +219,8 @@ async fn a_spot_order_that_the_engine_does_not_accept_is_rejected() {
     let query = format!("symbol=BTCUSDT&orderId={id}");
     let unknown = venue.v1("GET", "/api/v1/order", &query).await;
     assert_eq!(unknown.refusal(), (400, -2013));
-    // The next order has an id of its own; one with an id that is taken says nothing of itself.
+    // The next order has a new id. An order with a client order id that is already used causes no
+    // event.
     let good = format!("{order}&quantity=0.01&newClientOrderId=dear");
     let placed = venue.v1("POST", "/api/v1/order", &good).await.ok();
     assert!(placed["orderId"].as_i64().unwrap() > id, "{placed}");
@@ -238,7 +239,7 @@ async fn a_spot_order_that_the_engine_does_not_accept_is_rejected() {
 }
 
 #[tokio::test]
-async fn the_trade_of_a_fill_has_the_same_id_in_event_history_and_public() {
+async fn a_fill_has_the_same_trade_id_everywhere() {
     let venue = Venue::new().await;
     for (prefix, public) in [("/api/v1", "/api/v3"), ("/fapi/v1", "/fapi/v1")] {
         let mut events = stream(&venue, &format!("{prefix}/listenKey")).await;

@@ -1,4 +1,4 @@
-//! A server and raw HTTP: what is sent is what the test wrote.
+//! A server, and raw HTTP requests that are sent exactly as the test wrote them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,23 +15,23 @@ use windvane_sim_server::{AccountKeys, Running, Settings, start};
 
 static NONCE_US: AtomicU64 = AtomicU64::new(0);
 
-/// A server with its first account.
+/// A server and its first account.
 pub struct Venue {
     pub running: Running,
 }
 
-/// An answer as it came.
+/// A response as it was received.
 #[derive(Debug)]
 pub struct Answered {
     pub status: u16,
-    /// Names in lower case.
+    /// Headers; the names are in lower case.
     pub headers: BTreeMap<String, String>,
     pub text: String,
 }
 
 impl Answered {
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
     /// Status and code of a refusal.
@@ -42,7 +42,7 @@ impl Answered {
         )
     }
 
-    /// The body of a success.
+    /// The body of a successful response.
     #[track_caller]
     pub fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{self:?}");
@@ -50,7 +50,7 @@ impl Answered {
     }
 }
 
-/// What is sent, part by part.
+/// The parts of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Sent<'a> {
     pub method: &'a str,
@@ -77,7 +77,7 @@ impl Venue {
         &self.running.accounts[0]
     }
 
-    /// The port of a path.
+    /// The address that serves a path.
     pub fn address(&self, path: &str) -> SocketAddr {
         if path.starts_with("/fapi") {
             self.running.addresses.futures
@@ -104,7 +104,7 @@ impl Venue {
         raw(address, (head + &sent.body).as_bytes()).await
     }
 
-    /// v1: everything in the query, `timestamp` and `signature` last.
+    /// Sends a v1 request: everything in the query, with `timestamp` and `signature` last.
     pub async fn v1(&self, method: &str, path: &str, query: &str) -> Answered {
         let query = self.hmac_signed(&stamped(query), "");
         let key = Some(self.keys().api_key.as_str());
@@ -119,15 +119,16 @@ impl Venue {
         .await
     }
 
-    /// The text, signed by the first account's secret together with what stands before it.
+    /// The text with its signature by the first account's secret. The signature also covers
+    /// `before`, which precedes the text.
     pub fn hmac_signed(&self, text: &str, before: &str) -> String {
         let secret = SecretString::from(self.keys().api_secret.as_str());
         let signature = hex_hmac(&secret, &[before.as_bytes(), text.as_bytes()]);
         format!("{text}&signature={signature}")
     }
 
-    /// v3: nonce, user and signer after the parameters, signed by the key; GET in the query, the
-    /// rest as a form.
+    /// Sends a v3 request: nonce, user and signer follow the parameters, and `key` signs. GET uses
+    /// the query; other methods use a form.
     pub async fn v3_by(&self, key: &str, method: &str, path: &str, text: &str) -> Answered {
         let signed = Self::message_signed(key, text);
         let (query, body) = if method == "GET" {
@@ -145,7 +146,7 @@ impl Venue {
         .await
     }
 
-    /// v3 by the agent.
+    /// Sends a v3 request that the agent signs.
     pub async fn v3(&self, method: &str, path: &str, text: &str) -> Answered {
         let (user, signer) = (&self.keys().user, &self.keys().signer);
         let nonce = nonce_us();
@@ -163,7 +164,7 @@ impl Venue {
     }
 }
 
-/// The text with the time at its end.
+/// The text with a timestamp at its end.
 pub fn stamped(text: &str) -> String {
     let amp = if text.is_empty() { "" } else { "&" };
     format!("{text}{amp}timestamp={}", now_ms())
@@ -176,7 +177,7 @@ pub fn now_ms() -> u128 {
         .as_millis()
 }
 
-/// A nonce that no other request of the process has.
+/// A nonce that is unique in this process.
 pub fn nonce_us() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -190,10 +191,10 @@ pub fn nonce_us() -> u64 {
     }
 }
 
-/// Sends bytes and reads until the server closes.
+/// Sends bytes and reads until the server closes the connection.
 pub async fn raw(address: SocketAddr, bytes: &[u8]) -> Answered {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // A server that refuses early may close before it has read everything.
+    // A server that refuses early may close the connection before it has read everything.
     let _ = stream.write_all(bytes).await;
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response).await;

@@ -1,4 +1,4 @@
-//! Where the parameters of a request are read from, and what an answer says of the wrong one.
+//! Where the parameters of a request are read from, and how a response reports the wrong one.
 
 use crate::fixture::{Answered, Sent, Venue, raw, stamped};
 
@@ -25,7 +25,7 @@ async fn with_body(
 const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 
 #[tokio::test]
-async fn a_get_request_reads_its_query_alone() {
+async fn a_get_request_reads_only_its_query() {
     let venue = Venue::new().await;
     for path in ["/fapi/v1/depth", "/api/v3/depth"] {
         let asked = with_body(&venue, ("GET", path, ""), FORM, "symbol=BTCUSDT").await;
@@ -37,7 +37,7 @@ async fn a_get_request_reads_its_query_alone() {
     let route = ("GET", "/api/v1/account", "");
     let refused = with_body(&venue, route, FORM, &signed).await;
     assert_eq!(refused.refusal(), (400, -1102));
-    // The signature covers the query alone too.
+    // The signature, too, covers only the query.
     let route = ("GET", "/api/v1/account", signed.as_str());
     with_body(&venue, route, FORM, "whatever=1").await.ok();
 }
@@ -60,7 +60,7 @@ async fn a_form_needs_its_content_type() {
                 .await
                 .ok();
         }
-        // The signature does not cover a body of another content type.
+        // The signature does not cover a body with another content type.
         let query = venue.hmac_signed(&stamped(ORDER), "");
         let route = ("POST", path, query.as_str());
         let json = Some("application/json");
@@ -164,7 +164,7 @@ async fn an_error_in_a_batch_entry_names_its_parameter() {
 }
 
 #[tokio::test]
-async fn user_stream_routes_of_v3_take_the_key_alone() {
+async fn user_stream_routes_of_v3_need_only_the_key() {
     let venue = Venue::new().await;
     let ask = async |method: &'static str, path: &'static str, query: String, key: Option<&str>| {
         venue
@@ -182,7 +182,7 @@ async fn user_stream_routes_of_v3_take_the_key_alone() {
         let made = ask("POST", path, String::new(), key).await.ok();
         let own = format!("listenKey={}", made["listenKey"].as_str().unwrap());
         ask("PUT", path, own.clone(), key).await.ok();
-        // A signature that is sent is still verified.
+        // If a signature is sent, it is verified.
         let forged = format!("{}&signature=00", stamped(&own));
         let refused = ask("PUT", path, forged, key).await;
         assert_eq!(refused.refusal(), (400, -1022), "{path}");
@@ -190,7 +190,7 @@ async fn user_stream_routes_of_v3_take_the_key_alone() {
         let refused = ask("PUT", path, own.clone(), Some(&unknown)).await;
         assert_eq!(refused.refusal(), (401, -2015), "{path}");
         ask("DELETE", path, own, key).await.ok();
-        // Other routes of v3 still need a signature.
+        // Other routes of v3 still require a signature.
         let refused = ask("GET", "/fapi/v3/balance", String::new(), key).await;
         assert_eq!(refused.refusal(), (400, -1102));
     }

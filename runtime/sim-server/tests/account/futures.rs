@@ -68,7 +68,7 @@ async fn an_order_has_the_documented_fields_on_each_route() {
 }
 
 #[tokio::test]
-async fn ack_is_the_default_and_result_is_final() {
+async fn ack_is_the_default_and_result_has_the_final_state() {
     let venue = Venue::new().await;
     let ack = venue.v1("POST", ORDER, MARKET).await.ok();
     assert_eq!(
@@ -136,7 +136,7 @@ async fn a_batch_answers_entry_by_entry_in_its_order() {
 }
 
 #[tokio::test]
-async fn numbers_of_a_batch_are_judged_by_the_digits_that_were_sent() {
+async fn numbers_of_a_batch_are_checked_by_their_original_digits() {
     let venue = Venue::new().await;
     let entry = |quantity: &str, more: &str| {
         format!(
@@ -225,7 +225,7 @@ async fn a_position_shows_in_risk_account_trades_and_income() {
         .await
         .ok();
     assert!(income[0]["income"].as_str().unwrap().starts_with('-'));
-    // Reduce-only turns nothing round.
+    // A reduce-only order never opens a position on the other side.
     let more = "symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01&reduceOnly=true";
     assert_eq!(venue.v1("POST", ORDER, more).await.refusal(), (400, -2022));
 }
@@ -307,7 +307,7 @@ async fn a_countdown_cancels_what_is_open() {
             return;
         }
     }
-    panic!("the countdown did nothing");
+    panic!("the countdown cancelled nothing");
 }
 
 #[tokio::test]
@@ -335,7 +335,7 @@ async fn brackets_are_an_object_for_one_symbol_and_an_array_for_all() {
 }
 
 #[tokio::test]
-async fn accounts_tell_when_they_last_changed() {
+async fn accounts_report_the_time_of_their_last_change() {
     let venue = Venue::new().await;
     let usdt = |list: &Value| {
         let list = list.as_array().unwrap();
@@ -345,7 +345,7 @@ async fn accounts_tell_when_they_last_changed() {
     let own = |account: &Value| account["updateTime"].as_i64().unwrap();
     let before = venue.v1("GET", "/fapi/v4/account", "").await.ok();
     assert_eq!((own(&before), usdt(&before["assets"])), (0, 0));
-    // An order that rests changes neither balance nor position.
+    // A resting order changes no balance and no position.
     venue.v1("POST", ORDER, LIMIT).await.ok();
     let rested = venue.v1("GET", "/fapi/v4/account", "").await.ok();
     assert_eq!(own(&rested), 0);

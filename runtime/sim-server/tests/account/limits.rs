@@ -24,7 +24,8 @@ async fn too_much_weight_is_429_with_retry_after_and_then_a_ban() {
         };
     })
     .await;
-    // At the turn of a minute the count begins anew: then there are more of each.
+    // If a new minute starts during the test, the count restarts, and there are more responses of
+    // each kind.
     let mut statuses = Vec::new();
     for _ in 0..20 {
         let answered = depth(&venue).await;
@@ -69,7 +70,7 @@ async fn too_many_orders_are_429_without_retry_after() {
     let last = last.unwrap();
     assert_eq!(last.refusal(), (429, -1015));
     assert!(!last.headers.contains_key("retry-after"));
-    // Cancelling is no order.
+    // A cancel does not count as an order.
     venue
         .v1("DELETE", "/fapi/v1/allOpenOrders", "symbol=BTCUSDT")
         .await
@@ -77,7 +78,7 @@ async fn too_many_orders_are_429_without_retry_after() {
 }
 
 #[tokio::test]
-async fn a_depth_limit_of_no_list_is_refused() {
+async fn a_depth_limit_outside_the_list_is_refused() {
     let venue = Venue::new().await;
     for path in [
         "/api/v1/depth",
@@ -98,7 +99,7 @@ async fn a_depth_limit_of_no_list_is_refused() {
 }
 
 #[tokio::test]
-async fn orders_sent_on_after_429_end_in_a_ban_that_holds_for_websockets() {
+async fn orders_after_429_lead_to_a_ban_that_covers_websockets() {
     let venue = Venue::with(|settings| {
         settings.limits.futures_orders = 1;
         settings.limits.patience = 2;
@@ -149,19 +150,19 @@ async fn the_limits_in_force_are_those_of_exchange_information() {
 }
 
 #[tokio::test]
-async fn bans_grow_and_say_how_long_they_last() {
+async fn bans_grow_and_state_their_length() {
     let venue = Venue::with(|settings| {
         settings.limits.futures_weight = 1;
         settings.limits.patience = 0;
     })
     .await;
-    // The first request is over the limit of 1 already: no patience, a ban.
+    // The limit is 1 and the patience is 0, so the first request is already banned.
     let mut lengths = Vec::new();
     for _ in 0..3 {
         let banned = depth(&venue).await;
         assert_eq!(banned.refusal(), (418, -1003));
         lengths.push(banned.headers["retry-after"].parse::<u64>().unwrap());
-        // Sending on while banned changes nothing but the clock.
+        // Requests during a ban do not prolong it.
         let again = depth(&venue).await;
         assert_eq!(again.status, 418);
         let left: u64 = again.headers["retry-after"].parse().unwrap();
@@ -171,7 +172,7 @@ async fn bans_grow_and_say_how_long_they_last() {
     assert_eq!(lengths, [120, 480, 1_920]);
 }
 
-/// Ends the ban now, by the control port, and keeps the memory of it.
+/// Ends the ban now through the control port. The number of bans is kept.
 async fn expire_ban(venue: &Venue) {
     let address = venue.running.addresses.control;
     let body = r#"{"act":"ban","for_ms":0}"#;
@@ -184,7 +185,7 @@ async fn expire_ban(venue: &Venue) {
 }
 
 #[tokio::test]
-async fn every_refusal_tells_the_weight_that_was_used() {
+async fn every_refusal_has_the_used_weight() {
     let venue = Venue::new().await;
     let cases = [
         ("/fapi/v1/depth", "symbol=BTCUSDT&limit=0"),

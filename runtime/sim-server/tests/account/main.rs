@@ -1,5 +1,5 @@
-//! Signed routes over real HTTP, by requests written out by hand from the documents: nothing of
-//! the client takes part, so that agreement of the two sides proves nothing here.
+//! Signed routes over real HTTP. The requests are written by hand from the documents and do not use
+//! the client, so an error that client and server share cannot hide here.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! What may be sent and what may not: unknown, foreign, empty, superfluous (spec 1, Errors, 11xx).
+//! Permitted and refused parameters: unknown, foreign, empty or superfluous ones (spec 1, Errors,
+//! 11xx).
 
 use crate::fixture::{Answered, Venue};
 
@@ -20,7 +21,7 @@ async fn refusal(venue: &Venue, method: &str, path: &str, text: &str) -> (u16, i
 }
 
 #[tokio::test]
-async fn a_name_that_the_route_does_not_read_is_refused() {
+async fn a_parameter_that_the_route_does_not_read_is_refused() {
     let venue = Venue::new().await;
     for path in SPOT.iter().chain(&FUTURES) {
         let cases = [
@@ -47,7 +48,7 @@ async fn a_name_that_the_route_does_not_read_is_refused() {
         refusal(&venue, "POST", FUTURES[0], &quoted).await,
         (400, -1104)
     );
-    // The builder's code is a matter of v3.
+    // Only v3 has the builder's code.
     let built = format!("{LIMIT}&feeRate=0.001");
     assert_eq!(
         refusal(&venue, "POST", FUTURES[0], &built).await,
@@ -56,7 +57,7 @@ async fn a_name_that_the_route_does_not_read_is_refused() {
 }
 
 #[tokio::test]
-async fn what_clients_add_to_every_request_is_taken() {
+async fn parameters_that_clients_add_to_every_request_are_accepted() {
     let venue = Venue::new().await;
     for path in SPOT.iter().chain(&FUTURES) {
         let text = format!("{LIMIT}&recvWindow=5000&newOrderRespType=RESULT");
@@ -74,7 +75,7 @@ async fn what_clients_add_to_every_request_is_taken() {
 }
 
 #[tokio::test]
-async fn what_an_order_of_a_type_may_not_carry_is_refused() {
+async fn parameters_that_an_order_type_forbids_are_refused() {
     let venue = Venue::new().await;
     for path in SPOT.iter().chain(&FUTURES) {
         let cases = [
@@ -98,7 +99,7 @@ async fn what_an_order_of_a_type_may_not_carry_is_refused() {
             let refused = refusal(&venue, "POST", path, &format!("{LIMIT}&{extra}")).await;
             assert_eq!(refused, (400, -1106), "{path} {extra}");
         }
-        // What is the default says nothing, and the working type has no types of its own.
+        // A default value has no effect, and every order type permits the working type.
         let defaults = "closePosition=false&priceProtect=FALSE&reduceOnly=false&\
                         workingType=CONTRACT_PRICE&positionSide=BOTH";
         signed(&venue, "POST", path, &format!("{LIMIT}&{defaults}"))
@@ -145,7 +146,7 @@ async fn an_entry_of_a_batch_is_checked_like_an_order() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_what_is_wrong_in_its_own_words() {
+async fn each_refusal_names_the_error() {
     let venue = Venue::new().await;
     for path in SPOT.iter().chain(&FUTURES) {
         let with = |price: &str| LIMIT.replace("price=50000", &format!("price={price}"));

@@ -1,4 +1,4 @@
-//! A recording that states tick and step alone: what the venue announces is what binds.
+//! A recording that states only tick and step: the venue enforces the rules that it announces.
 
 use serde_json::Value;
 use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
@@ -8,7 +8,7 @@ use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording, So
 
 use crate::fixture::{Sent, Venue};
 
-/// A book around 60000 on the futures surface.
+/// A recording with a book around 60000 on the futures surface.
 fn recording() -> Recording {
     let mut assets = Assets::default();
     let lot = Some(LotSize {
@@ -81,7 +81,7 @@ async fn symbol(venue: &Venue) -> Value {
 }
 
 #[tokio::test]
-async fn rules_that_a_recording_leaves_out_are_announced_and_bind() {
+async fn completed_rules_of_a_recording_are_announced_and_enforced() {
     let venue = Venue::with(|settings| settings.source = Source::Recorded(recording())).await;
     let symbol = symbol(&venue).await;
     let has = |list: &str, word: &str| {

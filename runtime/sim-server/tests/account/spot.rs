@@ -99,7 +99,7 @@ async fn a_market_order_fills_and_shows_in_trades_and_balances() {
         .find(|balance| balance["asset"] == "BTC")
         .unwrap();
     assert_eq!(btc["free"], "99.99");
-    // By quote amount, and by quantity.
+    // By quote amount, then by quantity.
     for amount in ["quoteOrderQty=100", "quantity=0.01"] {
         let order = format!("symbol=BTCUSDT&side=BUY&type=MARKET&{amount}");
         let bought = venue.v1("POST", "/api/v1/order", &order).await.ok();
@@ -187,7 +187,7 @@ async fn a_spot_id_is_taken_until_its_order_was_filled() {
         .await
         .ok();
     let again = venue.v1("POST", "/api/v1/order", &text).await;
-    assert_eq!(again.refusal(), (400, -2010), "cancelled is not filled");
+    assert_eq!(again.refusal(), (400, -2010), "cancelled, not filled");
     let market = "symbol=BTCUSDT&side=SELL&type=MARKET&quantity=0.01&newClientOrderId=filled";
     venue.v1("POST", "/api/v1/order", market).await.ok();
     venue.v1("POST", "/api/v1/order", market).await.ok();
@@ -206,7 +206,7 @@ async fn cancelling_and_asking_for_what_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_list_cancels_only_what_it_names() {
+async fn a_list_cancels_only_its_orders() {
     let venue = Venue::new().await;
     for id in ["a", "b", "c"] {
         let text = format!("{LIMIT}&newClientOrderId={id}");
@@ -261,7 +261,7 @@ async fn spans_over_seven_days_and_bad_combinations_are_refused() {
 }
 
 #[tokio::test]
-async fn a_list_of_ids_is_of_one_kind() {
+async fn ids_and_client_order_ids_cannot_be_mixed() {
     let venue = Venue::new().await;
     let both = "symbol=BTCUSDT&orderIdList=%5B1%5D&origClientOrderIdList=%5B%22a%22%5D";
     for path in ["/api/v1/allOpenOrders", "/api/v3/allOpenOrders"] {

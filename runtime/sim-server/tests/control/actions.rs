@@ -1,4 +1,4 @@
-//! Actions, and the truth that they leave.
+//! Actions, and their effect on the exact state.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn statuses(account: &Value) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn outside_orders_and_fills_are_in_the_truth() {
+async fn outside_orders_and_fills_are_in_the_state() {
     let venue = Venue::start().await;
     let place = json!({
         "act": "place", "symbol": "BTCUSDT", "side": "BUY", "price": "30000",
@@ -53,7 +53,7 @@ async fn outside_orders_and_fills_are_in_the_truth() {
 }
 
 #[tokio::test]
-async fn a_client_order_id_that_is_used_again_is_shown() {
+async fn a_reused_client_order_id_is_listed() {
     let venue = Venue::start().await;
     for _ in 0..2 {
         assert_eq!(venue.place("a").await.unwrap().status, 200);
@@ -113,7 +113,7 @@ async fn money_and_settings_change_from_outside() {
 }
 
 #[tokio::test]
-async fn new_rules_hold_for_exchange_information_and_for_orders() {
+async fn new_rules_apply_to_exchange_information_and_orders() {
     let venue = Venue::start().await;
     let rules = json!({ "act": "rules", "symbol": "BTCUSDT", "min_notional": "1000" });
     venue.act(rules).await;
@@ -136,7 +136,7 @@ async fn new_rules_hold_for_exchange_information_and_for_orders() {
 }
 
 #[tokio::test]
-async fn the_truth_is_the_same_text_while_nothing_happens() {
+async fn the_state_has_the_same_text_while_nothing_happens() {
     let venue = Venue::start().await;
     venue.place("a").await.unwrap();
     let (one, two) = (account(&venue).await, account(&venue).await);

@@ -1,4 +1,4 @@
-//! Switches about user events and public frames, and what connections are made to suffer.
+//! Switches for user events and public frames, and actions on connections.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_swap_without_a_count_swaps_every_two_events() {
 }
 
 #[tokio::test]
-async fn a_stall_holds_events_until_it_ends_and_a_cleared_one_no_longer() {
+async fn a_stall_delays_events_until_it_ends_or_is_cleared() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     venue
@@ -71,7 +71,7 @@ async fn a_stall_holds_events_until_it_ends_and_a_cleared_one_no_longer() {
 }
 
 #[tokio::test]
-async fn an_event_that_waits_for_the_next_comes_without_one_too() {
+async fn a_swapped_event_is_sent_even_without_a_next_event() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     venue
@@ -115,7 +115,7 @@ async fn a_gap_breaks_the_sequence_of_the_depth() {
 }
 
 #[tokio::test]
-async fn garbage_arrives_as_it_was_ordered() {
+async fn each_kind_of_garbage_is_sent() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     for frame in ["binary", "truncated", "unknown", "not_json", "empty"] {
@@ -136,17 +136,17 @@ async fn garbage_arrives_as_it_was_ordered() {
 }
 
 #[tokio::test]
-async fn a_frozen_connection_is_there_and_says_nothing() {
+async fn a_frozen_connection_stays_open_and_sends_nothing() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     venue.act(json!({ "act": "freeze", "kind": "user" })).await;
     venue.deposits(1..=2).await;
     let _ = socket.send(Message::Ping("x".into())).await;
     let waited = timeout(Duration::from_millis(300), socket.next()).await;
-    assert!(waited.is_err(), "neither event nor pong: {waited:?}");
+    assert!(waited.is_err(), "unexpected frame: {waited:?}");
     let state = venue.state().await;
     assert_eq!(state["connections"].as_array().unwrap().len(), 1);
-    // Another connection of the same key hears what this one does not.
+    // Another connection of the same key still receives the events.
     let mut other = venue.user_stream().await;
     venue.deposits(3..=3).await;
     assert_eq!(changes(&mut other, 1).await, ["3"]);
@@ -173,7 +173,7 @@ async fn connections_end_with_a_close_frame_or_without() {
 }
 
 #[tokio::test]
-async fn a_listen_key_expires_now_and_the_next_one_differs() {
+async fn a_listen_key_expires_on_request_and_the_next_one_differs() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     let ended = venue
@@ -188,7 +188,7 @@ async fn a_listen_key_expires_now_and_the_next_one_differs() {
     assert_eq!(keys, ["E", "e"]);
     venue.deposits(1..=1).await;
     let waited = timeout(Duration::from_millis(100), socket.next()).await;
-    assert!(waited.is_err(), "nothing more comes: {waited:?}");
+    assert!(waited.is_err(), "unexpected event: {waited:?}");
     let _again = venue.user_stream().await;
     let state = venue.state().await;
     let key = &state["accounts"][0]["listen_keys"]["futures"]["key"];
@@ -196,7 +196,7 @@ async fn a_listen_key_expires_now_and_the_next_one_differs() {
 }
 
 #[tokio::test]
-async fn a_paused_connection_brings_everything_afterwards() {
+async fn a_paused_connection_sends_everything_afterwards() {
     let venue = Venue::start().await;
     let mut socket = venue.user_stream().await;
     let pause = json!({ "act": "pause", "kind": "user", "for_ms": 300 });

@@ -1,5 +1,5 @@
-//! The control port over real HTTP: every example of its page, and what each switch does to a
-//! client that knows nothing of it.
+//! The control port over real HTTP: every example in `CONTROL.md`, and the effect of each switch on
+//! a client that is unaware of it.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! `CONTROL.md`: each example is sent as it stands there, and none is missing.
+//! Every example in `CONTROL.md` works as written, and every name has an example.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn example(line: &str) -> (&str, &str, &str) {
     (method, path, body)
 }
 
-/// The names that an error lists.
+/// The names that an error message lists.
 async fn names(venue: &Venue, path: &str, body: &str) -> BTreeSet<String> {
     let answer = venue.control("POST", path, body).await;
     assert_eq!(answer.status, 400);
@@ -50,12 +50,12 @@ async fn every_example_works_and_every_name_has_one() {
             shown.1.extend(name("act"));
         }
     }
-    assert_eq!(shown, (faults, acts), "a name without an example");
+    assert_eq!(shown, (faults, acts), "a name has no example");
     assert!(venue.state().await["faults"]["switches"] == Value::Array(Vec::new()));
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named() {
+async fn errors_name_the_problem() {
     let venue = Venue::start().await;
     for (path, body, wanted) in [
         ("/faults", "[1]", "JSON object"),

@@ -1,4 +1,4 @@
-//! Switches about requests and the clock.
+//! Switches for requests and the clock.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn an_unknown_outcome_is_accepted_or_not_as_the_switch_says() {
             assert_eq!(venue.accepted(&id).await, usize::from(accepted), "{how}");
         }
     }
-    // The counts are used up.
+    // The counts of the switches are used up.
     let answer = venue.place("b").await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -43,7 +43,7 @@ async fn a_connection_is_cut_or_left_half_open() {
     assert_eq!(venue.accepted("a").await, 1);
     venue.fault(switch("half_open")).await;
     let waited = timeout(Duration::from_millis(300), venue.place("b")).await;
-    assert!(waited.is_err(), "no answer ever: {waited:?}");
+    assert!(waited.is_err(), "got a response: {waited:?}");
     assert_eq!(venue.accepted("b").await, 1);
 }
 
@@ -73,7 +73,7 @@ async fn bodies_can_be_html_empty_or_half() {
 }
 
 #[tokio::test]
-async fn a_switch_concerns_its_route_its_surface_and_its_account() {
+async fn a_switch_applies_to_its_route_surface_and_account() {
     let venue = Venue::start().await;
     let refuse = json!({ "fault": "refuse", "code": -1001, "msg": "Busy." });
     let with = |field: &str, value: serde_json::Value| {
@@ -103,7 +103,7 @@ async fn a_switch_concerns_its_route_its_surface_and_its_account() {
 }
 
 #[tokio::test]
-async fn a_ban_tells_how_long_as_its_kind_does() {
+async fn a_ban_states_its_length_like_a_real_one() {
     let venue = Venue::start().await;
     let time = async || {
         let address = venue.running.addresses.futures;
@@ -144,7 +144,7 @@ async fn delays_add_up() {
 }
 
 #[tokio::test]
-async fn a_skewed_clock_shows_and_refuses_honest_stamps() {
+async fn a_skewed_clock_is_visible_and_refuses_correct_timestamps() {
     let venue = Venue::start().await;
     venue.fault(json!({ "fault": "skew", "ms": -60_000 })).await;
     let state = venue.state().await;
@@ -157,7 +157,7 @@ async fn a_skewed_clock_shows_and_refuses_honest_stamps() {
 }
 
 #[tokio::test]
-async fn the_same_seed_meets_the_same_requests() {
+async fn the_same_seed_affects_the_same_requests() {
     let mut stories = Vec::new();
     for _ in 0..2 {
         let venue = Venue::start().await;
@@ -179,7 +179,7 @@ async fn the_same_seed_meets_the_same_requests() {
 }
 
 #[tokio::test]
-async fn a_handshake_is_a_request_of_the_route_stream() {
+async fn a_handshake_counts_as_a_request_of_the_route_stream() {
     let venue = Venue::start().await;
     let switch = json!({ "fault": "html", "status": 502, "route": "stream", "count": 1 });
     venue.fault(switch).await;

@@ -1,4 +1,4 @@
-//! A server of its own per test, and a client that is made of sockets only.
+//! A server for each test, and a client that uses only sockets.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use windvane_sim_server::{Running, Settings, start};
 
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// An answer as it came.
+/// A response as it was received.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -45,7 +45,7 @@ impl Venue {
         Self { running }
     }
 
-    /// Sends a request; `None` if the connection ends without an answer.
+    /// Sends a request; `None` if the connection ends without a response.
     pub async fn send(
         &self,
         address: SocketAddr,
@@ -77,7 +77,7 @@ impl Venue {
         self.send(address, method, path, "", body).await.unwrap()
     }
 
-    /// Turns a switch on; its id.
+    /// Turns a switch on and returns its id.
     pub async fn fault(&self, switch: Value) -> u64 {
         let answer = self.control("POST", "/faults", &switch.to_string()).await;
         assert_eq!(answer.status, 200, "{switch}: {answer:?}");
@@ -120,7 +120,7 @@ impl Venue {
         self.signed("POST", "/fapi/v1/order", &params).await
     }
 
-    /// The futures orders that the venue accepted from this client order id.
+    /// Number of futures orders that the venue accepted with this client order id.
     pub async fn accepted(&self, id: &str) -> usize {
         let state = self.state().await;
         let orders = state["accounts"][0]["orders"].as_array().unwrap();
@@ -142,7 +142,7 @@ impl Venue {
         connect_async(url).await.unwrap().0
     }
 
-    /// Deposits 1, 2, 3 ... so that events can be told apart; their amounts arrive as `bc`.
+    /// Deposits 1, 2, 3 and so on, to distinguish the events. The amounts appear as `bc`.
     pub async fn deposits(&self, amounts: std::ops::RangeInclusive<u32>) {
         for amount in amounts {
             let amount = amount.to_string();
@@ -158,7 +158,7 @@ pub async fn message(socket: &mut Socket) -> Message {
     next.await.expect("a message in 10 s").unwrap().unwrap()
 }
 
-/// The changes of the next account updates.
+/// The balance changes in the next account updates.
 pub async fn changes(socket: &mut Socket, count: usize) -> Vec<String> {
     let mut changes = Vec::new();
     while changes.len() < count {

@@ -1,6 +1,6 @@
-//! Every route of the table, in every version that it lists, through client and server: so that
-//! no route can be forgotten. What a route needs to succeed is made before its call; its answer
-//! must have every field that the documents list and decode as the type of its route.
+//! Calls every route of the table in every listed version through client and server, so that no
+//! route can be forgotten. The test first creates what a route needs to succeed. The response must
+//! have every documented field and decode as the type of its route.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -18,8 +18,8 @@ use windvane_sim_server::AccountKeys;
 
 use stage::{Stage, alone, client, done, example, set, wallet};
 
-/// Fields that the documents list but an answer may do without: those of one order type, and of
-/// one position mode.
+/// Documented fields that a response may lack, because they belong to one order type or one
+/// position mode.
 const OF_ONE_KIND: [&str; 5] = [
     ".activatePrice",
     ".priceRate",
@@ -28,8 +28,8 @@ const OF_ONE_KIND: [&str; 5] = [
     ".adlQuantile.SHORT",
 ];
 
-/// Every field with the kind of its value (text, number, ...), however deep, without the places of
-/// list entries.
+/// Collects every field at any depth, with the kind of its value (text, number, ...). Indices of
+/// list entries are not part of the path.
 fn fields(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) {
     match value {
         Value::Object(entries) => {
@@ -49,7 +49,7 @@ fn fields(value: &Value, path: &str, into: &mut BTreeMap<String, &'static str>) 
     }
 }
 
-/// What the documents list and the answer lacks or writes as another kind of value.
+/// Documented fields that the response lacks or has with another kind of value.
 fn differences(name: &str, text: &str) -> Vec<String> {
     let (mut listed, mut found) = (BTreeMap::new(), BTreeMap::new());
     let documented = example(name).answer;
@@ -97,7 +97,7 @@ async fn every_route_in_every_version_is_answered_as_documented() {
 }
 
 #[tokio::test]
-async fn an_order_with_a_builder_code_has_an_answer_of_its_own() {
+async fn an_order_with_a_builder_code_has_its_own_response() {
     let mut stage = Stage::new().await;
     let route = route::named("futures.builders").unwrap();
     stage.parameters(route).await;
@@ -112,7 +112,8 @@ async fn an_order_with_a_builder_code_has_an_answer_of_its_own() {
     assert!(answer.data.unwrap().order_id.is_some());
 }
 
-/// Keys that the server does not know, or keys of which it knows the half that is sent.
+/// Keys that the server does not know. With `forged`, the public half is a real account's, and the
+/// secret half is wrong.
 fn foreign(keys: &AccountKeys, forged: bool) -> Credentials {
     let stranger = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";
     let key = |key: &str| Some(ApiKey::new(key, SecretString::from("another secret")));
@@ -134,14 +135,14 @@ fn foreign(keys: &AccountKeys, forged: bool) -> Credentials {
 }
 
 #[tokio::test]
-async fn no_signed_route_is_carried_out_with_foreign_keys() {
+async fn every_signed_route_refuses_foreign_keys() {
     for forged in [false, true] {
         let stage = Stage::new().await;
         let keys = foreign(&stage.running.accounts[0], forged);
         let thief = client(&stage.running, keys);
         for route in route::all() {
             for listing in route.listings {
-                // The key alone, which is known, opens what asks for no signature.
+                // A known API key alone is enough for routes that need no signature.
                 let open = match listing.scheme {
                     Scheme::Open => listing.inner.is_none(),
                     Scheme::ApiKey => forged,
@@ -157,7 +158,7 @@ async fn no_signed_route_is_carried_out_with_foreign_keys() {
                 let Outcome::Refused(refusal) = &outcome else {
                     panic!("{} {}: {outcome:?}", route.name, listing.path);
                 };
-                // Unauthorized, a bad signature, a key that is malformed or unknown.
+                // Unauthorized, a bad signature, or a malformed or unknown key.
                 let code = refusal.code().unwrap_or_default();
                 let known = [-1002, -1022, -2014, -2015].contains(&code);
                 assert!(known, "{} {}: {refusal}", route.name, listing.path);
@@ -167,7 +168,7 @@ async fn no_signed_route_is_carried_out_with_foreign_keys() {
 }
 
 #[tokio::test]
-async fn what_is_mandatory_is_missed_by_name_on_every_route() {
+async fn every_route_names_a_missing_required_parameter() {
     let stage = Stage::new().await;
     for route in route::all().filter(|route| route.surface != Surface::Rpc) {
         for listing in route.listings {
@@ -176,7 +177,7 @@ async fn what_is_mandatory_is_missed_by_name_on_every_route() {
                 here && param.need == Need::Required
             });
             for param in mandatory {
-                // What signing fills is never missing.
+                // Parameters that signing fills in are never missing.
                 let full = example(route.name).parameters;
                 let filled = route.name == "spot.create_api_key" && param.name == "address";
                 if filled || full.get(param.name).is_none() {
@@ -193,7 +194,7 @@ async fn what_is_mandatory_is_missed_by_name_on_every_route() {
     }
 }
 
-/// Values that the table rules out for a parameter, each with the code of its violation.
+/// Values that the table forbids for a parameter, each with the expected code.
 fn ruled_out(param: &Param) -> Vec<(String, i64)> {
     let of_kind: &[&str] = match param.kind {
         Kind::Long | Kind::Int => &["1.5", "many"],
@@ -236,7 +237,7 @@ fn ruled_out(param: &Param) -> Vec<(String, i64)> {
 }
 
 #[tokio::test]
-async fn what_the_table_rules_out_is_refused_on_every_route() {
+async fn every_route_refuses_values_that_the_table_forbids() {
     let stage = Stage::new().await;
     let (mut tried, mut wrong) = (0, Vec::new());
     for route in route::all().filter(|route| route.surface != Surface::Rpc) {

@@ -1,4 +1,4 @@
-//! A server, its client, and whatever a route needs before it can be called.
+//! A server, its client, and the state that a route needs before it can be called.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use windvane_protocol::wire::words::{
 use windvane_protocol::wire::{Parameters, chain, examples, futures, spot};
 use windvane_sim_server::{AccountKeys, LimitSettings, Running, Settings, Source, start};
 
-/// The pairs that orders rest on, that are held isolated, and that nothing is done with.
+/// The pairs for resting orders, for isolated positions, and for no activity at all.
 const PAIR: &str = "BTCUSDT";
 const HELD_PAIR: &str = "DOGEUSDT";
 const IDLE_PAIR: &str = "ETHUSDT";
-/// Below the market, on the tick of both surfaces.
+/// Below the market, on a multiple of both surfaces' ticks.
 const RESTING_PRICE: i64 = 59_000;
 
 pub struct Stage {
@@ -32,7 +32,7 @@ pub struct Stage {
     pub client: Client,
     user: String,
     solana: String,
-    /// Counts names that must not come twice.
+    /// Counter for unique names.
     names: u32,
 }
 
@@ -51,7 +51,7 @@ impl Stage {
         let running = start(settings).await.unwrap();
         let own = credentials(&running.accounts[0]);
         let client = client(&running, own);
-        // The client learns the limits in force, which leave room for every call.
+        // The client reads the limits in force, which are high enough for every call.
         done(client.spot().exchange_info().await);
         done(client.futures().exchange_info().await);
         Self {
@@ -69,7 +69,7 @@ impl Stage {
         format!("{what}-{:022}", self.names)
     }
 
-    /// A spot order that rests.
+    /// Places a spot order that rests.
     async fn spot_order(&mut self) -> spot::Order {
         let order = spot::NewOrder::new(PAIR, Side::Buy, OrderType::Limit)
             .time_in_force(TimeInForce::Gtc)
@@ -79,7 +79,7 @@ impl Stage {
         done(self.client.spot().new_order(&order).await)
     }
 
-    /// A futures order that rests.
+    /// Places a futures order that rests.
     async fn futures_order(&mut self) -> futures::Order {
         let order = futures::NewOrder::new(PAIR, Side::Buy, OrderType::Limit)
             .time_in_force(TimeInForce::Gtc)
@@ -89,15 +89,15 @@ impl Stage {
         done(self.client.futures().new_order(&order).await)
     }
 
-    /// What a call of this route sends, after making whatever it needs.
+    /// The parameters for a call of this route, after creating what the route needs.
     pub async fn parameters(&mut self, route: &Route) -> Parameters {
         let mut sent = example(route.name).parameters;
         match route.surface {
             Surface::Spot => self.spot_parameters(route.name, &mut sent).await,
             Surface::Futures => self.futures_parameters(route.name, &mut sent).await,
             Surface::Rpc => {
-                // What is asked for must be there: an open order, a position, a fill of the last
-                // 7 days.
+                // The queried data must exist: an open order, a position, a fill of the last 7
+                // days.
                 self.futures_order().await;
                 self.hold(PAIR, Decimal::new(1, 2)).await;
                 let asked = sent.iter().filter(|(name, _)| *name != "from");
@@ -200,13 +200,13 @@ impl Stage {
             }
             "futures.change_margin_type" => {
                 let crossed = futures::ChangeMarginType::new(IDLE_PAIR, MarginType::Crossed);
-                // Refused where it is crossed already.
+                // This is refused if the position is crossed already.
                 let _ = self.client.futures().change_margin_type(&crossed).await;
                 *sent = set(sent, "symbol", IDLE_PAIR);
             }
             "futures.change_position_margin" | "futures.position_margin_history" => {
                 let isolated = futures::ChangeMarginType::new(HELD_PAIR, MarginType::Isolated);
-                // Refused where it is isolated already.
+                // This is refused if the position is isolated already.
                 let _ = self.client.futures().change_margin_type(&isolated).await;
                 self.hold(HELD_PAIR, Decimal::from(1_000)).await;
                 let add = futures::ChangePositionMargin::new(HELD_PAIR, 10, 1);
@@ -237,13 +237,13 @@ impl Stage {
         }
     }
 
-    /// Buys at the market.
+    /// Buys with a market order.
     async fn hold(&self, pair: &str, quantity: Decimal) {
         let order = futures::NewOrder::new(pair, Side::Buy, OrderType::Market).quantity(quantity);
         done(self.client.futures().new_order(&order).await);
     }
 
-    /// Undoes what would change the meaning of later calls.
+    /// Undoes settings that would affect later calls.
     pub async fn restore(&self, name: &str) {
         let client = self.client.futures();
         match name {
@@ -255,7 +255,7 @@ impl Stage {
                 let single = futures::ChangeMultiAssetsMode::new(false);
                 done(client.change_multi_assets_mode(&single).await);
             }
-            // A private account shows nothing on the info endpoint.
+            // The info endpoint shows nothing of a private account.
             "chain.modify_account_status" => {
                 let public = chain::ModifyAccountStatus::new(PrivacyStatus::Public);
                 done(self.client.chain().modify_account_status(&public).await);
@@ -264,7 +264,7 @@ impl Stage {
         }
     }
 
-    /// Calls one listing of a route, as `windvane call` does where it can choose the listing.
+    /// Calls one listing of a route, as `windvane call` does if it can choose the listing.
     pub async fn call(&mut self, route: &Route, listing: &'static Listing) -> Outcome<RawAnswer> {
         let mut sent = self.parameters(route).await;
         if route.name == "futures.change_multi_assets_mode" {
@@ -290,10 +290,10 @@ impl Stage {
     }
 }
 
-/// What the server refuses.
+/// Requests that the server refuses.
 impl Stage {
-    /// Code and text of the server's refusal of a request that the client may not want to make:
-    /// then it is made without what it cannot sign.
+    /// Code and text of the server's refusal. If the client refuses to build the request, it is
+    /// sent without the parts that the client cannot sign.
     pub async fn refused(
         &self,
         route: &Route,
@@ -316,7 +316,7 @@ impl Stage {
         }
     }
 
-    /// The same of a form whose values cannot be signed at all as typed data.
+    /// The same for a form whose values cannot be signed as typed data at all.
     async fn unsigned(&self, route: &Route, listing: &Listing, sent: &Parameters) -> (i64, String) {
         let nonce = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros();
         let pairs = sent.iter().map(|(name, value)| format!("{name}={value}&"));
@@ -398,7 +398,7 @@ pub fn client(running: &Running, credentials: Credentials) -> Client {
     client.with_patience(Duration::from_secs(30))
 }
 
-/// The route with one of its listings: a version may be listed under two paths.
+/// The route with only one of its listings, because a version may have two paths.
 pub fn alone(route: &Route, listing: &'static Listing) -> &'static Route {
     Box::leak(Box::new(Route {
         listings: std::slice::from_ref(listing),
@@ -414,7 +414,7 @@ pub fn done<T: std::fmt::Debug>(outcome: Outcome<T>) -> T {
     }
 }
 
-/// Makes something happen by the control port.
+/// Performs an action through the control port.
 async fn control(address: SocketAddr, act: &str) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = act.len();
@@ -431,7 +431,7 @@ pub fn example(name: &str) -> examples::Example {
     examples.find(|example| example.route == name).unwrap()
 }
 
-/// The same parameters in the same order, one with another value.
+/// The same parameters in the same order, with another value for one.
 pub fn set(sent: &Parameters, name: &str, value: &str) -> Parameters {
     let pairs = sent.iter();
     pairs

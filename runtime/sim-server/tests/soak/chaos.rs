@@ -1,4 +1,4 @@
-//! Every example of `CONTROL.md` at random, its switches for a moment each.
+//! Runs the examples in `CONTROL.md` in random order. Each switch is active for a moment.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! Clients made of sockets: they place, cancel, query and listen, and remember what they were
-//! told.
+//! Clients that use only sockets. They place, cancel, query and listen, and remember the responses.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,17 +14,17 @@ use tokio::time::timeout;
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::Running;
 
-/// What a client was told of an order.
+/// The response to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Accepted,
     Refused(i64),
 }
 
-/// What clients are kept account of: a long soak has more orders than memory should hold.
+/// Maximum number of orders to remember, because a long soak has more than fit into memory.
 const FATES_MAX: usize = 20_000;
 
-/// What clients were told, by client order id; some of many.
+/// Responses by client order id, up to the maximum number.
 #[derive(Debug, Default)]
 pub struct Fates(Mutex<BTreeMap<String, Fate>>);
 
@@ -68,23 +67,23 @@ pub struct Client {
     sent: u64,
 }
 
-/// How long a client waits for an answer that may never come.
+/// How long a client waits for a response that may never arrive.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The truth of a long soak is long.
+/// The same for the control port. The state of a long soak is large.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks the control port, which always answers.
+/// Sends a request to the control port, which always responds.
 pub async fn control(running: &Running, method: &str, path: &str, body: &str) -> (u16, Value) {
     let address = running.addresses.control;
     let talk = talk(address, method, path, "", body);
     let answer = timeout(CONTROL_PATIENCE, talk)
         .await
-        .expect("an answer in time");
-    let (status, text) = answer.expect("a whole answer");
+        .expect("a response in time");
+    let (status, text) = answer.expect("a complete response");
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-/// Sends a request and reads the answer; `None` for anything but a whole answer.
+/// Sends a request and reads the response; `None` if the response is not complete.
 pub async fn exchange(
     address: SocketAddr,
     method: &str,
@@ -116,7 +115,7 @@ async fn talk(
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// Outcomes that say nothing of the order's fate.
+/// Codes that leave the outcome of an order unknown.
 const DOUBTS: [i64; 3] = [-1000, -1006, -1007];
 
 impl Client {
@@ -220,7 +219,7 @@ impl Client {
         }
     }
 
-    /// Opens streams again and again, and reads what comes.
+    /// Opens streams again and again, and reads what they send.
     pub async fn listen(mut self, until: Instant) {
         while Instant::now() < until {
             let spot = self.random.below(2) == 0;

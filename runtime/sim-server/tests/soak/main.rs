@@ -1,7 +1,9 @@
 //! Everything at once: traders, listeners, and every switch and action of `CONTROL.md` at random.
-//! Nothing may panic, and afterwards the truth must hold together. A few seconds by default;
-//! `SOAK_SECONDS=600 cargo test --release -p windvane-sim-server --test soak -- --nocapture` runs
-//! longer and shows the memory of the process, clients included.
+//! The server must not panic, and afterwards its state must be consistent.
+//!
+//! The test takes a few seconds by default. `SOAK_SECONDS=600 cargo test --release -p
+//! windvane-sim-server --test soak -- --nocapture` runs longer and shows the memory of the process,
+//! which includes the clients.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +30,7 @@ fn seconds() -> u64 {
     wanted.and_then(|text| text.parse().ok()).unwrap_or(4)
 }
 
-/// Resident memory of this process in kilobytes; 0 where it is not told.
+/// Resident memory of this process in kilobytes; 0 if it is unknown.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
@@ -37,7 +39,7 @@ fn resident_kb() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_panics_and_the_truth_holds_together_under_all_faults_at_once() {
+async fn the_state_stays_consistent_under_all_faults_at_once() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         PANICS.fetch_add(1, Ordering::Relaxed);
@@ -45,7 +47,7 @@ async fn nothing_panics_and_the_truth_holds_together_under_all_faults_at_once() 
     }));
     let settings = Settings {
         source: Source::Seeded { per_second: 100 },
-        // The faults refuse enough.
+        // The limits are off, because the faults already refuse enough.
         limits: LimitSettings {
             spot_weight: u32::MAX,
             spot_orders: u32::MAX,

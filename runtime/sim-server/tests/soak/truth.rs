@@ -1,4 +1,4 @@
-//! What must hold once the faults are off.
+//! Checks of the state after the faults are off.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,8 @@ use windvane_sim_server::Running;
 
 use crate::client::{Fate, Fates, control};
 
-/// Accepted orders, and trades, of an account that the truth lists (`CONTROL.md`, The truth).
+/// Maximum numbers of accepted orders and of trades per account that the state lists (`CONTROL.md`,
+/// The truth).
 const ACCEPTED_MAX: usize = 10_000;
 const TRADES_MAX: usize = 20_000;
 
@@ -53,13 +54,13 @@ pub async fn check(running: &Running, fates: &Fates) {
     }
 }
 
-/// Trades add up to positions.
+/// The sum of the trades equals the positions.
 fn check_positions(account: &Value) {
     let trades = list(&account["trades"]);
     assert!(trades.len() <= TRADES_MAX && list(&account["nonces"]).len() <= 100);
     if trades.len() == TRADES_MAX {
-        // What the first trades began with is forgotten: how many there are is all that is sure.
-        return eprintln!("{TRADES_MAX} trades are listed: positions are not added up");
+        // Older trades have been dropped, so only their number can be checked.
+        return eprintln!("{TRADES_MAX} trades are listed: positions are not checked");
     }
     let mut sums: BTreeMap<(String, String), Decimal> = BTreeMap::new();
     let key = |v: &Value| (v["symbol"].to_string(), v["position_side"].to_string());
@@ -85,11 +86,10 @@ fn check_ids(account: &Value, accepted: &mut BTreeSet<String>) {
     }
 }
 
-/// What clients were told is what happened: an order that was accepted is there, one that was
-/// refused is not.
+/// The responses to the clients were correct: an accepted order exists, and a refused one does not.
 fn check_fates(fates: &Fates, accepted: &BTreeSet<String>, complete: bool) {
     if !complete {
-        eprintln!("an account had more than {ACCEPTED_MAX} orders: none can be said to be lost");
+        eprintln!("an account had more than {ACCEPTED_MAX} orders: lost ones cannot be detected");
     }
     let (mut yes, mut no) = (0, 0);
     for (id, fate) in fates.all() {
@@ -108,5 +108,5 @@ fn check_fates(fates: &Fates, accepted: &BTreeSet<String>, complete: bool) {
         "{yes} orders accepted, {no} refused, {} known",
         accepted.len()
     );
-    assert!(yes > 0, "nothing was ever accepted");
+    assert!(yes > 0, "no order was accepted");
 }

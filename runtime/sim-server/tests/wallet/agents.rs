@@ -1,4 +1,4 @@
-//! Agents and builders: what a main wallet approves, and what is refused without it.
+//! Agents and builders: approvals by a main wallet, and refusals without them.
 
 use rust_decimal::Decimal;
 use windvane_protocol::route::Surface;
@@ -10,7 +10,7 @@ const AGENT_KEY: &str = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db5375
 const AGENT: &str = "0x21cF8Ae13Bb72632562c6Fff438652Ba1a151bb0";
 const BUILDER: &str = "0x00000000000000000000000000000000000000b1";
 
-/// The first user's new agent, without the user's own key.
+/// Credentials of the first user's new agent, without the user's own key.
 fn as_agent(venue: &Venue) -> Credentials {
     Credentials {
         user: Some(venue.keys(0).user.parse().unwrap()),
@@ -34,7 +34,7 @@ fn approval<'a>(spot: &'a str, perp: &'a str, expired: &'a str) -> [(&'a str, &'
 const FAR: &str = "9967945395040";
 
 #[tokio::test]
-async fn an_agent_signs_from_its_approval_to_its_end() {
+async fn an_agent_can_sign_from_approval_to_expiry() {
     let venue = Venue::new().await;
     let agent = as_agent(&venue);
     let cancel = [("symbol", "BTCUSDT")];
@@ -165,10 +165,10 @@ async fn approvals_that_the_main_wallet_did_not_sign_are_refused() {
     assert_eq!(venue.call(name, V3, &testnet).await.code(), -1130);
 }
 
-/// A client that fixes the type once signs the fields as the documents list them, and may send
-/// them in any order.
+/// A client may define the type once, sign the fields in the documents' order, and send them in any
+/// order.
 #[tokio::test]
-async fn typed_data_is_taken_in_the_order_of_the_documents_too() {
+async fn typed_data_may_have_the_order_of_the_documents() {
     let venue = Venue::new().await;
     let pairs = [
         ("builder", BUILDER),
@@ -191,7 +191,7 @@ async fn typed_data_is_taken_in_the_order_of_the_documents_too() {
 }
 
 #[tokio::test]
-async fn a_signature_in_another_spelling_is_taken() {
+async fn a_signature_in_another_spelling_is_accepted() {
     let venue = Venue::new().await;
     let own = venue.credentials(0);
     let prepared = venue.prepared(&own, "futures.open_orders", V3, &[], stamp());
@@ -277,7 +277,7 @@ fn decimal(value: &serde_json::Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Fee of crossing orders, and what the order gives to its builder.
+/// Taker fee, and the order's fee for its builder.
 const TAKER: &str = "0.0004";
 const BUILDER_RATE: &str = "0.001";
 
@@ -341,7 +341,7 @@ async fn a_fill_pays_the_venue_and_the_builder_in_one_commission() {
         .map(|i| decimal(&i["income"]))
         .sum();
     assert_eq!(earned, share);
-    // The next order, without a code, pays the venue alone.
+    // The next order has no code, so it pays only the venue.
     let plain = [
         ("symbol", "BTCUSDT"),
         ("side", "SELL"),
@@ -356,7 +356,7 @@ async fn a_fill_pays_the_venue_and_the_builder_in_one_commission() {
             assert_eq!(decimal(&trade["commission"]), fee);
         }
     }
-    // What makes a type's order makes a builder's order of that type.
+    // A builder's code can be added to an order of any type.
     let coded = [("builder", builder.as_str()), ("feeRate", "0.0001")];
     let close = [
         ("symbol", "BTCUSDT"),

@@ -56,7 +56,7 @@ async fn a_signed_sentence_makes_a_key_that_works() {
         .ok();
 
     let used = create(&venue, &own, first, &[("desc", "bot 2")]).await;
-    assert_eq!(used.code(), -1022, "a number counts once: {}", used.body);
+    assert_eq!(used.code(), -1022, "a number is valid once: {}", used.body);
     let next = number(&venue).await;
     let label = create(&venue, &own, next, &[("desc", "bot")]).await;
     assert_eq!(label.code(), -1130, "labels are unique: {}", label.body);
@@ -79,7 +79,7 @@ async fn a_signed_sentence_makes_a_key_that_works() {
 }
 
 #[tokio::test]
-async fn another_wallet_makes_no_key() {
+async fn another_wallet_cannot_create_a_key() {
     let venue = Venue::new().await;
     let number = number(&venue).await;
     let mut thief = venue.credentials(0);
@@ -88,5 +88,5 @@ async fn another_wallet_makes_no_key() {
     let forged = create(&venue, &thief, number, &[("address", &user), ("desc", "b")]).await;
     assert_eq!(forged.code(), -1022);
     let unasked = create(&venue, &thief, number, &[("desc", "b")]).await;
-    assert_eq!(unasked.code(), -1022, "the number is another address's");
+    assert_eq!(unasked.code(), -1022, "number of another address");
 }

@@ -1,4 +1,4 @@
-//! A server and its users: each sends signed requests by route name.
+//! A server and its users. Each user sends signed requests by route name.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub struct Venue {
     pub dialect: Dialect,
 }
 
-/// Status and body of an answer.
+/// Status and body of a response.
 #[derive(Debug)]
 pub struct Answered {
     pub status: u16,
@@ -41,7 +41,7 @@ impl Answered {
         self.body["code"].as_i64().unwrap_or_default()
     }
 
-    /// The body of a success.
+    /// The body of a successful response.
     #[track_caller]
     pub fn ok(self) -> Value {
         assert_eq!(self.status, 200, "{}", self.body);
@@ -71,7 +71,7 @@ impl Venue {
         &self.running.accounts[user]
     }
 
-    /// Everything that a user of the ready line has.
+    /// All credentials of a user in the ready line.
     pub fn credentials(&self, user: usize) -> Credentials {
         let keys = self.keys(user);
         Credentials {
@@ -86,7 +86,7 @@ impl Venue {
         }
     }
 
-    /// A request of the first user.
+    /// Sends a request of the first user.
     pub async fn call(
         &self,
         name: &str,
@@ -143,7 +143,7 @@ impl Venue {
         send(address, prepared).await
     }
 
-    /// A request to the control port.
+    /// Sends a request to the control port.
     pub async fn control(&self, path: &str, body: &str) -> Answered {
         let prepared = Prepared {
             method: Method::Post,
@@ -181,7 +181,7 @@ impl Venue {
     }
 }
 
-/// Decimal text without zeros at its end.
+/// Decimal text without trailing zeros.
 fn plain(value: &Value) -> String {
     let text = value.as_str().unwrap();
     if text.contains('.') {
@@ -195,7 +195,7 @@ pub fn wallet(key: &str) -> Wallet {
     Wallet::from_hex(&SecretString::from(key)).unwrap()
 }
 
-/// Now, with a nonce that no other request of the process has.
+/// The present time, with a nonce that is unique in this process.
 pub fn stamp() -> Stamp {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now_us = now.as_micros() as u64;

@@ -30,7 +30,7 @@ fn order<'a>(side: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a st
 }
 
 #[tokio::test]
-async fn an_id_is_echoed_whatever_it_is() {
+async fn any_id_is_returned_unchanged() {
     let venue = Venue::new().await;
     let user = venue.keys(0).user.clone();
     for id in [
@@ -155,7 +155,7 @@ async fn orders_fills_and_positions_show_until_the_account_is_private() {
     assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
     let old = json!([user, null, 1_772_678_119_417_i64, null, "latest"]);
     let old = ask(&venue, "svc_userFills", old).await;
-    assert_eq!(old["result"]["fills"], json!([]), "before the first block");
+    assert_eq!(old["result"]["fills"], json!([]), "a fill before block 1");
 
     let orders = ask(&venue, "svc_openOrders", json!([user, null, "latest"])).await;
     assert_eq!(orders["result"]["openOrders"].as_array().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! Wallet routes over real HTTP: requests as the signing functions make them, and requests that a
+//! Wallet routes over real HTTP: requests built by the signing functions, and requests that a
 //! server must refuse.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

@@ -51,7 +51,7 @@ async fn transfers_that_break_a_rule_are_refused_with_its_code() {
         (["1", "USDT", "", "SPOT_FUTURE"], -1102),
         (["1", "USDT", "a", "SPOT_FUTURE"], 0),
         (["1", "USDT", "a", "SPOT_FUTURE"], -4115),
-        // The id is the account's, not the route's.
+        // Ids are unique per account, not per route.
         (["1", "USDT", "a", "FUTURE_SPOT"], -4115),
     ];
     for ([amount, asset, id, kind], code) in cases {
@@ -84,7 +84,7 @@ fn pairs<'a>(to: &'a str, id: &'a str) -> [(&'a str, &'a str); 4] {
 }
 
 #[tokio::test]
-async fn money_goes_to_another_user_only() {
+async fn money_can_be_sent_to_another_user_only() {
     let venue = Venue::new().await;
     let other = venue.keys(1).user.clone();
     let before = venue.spot(1, "USDT").await.parse::<f64>().unwrap();

@@ -1,4 +1,4 @@
-//! Withdrawals: two signatures, limits, and what the history shows.
+//! Withdrawals: two signatures, limits, and the history.
 
 use windvane_protocol::route::Surface;
 
@@ -17,7 +17,7 @@ fn pairs<'a>(amount: &'a str, receiver: &'a str) -> [(&'a str, &'a str); 5] {
 }
 
 #[tokio::test]
-async fn every_withdrawal_route_takes_what_both_wallets_signed() {
+async fn every_withdrawal_route_accepts_both_signatures() {
     let venue = Venue::new().await;
     let user = venue.keys(0).user.clone();
     let solana = venue.credentials(0).solana.unwrap().address();
@@ -58,7 +58,7 @@ async fn every_withdrawal_route_takes_what_both_wallets_signed() {
         .await
         .ok();
     let history = history.as_array().unwrap();
-    assert_eq!(history.len(), 4, "the perp account's only: {history:?}");
+    assert_eq!(history.len(), 4, "perp entries only: {history:?}");
     assert_eq!(history[0]["type"], "WITHDRAW");
     assert_eq!(history[0]["amount"], "31.5");
     let other_chain = [("chainId", "1")];
@@ -92,11 +92,11 @@ async fn spot_may_sign_for_another_chain() {
 }
 
 #[tokio::test]
-async fn what_the_wallet_did_not_sign_does_not_leave() {
+async fn a_withdrawal_that_the_wallet_did_not_sign_is_refused() {
     let venue = Venue::new().await;
     let own = venue.credentials(0);
     let name = "chain.perp_withdraw";
-    // The inner signature over 31, the request over 32: both outer signatures are good.
+    // The inner signature covers 31 and the request has 32. Both outer signatures are valid.
     let signed = venue.prepared(&own, name, V3, &pairs("31", ELSEWHERE), stamp());
     let body = signed.body.unwrap();
     let field = |name: &str| {
@@ -116,7 +116,7 @@ async fn what_the_wallet_did_not_sign_does_not_leave() {
     assert_eq!(
         again.code(),
         -4225,
-        "a signed nonce counts once: {}",
+        "a signed nonce is valid once: {}",
         again.body
     );
 
@@ -143,7 +143,7 @@ async fn rules_of_withdrawals_have_their_codes() {
         let answer = venue.call("spot.withdraw", V1, &pairs).await;
         assert_eq!(answer.code(), code, "{pairs:?}: {}", answer.body);
     }
-    // More than the perp account has: the rest comes from spot.
+    // More than the perp account has, so the rest comes from spot.
     venue
         .call("spot.withdraw", V1, &pairs("150000", &user))
         .await
@@ -197,7 +197,7 @@ async fn fees_are_estimated_on_both_surfaces() {
 }
 
 #[tokio::test]
-async fn a_nonce_of_the_outer_message_counts_once() {
+async fn a_nonce_of_the_outer_message_is_valid_once() {
     let venue = Venue::new().await;
     let own = venue.credentials(0);
     let transfer = [
@@ -212,7 +212,7 @@ async fn a_nonce_of_the_outer_message_counts_once() {
 }
 
 #[tokio::test]
-async fn money_from_outside_is_in_the_history() {
+async fn outside_deposits_are_in_the_history() {
     let venue = Venue::new().await;
     let act = r#"{"act":"deposit","surface":"futures","asset":"USDT","amount":"12.5"}"#;
     venue.control("/act", act).await.ok();
@@ -227,7 +227,7 @@ async fn money_from_outside_is_in_the_history() {
     );
 }
 
-/// A chain withdrawal with the signature of the main wallet inside, and no other.
+/// The body of a chain withdrawal with only the main wallet's inner signature.
 fn action_alone(body: &str) -> String {
     let outer = ["nonce=", "signer=", "signature=", "user="];
     let kept = body.split('&');
@@ -236,7 +236,7 @@ fn action_alone(body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_chain_withdrawal_needs_no_more_than_the_action_of_the_main_wallet() {
+async fn a_chain_withdrawal_needs_only_the_main_wallets_action() {
     let venue = Venue::new().await;
     let own = venue.credentials(0);
     for (name, account) in [
@@ -259,7 +259,7 @@ async fn a_chain_withdrawal_needs_no_more_than_the_action_of_the_main_wallet() {
         let answer = venue.send(Surface::Chain, &prepared).await.ok();
         assert!(answer["withdrawId"].is_string(), "{name}: {answer}");
         let again = venue.send(Surface::Chain, &prepared).await;
-        assert_eq!(again.code(), -4225, "a signed nonce counts once");
+        assert_eq!(again.code(), -4225, "a signed nonce is valid once");
         let left = match account {
             "perp" => venue.perp(0, "USDT").await,
             _ => venue.spot(0, "USDT").await,
@@ -267,6 +267,6 @@ async fn a_chain_withdrawal_needs_no_more_than_the_action_of_the_main_wallet() {
         assert_eq!(left, "99968.5", "the signer's own account pays");
         prepared.body = Some(format!("{body}&nonce=1"));
         let half = venue.send(Surface::Chain, &prepared).await;
-        assert_eq!(half.code(), -1102, "half of the outer signature is none");
+        assert_eq!(half.code(), -1102, "the outer signature is incomplete");
     }
 }

@@ -1,7 +1,7 @@
-//! The points that the documents leave open, and the value of each that the venue has.
+//! The points that the documents leave open, and the venue's choice for each.
 //!
-//! The table of all points is [`table`]; `docs/open-points.md` explains each. A choice is set by
-//! the configuration, by `POST /choices` on the control port, or by the settings of the server.
+//! The table of all points is [`table`]; `docs/open-points.md` explains each of them. A choice is
+//! made by the configuration, by `POST /choices` on the control port, or by the settings of the server.
 
 mod table;
 
@@ -14,19 +14,19 @@ pub use table::*;
 /// A point that the documents leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenPoint {
-    /// Its name, as configurations write it.
+    /// Its name in configurations.
     pub name: &'static str,
-    /// Documents and sections.
+    /// The documents and sections that it concerns.
     pub section: &'static str,
-    /// What it decides.
+    /// The behaviour that it decides.
     pub about: &'static str,
-    /// The permitted behaviours; the first is the default.
+    /// The permitted values; the first is the default.
     pub values: &'static [&'static str],
 }
 
-/// A point as the code reads it: its place in the table and its values.
+/// A point in code: its index in the table and its values.
 pub trait Point: Copy + 'static {
-    /// Its place in [`OpenPoint::ALL`].
+    /// Its index in [`OpenPoint::ALL`].
     const PLACE: usize;
     /// Its values, in the order of the table.
     const VALUES: &'static [Self];
@@ -37,7 +37,7 @@ macro_rules! open_points {
     ($($point:ident $name:literal, $section:literal, $about:literal {
         $($value:ident = $word:literal),+ $(,)?
     })*) => {
-        /// The places of the points.
+        /// The index of each point.
         #[derive(Clone, Copy)]
         enum Place { $($point),* }
 
@@ -65,20 +65,20 @@ macro_rules! open_points {
 }
 use open_points;
 
-/// A choice that cannot be made.
+/// An invalid choice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// No such point.
+    /// The point does not exist.
     #[error("{0} is not an open point; docs/open-points.md lists the points and their values")]
     Name(String),
-    /// No such value.
+    /// The point does not have this value.
     #[error("{name} = {value}: must be {}", .values.join(" or "))]
     Value {
         /// The point.
         name: &'static str,
-        /// The value that was sent.
+        /// The requested value.
         value: String,
-        /// The values that it has.
+        /// The permitted values.
         values: &'static [&'static str],
     },
 }
@@ -88,17 +88,17 @@ pub enum ChoiceError {
 pub struct Choices(Vec<u8>);
 
 impl Default for Choices {
-    /// The strict reading of the documents.
+    /// The strict interpretation of the documents.
     fn default() -> Self {
         Self(vec![0; OpenPoint::ALL.len()])
     }
 }
 
 impl Choices {
-    /// The defaults, changed at these points.
+    /// The defaults, with other values for these points.
     ///
     /// # Errors
-    /// Names a point or a value that does not exist.
+    /// A point or a value does not exist.
     pub fn new<'a>(
         chosen: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ChoiceError> {
@@ -109,10 +109,10 @@ impl Choices {
         Ok(choices)
     }
 
-    /// Chooses a value of a point.
+    /// Sets the value of a point.
     ///
     /// # Errors
-    /// Names a point or a value that does not exist.
+    /// The point or the value does not exist.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ChoiceError> {
         let place = OpenPoint::ALL.iter().position(|point| point.name == name);
         let place = place.ok_or_else(|| ChoiceError::Name(name.to_owned()))?;
@@ -141,7 +141,7 @@ impl Choices {
         all.map(|(point, value)| (point.name, value)).collect()
     }
 
-    /// The venue's time when a client's clock shows `local`. All of the venue lives in its own time.
+    /// The venue's time when a client's clock shows `local`. The whole venue uses its own time.
     pub fn venue_time(&self, local: Time) -> Time {
         local.plus_ms(match self.of::<ClockOffset>() {
             ClockOffset::Exact => 0,
@@ -150,7 +150,7 @@ impl Choices {
         })
     }
 
-    /// Whether any route is behind the stream.
+    /// Whether the responses of any route lag behind the stream.
     pub fn any_lag(&self) -> bool {
         self.lag_ms::<AccountLag>() > 0
             || self.lag_ms::<PositionLag>() > 0
@@ -159,7 +159,7 @@ impl Choices {
             || self.lag_ms::<InfoLag>() > 0
     }
 
-    /// How far a point of the values 0s, 1s, 5s and 10s is behind, in milliseconds.
+    /// The lag of a point with the values 0s, 1s, 5s and 10s, in milliseconds.
     pub fn lag_ms<P: Point>(&self) -> i64 {
         let lags = [0, 1_000, 5_000, 10_000];
         let chosen = usize::from(self.0[P::PLACE]);
@@ -177,7 +177,7 @@ impl Choices {
 mod tests {
     use super::*;
 
-    /// The rows of the page that say that there is a switch: name, section and values.
+    /// The rows of `docs/open-points.md` that have a switch: name, section and values.
     fn rows_of_the_page() -> Vec<(String, String, Vec<String>)> {
         let page = include_str!("../../../../docs/open-points.md");
         let mut rows = Vec::new();
@@ -185,12 +185,12 @@ mod tests {
         for line in tables.lines().filter(|line| line.starts_with("| `")) {
             let cells: Vec<_> = line.trim_matches('|').split(" | ").map(str::trim).collect();
             let [name, section, values, _, _, switch] = cells[..] else {
-                panic!("six cells: {line}");
+                panic!("a row must have six cells: {line}");
             };
             let switch = switch.trim_end_matches('|').trim();
             assert!(["yes", "no"].contains(&switch), "{line}");
             if switch != "no" {
-                // Every second part is between backticks.
+                // Every second part is the text between backticks.
                 let values = values.split('`').skip(1).step_by(2).map(str::to_owned);
                 let name = name.trim_matches('`').to_owned();
                 rows.push((name, section.to_owned(), values.collect()));

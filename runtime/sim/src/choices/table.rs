@@ -1,5 +1,5 @@
-//! The points that the documents leave open, one row each: `docs/open-points.md` says what a client
-//! must do about each. The first value is the default.
+//! The points that the documents leave open, one row each. `docs/open-points.md` explains what a
+//! client must do about each. The first value is the default.
 
 use super::open_points;
 
@@ -145,7 +145,7 @@ open_points! {
         Both = "order-and-account",
         AccountOnly = "account-only",
     }
-    // REST answers compared with the stream.
+    // REST responses compared with the stream.
     AccountLag "account-lag", "2, Endpoints; 4, section 4",
         "How far the account route is behind the stream." {
         None = "0s",
@@ -193,7 +193,7 @@ open_points! {
         No = "no",
         Yes = "for-2s",
     }
-    // Answers: lists and missing routes.
+    // Responses: lists and missing routes.
     AccountPositions "account-positions", "4, section 4",
         "Which positions the account route lists." {
         All = "all",
@@ -266,7 +266,7 @@ open_points! {
         Zero = "zero",
         Absent = "absent",
     }
-    // Answers: orders.
+    // Responses: orders.
     AckAnswer "new-order-answer", "2, New order",
         "The state of the order in the answer to a new order with ACK." {
         Accepted = "as-accepted",
@@ -340,7 +340,7 @@ open_points! {
         Small = "small",
         Large = "large",
     }
-    // Answers: form.
+    // Responses: form.
     UnknownFields "unknown-fields", "5, section 3",
         "Whether objects have fields that no document names." {
         None = "none",

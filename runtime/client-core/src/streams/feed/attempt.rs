@@ -1,43 +1,44 @@
-//! How a kind of topics is subscribed, and what follows when that fails. Pure.
+//! How the topics of one kind are subscribed, and what to do when that fails.
 
 use crate::settings::MarketData;
 
 use super::super::{MarketPath, Obstacle, StreamSettings};
 use super::item::Why;
 
-/// How the topics of one connection are asked for.
+/// How the topics of one connection are subscribed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The path that it takes.
+    /// The path that the connection uses.
     pub path: MarketPath,
-    /// No other path is tried: the documents know only this one, or it has served before.
+    /// No other path is tried, because the documents describe only this one or because it has
+    /// worked before.
     pub is_only_path: bool,
-    /// Each topic has a SUBSCRIBE of its own, because one was refused among others.
+    /// Each topic gets its own SUBSCRIBE, because the venue refused one topic of a batch.
     pub is_apart: bool,
-    /// It has served.
+    /// All topics have been subscribed at least once.
     pub has_stood: bool,
-    /// Connections in a row that ended at the subscription, or that a firewall refused.
+    /// Number of consecutive connections that ended at the subscription or that a firewall refused.
     strikes: u32,
 }
 
-/// What to do about an [`Obstacle`].
+/// The reaction to an [`Obstacle`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The stream tries again by itself.
+    /// Do nothing: the stream tries again by itself.
     Wait,
     /// Try another path.
     Reopen,
-    /// There is no such stream.
+    /// Give the stream up, because it does not exist.
     GiveUp(Why),
 }
 
-/// So many connections in a row that end so are no accident.
+/// This many consecutive connections that end at the subscription are not a coincidence.
 const STRIKES: u32 = 3;
-/// Of a connection that has served: the venue may have a bad minute.
+/// The same after the connection has worked before, because the venue may have a temporary problem.
 const STRIKES_AFTER_SERVICE: u32 = 10;
 
 impl Attempt {
-    /// A first one.
+    /// A first attempt.
     pub const fn new(path: MarketPath, is_only_path: bool) -> Self {
         Self {
             path,
@@ -48,7 +49,7 @@ impl Attempt {
         }
     }
 
-    /// A first one by the settings: documented streams are on the path `/ws` alone.
+    /// A first attempt according to the settings. Documented streams exist on the path `/ws` alone.
     pub const fn first(mode: MarketData, settings: &StreamSettings) -> Self {
         match mode {
             MarketData::Documented => Self::new(MarketPath::Raw, true),
@@ -56,14 +57,14 @@ impl Attempt {
         }
     }
 
-    /// Everything is subscribed.
+    /// All topics are subscribed.
     pub const fn stands(&mut self) {
         self.is_only_path = true;
         self.has_stood = true;
         self.strikes = 0;
     }
 
-    /// What follows from what keeps its connection from standing.
+    /// The reaction to an obstacle that keeps the connection from working.
     pub fn next(&mut self, obstacle: &Obstacle) -> Next {
         match obstacle {
             Obstacle::NotOpened {
@@ -89,8 +90,8 @@ impl Attempt {
         }
     }
 
-    /// A firewall may forbid a path, or anything for a time: the paths take turns, and none is
-    /// given up. Meanwhile the topic is polled, if it can be.
+    /// A firewall may forbid one path, or everything for a time. So the two paths take turns, and
+    /// both stay in use. Meanwhile the topic is polled if possible.
     fn forbidden(&mut self) -> Next {
         self.strikes += 1;
         if self.strikes < STRIKES || self.is_only_path {
@@ -114,7 +115,7 @@ impl Attempt {
     }
 }
 
-/// A limit (418, 429) is not, nor is a firewall (403) for certain.
+/// Whether a status concerns the path. A limit (418, 429) does not, and a firewall (403) may not.
 fn is_about_the_path(status: u16) -> bool {
     (400..500).contains(&status) && ![403, 418, 429].contains(&status)
 }
@@ -125,7 +126,7 @@ mod tests {
     use crate::streams::GapReason;
 
     #[test]
-    fn a_path_that_is_not_there_is_followed_by_the_other() {
+    fn after_a_missing_path_the_other_path_is_tried() {
         let mut attempt = Attempt::new(MarketPath::Combined, false);
         let refused = |status| Obstacle::NotOpened {
             status,
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn three_connections_that_end_at_the_subscription_are_enough() {
+    fn three_connections_that_end_at_the_subscription_change_the_path() {
         let mut attempt = Attempt::new(MarketPath::Combined, false);
         let closed = Obstacle::NotSubscribed(GapReason::Closed);
         for after_three in [Next::Reopen, Next::GiveUp(Why::Unsubscribable)] {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_a_firewall_forbids_take_turns() {
+    fn paths_take_turns_while_a_firewall_forbids_them() {
         let mut attempt = Attempt::new(MarketPath::Combined, false);
         let forbidden = Obstacle::NotOpened {
             status: Some(403),
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_has_served_is_not_left() {
+    fn a_path_that_has_worked_is_kept() {
         let mut attempt = Attempt::new(MarketPath::Combined, false);
         attempt.stands();
         let refused = Obstacle::NotOpened {

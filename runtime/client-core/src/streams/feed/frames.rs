@@ -1,5 +1,5 @@
-//! Frames of a feed: to which topic one belongs, the same shape from every path and source, and
-//! no trade twice where two sources overlap. Pure.
+//! Frames of a feed. This module finds the topic of a frame, gives frames of every path and source
+//! the same shape, and drops trades that two sources both delivered.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,29 @@ use windvane_protocol::market_stream::{
 use windvane_protocol::route::Surface;
 use windvane_protocol::user_stream;
 
-/// What a frame of a stream is.
+/// The kind of a stream's frame.
 #[derive(Debug)]
 pub enum Heard {
     /// A frame of a topic.
     Topic {
-        /// The place of the topic.
+        /// The index of the topic.
         at: usize,
-        /// The frame in the shape of a combined stream, if it came in another one.
+        /// The frame in the shape of a combined stream, if it arrived in another shape.
         wrapped: Option<String>,
-        /// Its id, if it is a trade.
+        /// The trade id, if it is a trade.
         trade_id: Option<i64>,
     },
-    /// A frame that says nothing of any topic, or that cannot be read.
+    /// A frame without a topic, or one that cannot be read.
     Other,
-    /// It names a topic that this connection does not carry: nobody asked for it here.
+    /// It names a topic that was not subscribed on this connection.
     Stray,
-    /// The answer to a command.
+    /// The response to a command.
     Answer(CommandAnswer),
 }
 
-/// Looks at a frame, which says `decoded`, of a connection that carries the topics at `carried`, which are of one kind
-/// and in order. Only what can be read is a topic's: anything else would count as its life.
+/// Classifies a frame with the content `decoded`. Its connection carries the topics at the indices
+/// `carried`, which have one kind and are sorted. Only a frame that can be read counts for a topic;
+/// any other frame would make a dead stream look alive.
 pub fn hear(
     frame: &str,
     decoded: Option<&MarketStreamFrame<'_>>,
@@ -68,9 +69,9 @@ pub fn hear(
     }
 }
 
-/// Where the topic of a bare payload stands.
+/// The index of a bare payload's topic.
 fn place_of(event: &MarketStreamEvent<'_>, carried: &[usize], topics: &[Topic]) -> Option<usize> {
-    // Not every payload names its symbol: a spot book does not.
+    // Not every payload has a symbol: a spot book has none.
     if let [only] = carried {
         return Some(*only);
     }
@@ -83,7 +84,7 @@ fn wrapped(topic: &Topic, payload: &str) -> String {
     format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}")
 }
 
-/// The symbol of a bare payload; `None` where it names none, or many.
+/// The symbol of a bare payload; `None` if it has none or several.
 fn symbol_of(event: &MarketStreamEvent<'_>) -> Option<String> {
     let symbol = match event {
         MarketStreamEvent::Trade(trade) => trade.symbol,
@@ -104,28 +105,28 @@ fn symbol_of(event: &MarketStreamEvent<'_>) -> Option<String> {
     Some(symbol.to_ascii_uppercase())
 }
 
-/// What was last said of a topic.
+/// The last known state of a topic.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// The highest id of a trade, whatever brought it.
+    /// The highest id of a trade, from any source.
     trade_id: Option<i64>,
-    /// The highest id of a trade that polling brought.
+    /// The highest id of a trade from polling.
     polled_trade_id: Option<i64>,
-    /// What polling said last.
+    /// The last state from polling.
     state: Option<String>,
 }
 
-/// What an answer says that was not said before.
+/// The news in a polling response.
 #[derive(Debug)]
 pub struct Polled {
-    /// In the shape of a combined stream.
+    /// The new frames, in the shape of a combined stream.
     pub frames: Vec<String>,
-    /// The market has moved since the last answer. A first answer says nothing of that.
+    /// Whether the market has moved since the last response. Always `false` for the first response.
     pub is_news: bool,
 }
 
 impl Memory {
-    /// A frame of the stream that polling has not brought before: after a time with both, the
+    /// Whether polling has not delivered this frame before. After a time with both sources, the
     /// stream may repeat trades.
     pub fn is_fresh(&mut self, topic: &Topic, trade_id: Option<i64>) -> bool {
         let Topic::Of {
@@ -140,8 +141,8 @@ impl Memory {
         self.polled_trade_id.is_none_or(|polled| polled < id)
     }
 
-    /// Trades that were not told before. What happened before the first answer is history, unless
-    /// the stream broke off in it.
+    /// Trades that were not delivered before. Trades before the first response are history, unless
+    /// the stream delivered some before it broke off.
     fn trades(&mut self, payloads: Vec<Payload>) -> Vec<Payload> {
         let last = payloads.iter().filter_map(|payload| payload.trade_id).max();
         let known = self.trade_id.or(last);
@@ -152,7 +153,7 @@ impl Memory {
     }
 }
 
-/// Reads an answer as frames of `topic`.
+/// Reads a polling response as frames of `topic`.
 pub fn polled(
     topic: &Topic,
     surface: Surface,
@@ -198,7 +199,7 @@ pub fn polled(
     })
 }
 
-/// No route tells taker and maker: polled, a `tradepro` is a `trade`.
+/// No route states taker and maker, so a polled `tradepro` becomes a `trade`.
 const fn polled_as(feed: Feed) -> Feed {
     match feed {
         Feed::TradePro => Feed::Trade,
@@ -226,7 +227,7 @@ mod tests {
 
     const EVERY: &str = "btcusdt@tradepro";
 
-    /// A topic of trades, and what is known of it.
+    /// A topic of trades, and its empty memory.
     fn bench() -> (Topic, Memory) {
         (EVERY.parse().unwrap(), Memory::default())
     }
@@ -238,7 +239,8 @@ mod tests {
         format!(r#"{{"stream":"{EVERY}","data":{payload}}}"#)
     }
 
-    /// Ids that an answer with these trades brings to the consumer, and whether it is news.
+    /// The trade ids that reach the consumer from a response with these trades, and whether the
+    /// response is news.
     fn answered(topic: &Topic, memory: &mut Memory, ids: &[i64]) -> (Vec<i64>, bool) {
         let trades: Vec<String> = ids
             .iter()
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn polled_trades_begin_with_what_happens_after_the_first_answer() {
+    fn polled_trades_begin_after_the_first_response() {
         let (topic, mut memory) = bench();
         assert_eq!(answered(&topic, &mut memory, &[7, 8]), (vec![], false));
         assert_eq!(answered(&topic, &mut memory, &[8, 9]), (vec![9], true));
@@ -267,22 +269,22 @@ mod tests {
     }
 
     #[test]
-    fn no_trade_is_lost_or_told_twice_where_stream_and_polling_meet() {
+    fn each_trade_is_delivered_once_when_sources_switch() {
         let (topic, mut memory) = bench();
         for id in [5, 7, 6] {
-            // A stream alone is believed as it is.
+            // A stream that is the only source is passed on unchanged.
             assert!(memory.is_fresh(&topic, Some(id)), "{id}");
         }
-        // The stream breaks off, polling goes on where it ended.
+        // The stream breaks off, and polling continues where it ended.
         let news = (vec![8, 9], true);
         assert_eq!(answered(&topic, &mut memory, &[6, 7, 8, 9]), news);
-        // The stream comes back and brings what was polled before.
+        // The stream returns and repeats a trade that was polled before.
         assert!(!memory.is_fresh(&topic, Some(9)));
         assert!(memory.is_fresh(&topic, Some(10)));
         assert_eq!(answered(&topic, &mut memory, &[9, 10]), (vec![], false));
     }
 
-    /// What a frame of the connection with the topics at `carried` is.
+    /// Classifies a frame of the connection that carries the topics at `carried`.
     fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
         let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
@@ -302,7 +304,7 @@ mod tests {
         };
         let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
         assert_eq!(wrapped, Some(wanted));
-        // A spot book names no symbol: its connection tells it, if that carries one topic.
+        // A spot book has no symbol. The connection identifies the topic if it carries only one.
         let spot = r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#;
         let found = heard(spot, &[0], &topics);
         assert!(matches!(found, Heard::Topic { at: 0, .. }), "{found:?}");
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_read_is_a_topics() {
+    fn unreadable_frames_belong_to_no_topic() {
         for data in [
             "null",
             "{}",
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_of_another_connection_is_not_heard() {
+    fn a_topic_of_another_connection_is_ignored() {
         let found = heard(&streamed(1), &[1], &[EVERY, "btcusdt@bookTicker"]);
         assert!(matches!(found, Heard::Stray), "{found:?}");
     }

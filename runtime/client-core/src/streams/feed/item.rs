@@ -1,101 +1,102 @@
-//! What comes out of a feed.
+//! The output of a feed.
 
 use windvane_protocol::market_stream::Topic;
 
 use super::super::{GapReason, Obstacle};
 
-/// From where the frames of a topic come.
+/// The source of a topic's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// The public stream.
     Stream,
-    /// REST, asked again and again.
+    /// REST requests, sent repeatedly.
     Polling,
-    /// Both: the stream is silent, which may be the market or the stream.
+    /// Both. The stream sends nothing: either the market is quiet or the stream is dead.
     Both,
-    /// Nothing brings them.
+    /// No source works.
     None,
 }
 
-/// Why a topic comes from there.
+/// Why a topic has its source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// `market_data` is documented.
     #[error("documents 1 to 3 show no stream of it")]
     Documents,
-    /// The stream brings frames.
-    #[error("the stream speaks")]
+    /// The stream sends frames.
+    #[error("the stream sends frames")]
     Speaks,
-    /// The stream brings no frames.
+    /// The stream sends no frames.
     #[error("the stream is silent")]
     Silent,
-    /// The stream was silent while polling showed changes.
+    /// The stream sent nothing while polling showed changes.
     #[error("the stream is silent while the market moves")]
     Dead,
     /// The venue refused the subscription.
     #[error("the venue refused the subscription: {0}")]
     Refused(String),
-    /// The venue ended one connection after the other at the subscription.
-    #[error("the venue ends every connection that subscribes it")]
+    /// The venue closed several consecutive connections at the subscription.
+    #[error("the venue closes every connection that subscribes to it")]
     Unsubscribable,
-    /// The venue has no such path.
+    /// The venue does not have this path.
     #[error("the venue has no path for public streams (HTTP {0})")]
     NoPath(u16),
-    /// The venue refused the question.
+    /// The venue refused the polling request.
     #[error("it cannot be polled: {0}")]
     NotAnswered(String),
-    /// The question was refused long ago; it is asked again.
-    #[error("it is asked for again")]
+    /// The polling request was refused long ago, and is sent again.
+    #[error("polling is tried again")]
     Again,
 }
 
-/// What comes out of a feed; `F` is a frame as the program holds it.
+/// The output of a feed; `F` is the program's representation of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedItem<F> {
-    /// A frame, always `{stream, data}` with the topic as `stream`, whatever its source.
+    /// A frame, always `{stream, data}` with the topic as `stream`, from any source.
     Frame(F),
-    /// The topic is served from there from now on. Until this is said of a topic, it is streamed.
+    /// The topic has this source from now on. Before the first item of this kind, a topic is
+    /// streamed.
     Source {
         /// The topic.
         topic: Topic,
-        /// From where.
+        /// The new source.
         source: Source,
-        /// Why.
+        /// The reason.
         why: Why,
     },
-    /// The streams of these topics stand. What happened before has to be asked for.
+    /// These topics are subscribed. The program must request what happened before.
     Connected {
         /// The topics.
         topics: Vec<Topic>,
     },
-    /// Events of these topics may be missed from about here until they are `Connected` again.
-    /// Where they can be polled they are, if it takes longer.
+    /// Events of these topics may be missing from about here until they are `Connected` again. If
+    /// that takes longer, the topics are polled where possible.
     Gap {
         /// The topics.
         topics: Vec<Topic>,
-        /// Why.
+        /// The reason.
         reason: GapReason,
     },
-    /// A connection for these topics did not come to stand; what follows from it is said by
-    /// [`Self::Source`].
+    /// A connection for these topics was not established. [`Self::Source`] follows if the source
+    /// changes.
     Failed {
         /// The topics.
         topics: Vec<Topic>,
-        /// What was in the way.
+        /// The reason.
         why: Obstacle,
     },
-    /// A question about these topics was not answered; it is asked again. Said once until it is
-    /// answered.
+    /// A polling request for these topics failed; it is sent again. The same failure is reported
+    /// once until a request succeeds.
     NotPolled {
         /// The topics.
         topics: Vec<Topic>,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl<F> FeedItem<F> {
-    /// The same item with its frame in another form.
+    /// Maps the frame of an item.
     pub fn map<T>(self, form: impl FnOnce(F) -> T) -> FeedItem<T> {
         match self {
             Self::Frame(frame) => FeedItem::Frame(form(frame)),

@@ -1,12 +1,14 @@
-//! A feed without its sockets: which connection carries which topics, what is polled, and which frames
-//! pass. What happens goes in by [`FeedMachine::handle`], what is to be done comes out of
-//! [`FeedMachine::poll`], and [`FeedMachine::timeout_ms`] says when it wants to be asked again. Time is in
-//! milliseconds of a clock that does not go back.
+//! A feed without its sockets. It decides which connection carries which topics, what is polled,
+//! and which frames reach the consumer.
 //!
-//! Each kind of topic has a connection of its own, so that a venue that refuses one, or closes the
-//! connection at it, takes no other with it.
+//! Events enter through [`FeedMachine::handle`], actions leave through [`FeedMachine::poll`], and
+//! [`FeedMachine::timeout_ms`] is the time of the next [`FeedInput::Tick`]. Time is in milliseconds
+//! of a clock that never goes back.
 //!
-//! What may never enter here: sockets, requests, waiting.
+//! Each kind of topic has its own connection. So a venue that refuses one kind, or closes the
+//! connection because of it, does not interrupt the others.
+//!
+//! This module contains no sockets and no requests, and it does not wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,9 +31,9 @@ use super::{
     feed_of, hear, polled,
 };
 
-/// A frame as its owner keeps it.
+/// A frame in the owner's representation.
 pub trait Text: AsRef<str> {
-    /// Another text that came at the same time.
+    /// Another text that arrived at the same time.
     #[must_use]
     fn with_text(&self, text: String) -> Self;
 }
@@ -42,70 +44,70 @@ impl Text for String {
     }
 }
 
-/// What a feed is made of.
+/// The parameters of a feed.
 #[derive(Clone, Debug)]
 pub struct FeedTerms {
     /// Surface.
     pub surface: Surface,
     /// The topics.
     pub topics: Vec<Topic>,
-    /// From where they may come.
+    /// Where market data may come from.
     pub mode: MarketData,
-    /// How connections are kept.
+    /// Settings of the connections.
     pub settings: StreamSettings,
     /// Weight per minute that polling may use.
     pub polling_weight: u32,
 }
 
-/// A feed that cannot begin.
+/// Why a feed cannot start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeedError {
-    /// Nothing to subscribe.
+    /// There is no topic to subscribe.
     #[error("a market stream needs at least one topic")]
     NoTopics,
-    /// What has to be polled cannot be.
+    /// A topic that must be polled cannot be polled.
     #[error("market_data is \"documented\", so it has to be polled: {0}")]
     Polling(#[from] PollingError),
 }
 
-/// What happened.
+/// An event for the feed.
 #[derive(Clone, Debug)]
 pub enum FeedInput<F> {
     /// Time passed.
     Tick,
     /// A connection is open.
     Opened(LinkId),
-    /// A connection did not come about.
+    /// A connection could not be opened.
     NotOpened {
-        /// Which.
+        /// The connection.
         link: LinkId,
         /// HTTP status of the refusal.
         status: Option<u16>,
-        /// Why.
+        /// The reason.
         why: String,
-        /// The pause that the venue wants, if it said one.
+        /// The pause that the venue requested, if it stated one.
         pause_ms: Option<u64>,
     },
-    /// A connection was not tried, for the venue wants no requests for so long.
+    /// A connection was not tried, because the venue accepts no requests for so many milliseconds.
     Held(LinkId, u64),
     /// A text frame.
     Text(LinkId, F),
-    /// A PING was answered.
+    /// The response to a PING.
     Pong(LinkId),
     /// A connection was closed or broke.
     Closed(LinkId),
-    /// What became of a question.
+    /// The result of a polling request.
     Answered {
-        /// Which.
+        /// The request.
         question: QuestionId,
-        /// Its answer.
+        /// Its response.
         result: Result<F, NotDone>,
         /// The venue's clock, Unix milliseconds.
         venue_ms: i64,
     },
 }
 
-/// What is to be done.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedOutput<F> {
     /// Open a connection at this path.
@@ -116,29 +118,30 @@ pub enum FeedOutput<F> {
     Ping(LinkId),
     /// Close a connection, or give up opening it.
     Close(LinkId),
-    /// Ask the venue; [`FeedInput::Answered`] is the answer.
+    /// Send a request to the venue; [`FeedInput::Answered`] is the reply.
     Ask(QuestionId, &'static Route, Parameters),
-    /// A frame of a connection. [`FeedMachine::hear`] has to be told what it says.
+    /// A frame of a connection. The driver must decode it and call [`FeedMachine::hear`].
     Frame(ConnectionId, F),
-    /// Tell the consumer. Frames of [`FeedItem::Frame`] are from polling.
+    /// Pass the item to the consumer. A [`FeedItem::Frame`] comes from polling.
     Item(FeedItem<F>),
 }
 
-/// Number of a connection with all that replaced it; the upper half of its links' ids, from 1 on.
+/// Number of a connection, which all its replacements share. It is the upper half of their link
+/// ids, starting at 1.
 pub type ConnectionId = u64;
 
-/// What becomes of a frame.
+/// The decision about a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The consumer gets it.
+    /// Pass it to the consumer.
     Pass,
-    /// The consumer gets it with this text.
+    /// Pass it to the consumer with this text.
     PassAs(String),
-    /// The consumer does not get it.
+    /// Drop it.
     Drop,
 }
 
-/// Topics of one kind, no more than one connection carries, and that connection.
+/// Topics of one kind, at most as many as one connection carries, and their connection.
 #[derive(Debug)]
 struct Group<F> {
     topics: Vec<usize>,
@@ -150,24 +153,24 @@ struct Group<F> {
 struct Connection<F> {
     id: ConnectionId,
     machine: Machine<F>,
-    /// The topics of each SUBSCRIBE, in the order of the commands' ids, which begin with 1.
+    /// The topics of each SUBSCRIBE, in the order of the command ids, which start at 1.
     subscribed: Vec<Vec<usize>>,
-    /// When the machine wants to be told the time.
+    /// When the machine needs the next tick.
     due_ms: u64,
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct FeedMachine<F> {
     surface: Surface,
     mode: MarketData,
     settings: StreamSettings,
     topics: Vec<Topic>,
-    /// Topics by their names.
+    /// Index of each topic by its name.
     places: BTreeMap<String, usize>,
     memory: Vec<Memory>,
     groups: Vec<Group<F>>,
-    /// Connections that were begun.
+    /// Number of connections that were started.
     begun: ConnectionId,
     sources: Sources,
     tick_ms: u64,
@@ -178,21 +181,21 @@ pub struct FeedMachine<F> {
     outputs: VecDeque<FeedOutput<F>>,
 }
 
-/// Pieces of one kind of topics that have not stood.
+/// Maximum number of groups of one kind that may fail. With more, halving stops.
 const FAILING_MAX: usize = 4;
-/// Bits of a link's id that tell the connections of a stream apart.
+/// Bits of a link id that distinguish the links of one connection.
 const LINK_BITS: u32 = 32;
 
-/// The connection that a link is of.
+/// The connection that a link belongs to.
 pub const fn connection_of(link: LinkId) -> ConnectionId {
     link >> LINK_BITS
 }
 
 impl<F: Text> FeedMachine<F> {
-    /// A feed that wants its first connections at `now_ms`.
+    /// A feed that opens its first connections at `now_ms`.
     ///
     /// # Errors
-    /// There is no topic, or what has to be polled cannot be.
+    /// There is no topic, or a topic that must be polled cannot be polled.
     pub fn new(now_ms: u64, terms: FeedTerms) -> Result<Self, FeedError> {
         let FeedTerms {
             surface,
@@ -236,7 +239,7 @@ impl<F: Text> FeedMachine<F> {
         Ok(feed)
     }
 
-    /// Takes in what happened; then [`Self::poll`] has to be drained.
+    /// Handles an event. Drain [`Self::poll`] afterwards.
     pub fn handle(&mut self, now_ms: u64, input: FeedInput<F>) {
         match input {
             FeedInput::Tick => self.tick(now_ms),
@@ -261,7 +264,7 @@ impl<F: Text> FeedMachine<F> {
                     if let Some(group) = self.group_of(connection_of(link)) {
                         self.command_answered(now_ms, group, answer);
                     }
-                    // A topic that was refused is not connected.
+                    // A refused topic does not count as connected, so apply the refusal first.
                     self.carry_out(now_ms);
                     self.link(now_ms, link, Input::Answer);
                 } else {
@@ -279,12 +282,12 @@ impl<F: Text> FeedMachine<F> {
         self.carry_out(now_ms);
     }
 
-    /// What is to be done next.
+    /// The next action.
     pub fn poll(&mut self) -> Option<FeedOutput<F>> {
         self.outputs.pop_front()
     }
 
-    /// When [`FeedInput::Tick`] is due.
+    /// When the next [`FeedInput::Tick`] is due.
     pub fn timeout_ms(&self) -> u64 {
         let connections = self.groups.iter().flat_map(|group| &group.connection);
         let connections = connections.map(|connection| connection.due_ms).min();
@@ -294,7 +297,7 @@ impl<F: Text> FeedMachine<F> {
             .min(self.questions.timeout_ms())
     }
 
-    /// Polling may use another weight per minute from the next plan on.
+    /// Sets the weight per minute that polling may use from the next plan on.
     pub const fn set_polling_weight(&mut self, weight: u32) {
         self.polling_weight = weight;
     }
@@ -304,14 +307,14 @@ impl<F: Text> FeedMachine<F> {
         (0..self.topics.len()).any(|at| self.sources.is_streamed(at))
     }
 
-    /// From where a topic comes now; `None` if it is not one of the feed's.
+    /// The current source of a topic; `None` if the feed does not have the topic.
     pub fn source(&self, topic: &Topic) -> Option<Source> {
         let at = self.places.get(&topic.to_string())?;
         Some(self.sources.source(*at))
     }
 
-    /// What becomes of a frame of [`FeedOutput::Frame`], which says this; `None` if it cannot be read.
-    /// Then [`Self::poll`] has to be drained.
+    /// Decides what to do with a frame of [`FeedOutput::Frame`] and its decoded content (`None` if
+    /// it cannot be read). Drain [`Self::poll`] afterwards.
     pub fn hear(
         &mut self,
         now_ms: u64,
@@ -340,7 +343,8 @@ impl<F: Text> FeedMachine<F> {
                     Verdict::Drop
                 }
             }
-            // What was given up is served from elsewhere, and one frame is no return.
+            // The stream of this topic was given up, and another source serves it. A single frame
+            // does not change that.
             Heard::Topic { .. } | Heard::Stray => Verdict::Drop,
         };
         self.carry_out(now_ms);
@@ -374,7 +378,7 @@ impl<F: Text> FeedMachine<F> {
         self.connection(now_ms, connection, input(link));
     }
 
-    /// Something happened to a connection.
+    /// Passes an event to a connection and carries out its actions.
     fn connection(&mut self, now_ms: u64, id: ConnectionId, input: Input<F>) {
         let Some(group) = self.group_of(id) else {
             return;
@@ -383,7 +387,7 @@ impl<F: Text> FeedMachine<F> {
             return;
         };
         connection.machine.handle(now_ms, input);
-        // What follows may put another connection in its place.
+        // An action may replace the connection of the group.
         while let Some(group) = self.group_of(id)
             && let Some(connection) = &mut self.groups[group].connection
         {
@@ -452,7 +456,8 @@ impl<F: Text> FeedMachine<F> {
         self.item(FeedItem::Failed { topics, why });
     }
 
-    /// A refusal among others says nothing of the others: they are asked apart.
+    /// The refusal of a batch does not show which topic caused it, so each topic is then subscribed
+    /// separately.
     fn command_answered(&mut self, now_ms: u64, group: usize, answer: CommandAnswer) {
         let Err(error) = answer.result else { return };
         let group_state = &mut self.groups[group];
@@ -484,7 +489,8 @@ impl<F: Text> FeedMachine<F> {
             return;
         };
         let places = topics.iter().map(|topic| self.places[&topic.to_string()]);
-        // An answer that was on its way when the stream spoke again is older than the stream.
+        // The stream may have recovered while the request was in flight. Then the response is older
+        // than the stream.
         let places: Vec<usize> = places.filter(|at| self.sources.is_polled(*at)).collect();
         match (text, trouble) {
             (Some(text), _) => self.polled(now_ms, &places, &text, venue_ms),
@@ -522,7 +528,7 @@ impl<F: Text> FeedMachine<F> {
         self.tick_ms = self.sources.timeout_ms();
     }
 
-    /// Does what was decided.
+    /// Carries out the decisions of [`Sources`].
     fn carry_out(&mut self, now_ms: u64) {
         let mut has_changed = false;
         while let Some(decision) = self.sources.poll_decision() {
@@ -557,7 +563,7 @@ impl<F: Text> FeedMachine<F> {
         }
     }
 
-    /// Polls what is to be polled now, if that is not what is polled already.
+    /// Makes a new polling plan if the set of polled topics has changed.
     fn plan_polling(&mut self, now_ms: u64) {
         let all = 0..self.topics.len();
         let polled: Vec<usize> = all.filter(|at| self.sources.is_polled(*at)).collect();
@@ -585,9 +591,10 @@ impl<F: Text> FeedMachine<F> {
     }
 }
 
-/// The connections.
+/// Management of the connections.
 impl<F: Text> FeedMachine<F> {
-    /// A group for each kind of topic that is streamed, or several if there are too many of it.
+    /// Opens a group for each kind of streamed topic, or several if one connection cannot carry
+    /// them all.
     fn open_groups(&mut self, now_ms: u64) {
         let mut kinds: BTreeMap<Option<Feed>, Vec<usize>> = BTreeMap::new();
         for (at, topic) in self.topics.iter().enumerate() {
@@ -616,7 +623,7 @@ impl<F: Text> FeedMachine<F> {
         self.open(now_ms, self.groups.len() - 1);
     }
 
-    /// A new connection for a group in place of its old one, without the topics that have none.
+    /// Replaces the connection of a group, without the topics that have no stream.
     fn reopen(&mut self, now_ms: u64, group: usize) {
         self.groups[group].topics = self.streamed(group);
         self.open(now_ms, group);
@@ -653,8 +660,8 @@ impl<F: Text> FeedMachine<F> {
         }
     }
 
-    /// Two connections in place of one: if a topic ends the connection, it is cut off from the others
-    /// step by step.
+    /// Replaces one connection by two. Repeated halving isolates a topic because of which the venue
+    /// closes the connection.
     fn halve(&mut self, now_ms: u64, group: usize) {
         let mut topics = self.streamed(group);
         let others = topics.split_off(topics.len() / 2);
@@ -665,11 +672,11 @@ impl<F: Text> FeedMachine<F> {
         self.begin_group(now_ms, others, attempt);
     }
 
-    /// Not where so many pieces of a kind fail that it is the kind: a venue may block an address
-    /// that is disconnected again and again (spec 1, Limits, rule 8).
+    /// Whether halving makes sense. If many groups of a kind fail, the whole kind is the cause. The
+    /// venue may block an address that is disconnected again and again (spec 1, Limits, rule 8).
     fn may_halve(&self, group: usize) -> bool {
         let kind = |group: &Group<F>| group.topics.first().map(|at| feed_of(&self.topics[*at]));
-        // Those that were given up count as well.
+        // Groups that were given up count as well.
         let failing = self.groups.iter().filter(|other| {
             let is_failing = !other.attempt.has_stood && other.topics.len() > 1;
             is_failing && kind(other) == kind(&self.groups[group])

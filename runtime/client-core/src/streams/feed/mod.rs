@@ -1,8 +1,9 @@
-//! The decisions of a feed, one source of market data that works by topic: streams where the venue
-//! has them, polling where it has not, the same frames from both.
+//! The decisions of a feed. A feed is one source of market data that works by topic: streams where
+//! the venue has them, polling elsewhere, with the same frames from both.
 //!
-//! [`Sources`] decides from where each topic comes, [`Attempt`] how a connection asks for its topics,
-//! [`hear`] and [`polled`] read frames and answers. Topics are named by their place in the feed.
+//! [`Sources`] decides the source of each topic. [`Attempt`] decides how a connection subscribes to
+//! its topics. [`hear`] and [`polled`] read frames and polling responses. Topics are identified by
+//! their index in the feed.
 
 mod attempt;
 mod frames;
@@ -26,8 +27,8 @@ pub use machine::{
 pub use questions::QuestionId;
 pub use sources::{Allowed, Decision, Rules, Sources};
 
-/// The kind of a topic. Topics of one kind share connections, and no others do: a venue that refuses
-/// a kind takes no other with it.
+/// The kind of a topic. Only topics of one kind share connections, so a venue that refuses one kind
+/// does not interrupt another.
 pub const fn feed_of(topic: &Topic) -> Option<Feed> {
     match topic {
         Topic::Of { feed, .. } => Some(*feed),
@@ -35,9 +36,9 @@ pub const fn feed_of(topic: &Topic) -> Option<Feed> {
     }
 }
 
-/// Whether a question of polling would be refused again: the venue does not know the symbol, or the
-/// question cannot be made. Anything else the venue may say once and take back; a refusal without a
-/// code may be the word of a gateway in between.
+/// Whether the venue would refuse the same polling request again, because it does not know the
+/// symbol or because the request cannot be built. Any other refusal may be temporary; one without a
+/// code may come from a gateway in between.
 pub fn is_final(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::NotMade(_)) || refusal.code() == Some(code::BAD_SYMBOL.code)
 }

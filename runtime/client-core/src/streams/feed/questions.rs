@@ -1,5 +1,5 @@
-//! The questions of polling, each asked again and again: when, and what follows where one is not
-//! answered. What may never enter here: what the answers say.
+//! The polling requests, each sent repeatedly: when to send one, and what to do when it fails. This
+//! module does not read the responses.
 
 use windvane_protocol::market_stream::Topic;
 use windvane_protocol::route::Route;
@@ -11,15 +11,15 @@ use crate::outcome::NotDone;
 use super::super::millis;
 use super::is_final;
 
-/// Number of a question.
+/// Number of a polling request.
 pub type QuestionId = u64;
 
-/// A pause after which it is worth looking again, whatever the budget says, milliseconds.
+/// The longest pause before a request is tried again, whatever the budget demands, milliseconds.
 const PAUSE_MAX_MS: u64 = 3_600_000;
-/// After refusals in a row: they double from the first to the longest, milliseconds.
+/// First and longest pause after consecutive refusals, milliseconds; the pause doubles in between.
 const REFUSED_PAUSES_MS: (u64, u64) = (1_000, 60_000);
 
-/// The questions of the plan that holds.
+/// The requests of the current plan.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     next: QuestionId,
@@ -32,31 +32,31 @@ struct Question {
     poll: Poll,
     due_ms: u64,
     is_asked: bool,
-    /// It would be refused again.
+    /// The request would be refused again.
     is_over: bool,
-    /// Why it was not answered, as it was told last.
+    /// The failure that was reported last, if it still applies.
     told: Option<String>,
     refused_pause_ms: u64,
 }
 
-/// Why a question is not answered.
+/// Why a polling request failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Troubled {
-    /// It is asked again.
+    /// The request is sent again.
     ForNow(String),
-    /// It would be refused again.
+    /// The request would be refused again.
     Finally(String),
 }
 
 impl Questions {
-    /// Asks these from now on, and no others.
+    /// Replaces the requests by those of a new plan.
     pub(super) fn ask(&mut self, now_ms: u64, polls: Vec<Poll>) {
         let count = u64::try_from(polls.len()).unwrap_or(u64::MAX).max(1);
         self.all.clear();
         for (at, poll) in (0_u64..).zip(polls) {
             self.all.push(Question {
                 id: self.next,
-                // Spread, so that they do not come in bursts.
+                // Spread the requests over the interval, so that they are not sent in bursts.
                 due_ms: now_ms + poll.interval_ms * at / count,
                 poll,
                 is_asked: false,
@@ -68,13 +68,13 @@ impl Questions {
         }
     }
 
-    /// When [`Self::due`] has something.
+    /// When [`Self::due`] returns something.
     pub(super) fn timeout_ms(&self) -> u64 {
         let waiting = self.all.iter().filter(|one| one.waits());
         waiting.map(|one| one.due_ms).min().unwrap_or(u64::MAX)
     }
 
-    /// The questions whose time has come.
+    /// The requests that are due.
     pub(super) fn due(&mut self, now_ms: u64) -> Vec<(QuestionId, &'static Route, Parameters)> {
         let all = self.all.iter_mut();
         let due = all.filter(|one| one.waits() && one.due_ms <= now_ms);
@@ -85,10 +85,11 @@ impl Questions {
         asked.collect()
     }
 
-    /// A question was answered, or was not: the topics that it serves, and what there is to tell.
-    /// `None` if it is not asked any more.
+    /// Handles the result of a request. Returns the topics that it serves, and a failure if there
+    /// is a new one to report. `None` if the request is no longer part of the plan.
     ///
-    /// Rounds that were missed, because answers took long or the venue said wait, are not made up for.
+    /// Polls that were missed, because responses took long or the venue requested a pause, are not
+    /// sent later.
     pub(super) fn answered(
         &mut self,
         now_ms: u64,
@@ -116,7 +117,7 @@ impl Questions {
                 one.refused_pause_ms = (one.refused_pause_ms * 2).min(REFUSED_PAUSES_MS.1);
                 (refusal.to_string(), is_final(&refusal))
             }
-            // A question is never in doubt.
+            // Cannot happen: a read never has an unknown outcome.
             Some(NotDone::Unknown(doubt)) => (doubt.to_string(), false),
         };
         one.is_over = is_over;

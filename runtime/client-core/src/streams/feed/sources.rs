@@ -1,11 +1,12 @@
-//! Which topic is served from where: the decisions of a feed. Pure: what happens goes in by
-//! methods, decisions come out of [`Sources::poll_decision`], [`Sources::timeout_ms`] says when
-//! [`Sources::tick`] is due. Time is in milliseconds of a clock that does not go back.
+//! Decides the source of each topic. Events enter through methods, decisions leave through
+//! [`Sources::poll_decision`], and [`Sources::timeout_ms`] is the time of the next
+//! [`Sources::tick`]. Time is in milliseconds of a clock that never goes back.
 //!
-//! A stream is believed as long as it speaks. One that is silent is polled beside: a quiet market
-//! and a dead stream look alike, until polling shows a change that the stream does not bring.
+//! A stream is trusted while it sends frames. A silent stream is polled in addition, because a
+//! quiet market and a dead stream look alike until polling shows a change that the stream does not
+//! deliver.
 //!
-//! What may never enter here: sockets, requests, waiting, frames.
+//! This module contains no sockets, requests or frames, and it does not wait.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,37 +20,39 @@ use crate::settings::MarketData;
 use super::super::{StreamSettings, is_documented, millis};
 use super::item::{Source, Why};
 
-/// A question that was finally refused is asked again after this time.
+/// Time after which a finally refused polling request is sent again.
 const AGAIN: Duration = Duration::from_mins(10);
 
-/// When silence is noticed, and when it is proved.
+/// When silence is noticed, and when it proves that a stream is dead.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// A stream that has not spoken yet, or not since its connection was lost, is silent then.
+    /// A stream counts as silent after this time if it has sent nothing since the start, or since
+    /// its connection was lost.
     pub first_frame_ms: u64,
-    /// What polling shows, a living stream has brought within this time.
+    /// A working stream delivers within this time what polling shows.
     pub proof_ms: u64,
-    /// After a final refusal it is asked for again in this time: a symbol may be listed later.
+    /// Time after which a finally refused polling request is sent again, because the symbol may be
+    /// listed later.
     pub again_ms: u64,
 }
 
-/// What a topic may be served from.
+/// The sources that a topic may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed {
     /// Its public stream.
     pub stream: bool,
-    /// REST, asked again and again.
+    /// REST requests, sent repeatedly.
     pub polling: bool,
-    /// A stream that has spoken is silent after this time.
+    /// A stream that has sent frames counts as silent after this time without one.
     pub silence_ms: u64,
 }
 
-/// What a feed is to do. Topics are named by their place.
+/// A decision for the feed. Topics are identified by their index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The topic comes from there from now on.
+    /// The topic has this source from now on, for this reason.
     Serve(usize, Source, Why),
-    /// The stream of the topic has spoken before and is dead now: a new connection.
+    /// The topic's stream has worked before and is dead now, so open a new connection.
     Restart(usize),
 }
 
@@ -57,17 +60,17 @@ pub enum Decision {
 struct Tracked {
     source: Source,
     can_be_polled: bool,
-    /// When a question that was finally refused is asked again.
+    /// When a finally refused polling request is sent again.
     again_ms: Option<u64>,
     is_subscribed: bool,
     has_spoken: bool,
     silence_ms: u64,
     silent_ms: u64,
-    /// Since when polling shows what the stream has not brought.
+    /// Since when polling has shown a change that the stream has not delivered.
     ahead_ms: Option<u64>,
 }
 
-/// The topics of a feed, by their place in it.
+/// The sources of a feed's topics, by their index.
 #[derive(Clone, Debug)]
 pub struct Sources {
     rules: Rules,
@@ -76,7 +79,7 @@ pub struct Sources {
 }
 
 impl Rules {
-    /// By the settings of streams.
+    /// The rules from the settings of streams.
     pub fn new(settings: &StreamSettings) -> Self {
         Self {
             first_frame_ms: millis(settings.first_frame_within),
@@ -87,7 +90,7 @@ impl Rules {
 }
 
 impl Allowed {
-    /// What the mode allows, and what the surface has.
+    /// The sources that the mode allows and the surface has.
     pub fn new(
         mode: MarketData,
         surface: Surface,
@@ -107,7 +110,8 @@ impl Allowed {
     }
 }
 
-/// Books and marks: strategies quote on them, and the loss limits count in them.
+/// Whether a topic is a book or a mark price. Strategies quote by these, and loss limits are
+/// computed with them.
 const fn is_quote(topic: &Topic) -> bool {
     matches!(
         topic,
@@ -122,7 +126,7 @@ const fn is_quote(topic: &Topic) -> bool {
 }
 
 impl Sources {
-    /// Every topic is streamed if it may be; the others are polled.
+    /// Every topic is streamed if that is allowed. The others are polled.
     pub fn new(rules: Rules, now_ms: u64, allowed: &[Allowed]) -> Self {
         let tracked = |allowed: &Allowed| Tracked {
             source: if allowed.stream {
@@ -150,34 +154,34 @@ impl Sources {
         }
     }
 
-    /// From where a topic comes now.
+    /// The current source of a topic.
     pub fn source(&self, at: usize) -> Source {
         self.topics[at].source
     }
 
-    /// It has a stream that may bring frames.
+    /// Whether the topic has a stream that may deliver frames.
     pub fn is_streamed(&self, at: usize) -> bool {
         matches!(self.source(at), Source::Stream | Source::Both)
     }
 
-    /// It is polled.
+    /// Whether the topic is polled.
     pub fn is_polled(&self, at: usize) -> bool {
         matches!(self.source(at), Source::Polling | Source::Both)
     }
 
-    /// Nothing is lost when its stream is given up: it never spoke, and polling stands in, or says
-    /// that there is no such symbol.
+    /// Whether the stream can be given up without losing data. It never sent a frame, and either
+    /// polling works or the venue does not know the symbol.
     pub fn can_do_without(&self, at: usize) -> bool {
         let topic = &self.topics[at];
         !topic.has_spoken && (topic.can_be_polled || topic.again_ms.is_some())
     }
 
-    /// The venue took the subscription.
+    /// The venue accepted the subscription.
     pub fn subscribed(&mut self, at: usize) {
         self.topics[at].is_subscribed = true;
     }
 
-    /// The connection was lost; a new one is on its way.
+    /// The connection was lost; a new one is being opened.
     pub fn lost(&mut self, now_ms: u64, at: usize) {
         let topic = &mut self.topics[at];
         topic.is_subscribed = false;
@@ -185,7 +189,7 @@ impl Sources {
         topic.silent_ms = topic.silent_ms.min(now_ms + self.rules.first_frame_ms);
     }
 
-    /// The stream brought a frame. One that was given up, or never asked for, stays so.
+    /// The stream delivered a frame. A stream that was given up or never subscribed stays unused.
     pub fn spoke(&mut self, now_ms: u64, at: usize) {
         if !self.is_streamed(at) {
             return;
@@ -199,7 +203,7 @@ impl Sources {
         }
     }
 
-    /// There will be no stream of it.
+    /// The topic has no stream from now on.
     pub fn no_stream(&mut self, at: usize, why: Why) {
         let source = if self.topics[at].can_be_polled {
             Source::Polling
@@ -209,7 +213,7 @@ impl Sources {
         self.serve(at, source, why);
     }
 
-    /// Polling was answered; `is_new`: otherwise than the time before.
+    /// A polling response arrived; `is_new` means that it differs from the previous one.
     pub fn answered(&mut self, now_ms: u64, at: usize, is_new: bool) {
         let topic = &mut self.topics[at];
         if topic.source == Source::Both && topic.is_subscribed && is_new {
@@ -217,7 +221,7 @@ impl Sources {
         }
     }
 
-    /// The venue refuses the question for it, and no time that is worth waiting for heals that.
+    /// The venue refused the topic's polling request, and would refuse it again for a long time.
     pub fn no_polling(&mut self, now_ms: u64, at: usize, why: Why) {
         let topic = &mut self.topics[at];
         topic.can_be_polled = false;
@@ -229,7 +233,7 @@ impl Sources {
         }
     }
 
-    /// Time passed.
+    /// Time has passed.
     pub fn tick(&mut self, now_ms: u64) {
         for at in 0..self.topics.len() {
             self.ask_again(now_ms, at);
@@ -251,7 +255,7 @@ impl Sources {
         }
     }
 
-    /// What was finally refused may be answered by now.
+    /// Allows polling again after a final refusal, because the venue may answer by now.
     fn ask_again(&mut self, now_ms: u64, at: usize) {
         let topic = &mut self.topics[at];
         if topic.again_ms.is_none_or(|again_ms| again_ms > now_ms) {
@@ -271,7 +275,7 @@ impl Sources {
         due.min().unwrap_or(u64::MAX)
     }
 
-    /// What is to be done next.
+    /// The next decision.
     pub fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }
@@ -327,7 +331,7 @@ mod tests {
             }
         }
 
-        /// Lets time pass to `until_ms`; what is decided meanwhile, and when.
+        /// Advances time to `until_ms`; returns the decisions and their times.
         fn pass(&mut self, until_ms: u64) -> Vec<(u64, Decision)> {
             let mut decided = self.decided();
             while self.sources.timeout_ms() <= until_ms {
@@ -350,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_speaks_is_the_only_source() {
+    fn a_stream_that_sends_frames_is_the_only_source() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         for now_ms in (1_000..200_000).step_by(4_000) {
@@ -361,12 +365,12 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_stream_is_polled_beside_until_it_speaks() {
+    fn a_silent_stream_is_also_polled_until_it_sends_a_frame() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         let both = (5_000, serve(Source::Both, Why::Silent));
         assert_eq!(bench.pass(50_000), [both]);
-        // A quiet market: polling shows the same again and again.
+        // A quiet market: polling returns the same again and again.
         bench.sources.answered(50_000, 0, false);
         assert_eq!(bench.pass(90_000), []);
         bench.sources.spoke(90_000, 0);
@@ -377,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_a_stream_never_brings_proves_it_dead() {
+    fn a_stream_that_misses_a_polled_change_is_dead() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         bench.pass(5_000);
@@ -388,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_streamed_does_not_speak() {
+    fn frames_of_an_unused_stream_change_nothing() {
         let mut documented = Bench::new(Allowed {
             stream: false,
             ..EITHER
@@ -404,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_the_stream_brings_too_proves_nothing() {
+    fn a_stream_that_delivers_the_polled_change_is_kept() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         bench.pass(5_000);
@@ -415,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_has_spoken_is_connected_anew_and_not_given_up() {
+    fn a_dead_stream_that_worked_before_is_reconnected() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         bench.sources.spoke(1_000, 0);
@@ -426,13 +430,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_connection_nothing_is_proved() {
+    fn a_polled_change_without_a_connection_proves_nothing() {
         let mut bench = Bench::new(EITHER);
         bench.pass(5_000);
         bench.sources.answered(6_000, 0, true);
         assert_eq!(bench.pass(500_000), []);
         assert_eq!(bench.sources.source(0), Source::Both);
-        // Nor by what was shown before the connection was lost.
+        // A change that polling showed before the connection was lost proves nothing either.
         bench.sources.subscribed(0);
         bench.sources.answered(501_000, 0, true);
         bench.sources.lost(502_000, 0);
@@ -440,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_is_bridged_soon() {
+    fn a_lost_connection_is_soon_replaced_by_polling() {
         let mut bench = Bench::new(EITHER);
         bench.sources.subscribed(0);
         bench.sources.spoke(1_000, 0);
@@ -450,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_polled_is_streamed_or_nothing() {
+    fn a_topic_without_polling_is_streamed_or_has_no_source() {
         let mut bench = Bench::new(Allowed {
             polling: false,
             ..EITHER
@@ -462,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_to_polling_either_has_no_source() {
+    fn a_topic_refused_by_stream_and_polling_has_no_source() {
         let mut bench = Bench::new(EITHER);
         bench.pass(5_000);
         let why = Why::NotAnswered("no".to_owned());
@@ -473,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_finally_refused_is_asked_again_after_a_long_time() {
+    fn a_final_polling_refusal_is_retried_after_ten_minutes() {
         let mut bench = Bench::new(Allowed {
             stream: false,
             ..EITHER
@@ -488,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_whose_polling_was_refused_is_polled_beside_again() {
+    fn a_silent_stream_is_polled_again_after_a_final_refusal() {
         let mut bench = Bench::new(EITHER);
         bench.pass(5_000);
         bench
@@ -500,10 +504,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: a topic that may be polled is never without a source, and silence
-        /// never lasts longer than it may without polling.
+        /// After any events, a topic that may be polled always has a source. Silence longer than
+        /// allowed is always covered by polling.
         #[test]
-        fn nothing_that_can_be_polled_is_ever_blind(
+        fn a_topic_that_may_be_polled_always_has_a_source(
             happens in proptest::collection::vec((0_u64..20_000, 0_u8..6), 0..60),
         ) {
             let mut bench = Bench::new(EITHER);

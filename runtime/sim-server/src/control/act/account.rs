@@ -1,4 +1,4 @@
-//! Money, modes, keys and bans of an account.
+//! Actions on money, modes, keys and bans of an account.
 
 use std::net::IpAddr;
 
@@ -19,7 +19,7 @@ use crate::state::{AccountId, State};
 use crate::user_events;
 use crate::wallet::{self, Direction};
 
-/// Funding of a symbol, of one account or of all, at `rate`, a fraction.
+/// Funding of a symbol for one account or for all. `rate` is a fraction.
 pub(super) fn funding(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let only = optional_account(state, &mut fields)?;
     let instrument = instrument_of(state, &mut fields)?;
@@ -46,7 +46,7 @@ fn asset_of(state: &State, fields: &mut Fields) -> Result<AssetId, ActError> {
     Ok(AssetId(place as u16))
 }
 
-/// Money from outside, or out of it; `cause` is the reason that the stream states.
+/// Deposits or withdraws money; `cause` is the reason in the user event.
 pub(super) fn funds(state: &mut State, name: &str, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
     let surface = surface_of(&mut fields)?;
@@ -85,7 +85,7 @@ pub(super) fn transfer(state: &mut State, mut fields: Fields, now: Time) -> Done
     Ok(json!({}))
 }
 
-/// Sends a settings request to the account's venue; a refusal is the answer.
+/// Sends a settings request to the account's venue and returns its refusal, if any.
 fn request(state: &mut State, account: AccountId, now: Time, request: &Request) -> Done {
     let venue = &mut state.account_mut(account).venue;
     venue.request(now, request);
@@ -146,7 +146,7 @@ pub(super) fn multi_assets(state: &mut State, mut fields: Fields, now: Time) -> 
     Ok(json!({}))
 }
 
-/// Ends the listen keys of an account, of one surface or both; `silent` tells nobody.
+/// Ends the listen keys of an account on one surface or both. With `silent`, no event reports it.
 pub(super) fn expire_listen_key(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let only = fields.word("surface", SURFACES)?;
@@ -168,7 +168,7 @@ pub(super) fn expire_listen_key(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({ "listen_keys": ended }))
 }
 
-/// Lets the account's agents expire, or the one with this address.
+/// Expires all agents of the account, or only the one with this address.
 pub(super) fn expire_agent(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let address = fields.text("agent")?;
@@ -186,8 +186,8 @@ pub(super) fn expire_agent(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({ "agents": ended }))
 }
 
-/// What the account's keys and agents may do from now on: each right that is sent is given or
-/// taken (spec 2, Authentication, rule 1: a key can be limited to some types of routes).
+/// Sets rights of the account's keys and agents. Each right in the body is granted or removed (spec
+/// 2, Authentication, rule 1: a key can be limited to some types of routes).
 pub(super) fn rights(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let read = fields.truth("read")?;
@@ -213,7 +213,7 @@ fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
     parsed.map_err(|_| unfit("ip", &text, "must be an address"))
 }
 
-/// Another program uses weight of a surface's counter from the same address.
+/// Uses weight of a surface's counter, like another program on the same address.
 pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let ip = ip_of(&mut fields)?;
     let surface = fields.word("surface", super::super::switch::SURFACES)?;
@@ -225,7 +225,7 @@ pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
     Ok(json!({ "used": used }))
 }
 
-/// Bans an address (418) as the limits would, for `for_ms`.
+/// Bans an address (418) for `for_ms`, as the limits would.
 pub(super) fn ban(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let ip = ip_of(&mut fields)?;
     let for_ms = fields.whole("for_ms")?.unwrap_or(120_000);

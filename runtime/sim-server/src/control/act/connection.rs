@@ -1,4 +1,4 @@
-//! WebSocket connections: cut, paused, frozen, or sent what is no event.
+//! Actions on WebSocket connections: cut, pause or freeze them, or send them invalid frames.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::stream::{Connection, ConnectionId, End, Order};
 /// The longest pause.
 const PAUSE_MS_MAX: u64 = 600_000;
 
-/// What a garbage frame is.
+/// The kinds of invalid frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Garbage {
     Binary,
@@ -39,7 +39,8 @@ enum Kind {
 
 const KINDS: &[(&str, Kind)] = &[("user", Kind::User), ("public", Kind::Public)];
 
-/// Does it to every connection that fits `surface`, `kind`, `account` and `connection`.
+/// Applies the action to every connection that matches `surface`, `kind`, `account` and
+/// `connection`.
 pub(super) fn act(state: &mut State, name: &str, mut fields: Fields) -> Done {
     let surface = fields.word("surface", SURFACES)?;
     let kind = fields.word("kind", KINDS)?;

@@ -1,4 +1,4 @@
-//! Rules of a symbol, and trades of others.
+//! Actions on the rules of a symbol, and trades of others.
 
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -12,8 +12,8 @@ use super::{
 use crate::control::fields::{Fields, required};
 use crate::state::State;
 
-/// Changes rules of a symbol: its status and filters, for exchange information and every account.
-/// Only what is sent changes; open orders stay.
+/// Changes rules of a symbol, its status and filters, for exchange information and for every
+/// account. Fields that are not sent keep their values, and open orders stay.
 pub(super) fn rules(state: &mut State, mut fields: Fields) -> Done {
     let id = instrument_of(state, &mut fields)?;
     let mut rules = state.rules(id).clone();
@@ -113,7 +113,7 @@ fn change_bounds(rules: &mut Instrument, fields: &mut Fields) -> Result<(), ActE
     Ok(())
 }
 
-/// Goes on with these ids, so that a new venue can stand for one that exists longer.
+/// Continues order and trade ids at these values, so that a new venue can replace an older one.
 pub(super) fn ids(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let order = fields.signed("order_id")?;
@@ -129,7 +129,8 @@ pub(super) fn ids(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({}))
 }
 
-/// A trade between others, now: it fills, triggers and prints as any trade of the market.
+/// Executes a trade between others now. Like any market trade, it can fill and trigger orders, and
+/// it is published.
 pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let id = instrument_of(state, &mut fields)?;
     let price = required("price", fields.decimal("price"))?;
@@ -157,8 +158,8 @@ pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
     Ok(json!({}))
 }
 
-/// A mark price, now: it triggers, liquidates and is published as any mark of the market. The source
-/// goes on from its own with its next mark.
+/// Sets a mark price now. Like any mark of the market, it can trigger orders and liquidate, and it
+/// is published. The source's next mark does not depend on it.
 pub(super) fn mark(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let id = instrument_of(state, &mut fields)?;
     let price = required("price", fields.decimal("price"))?;

@@ -1,6 +1,6 @@
-//! What a test makes happen now: orders and fills of others, liquidation, funding, money, modes,
-//! new rules, keys that end, bans. Each goes through the account's venue, so that events and
-//! sums are the usual ones.
+//! Actions that a test can trigger now: orders and fills of others, liquidation, funding, money,
+//! modes, new rules, expiring keys, bans. Each one goes through the account's venue, so its events
+//! and sums are the usual ones.
 
 mod account;
 mod connection;
@@ -18,7 +18,7 @@ use super::fields::{FieldError, Fields, required};
 use crate::http::Refusal;
 use crate::state::{AccountId, State};
 
-/// Why nothing happened.
+/// Why an action failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ActError {
     #[error(transparent)]
@@ -91,7 +91,7 @@ const NAMES: &[&str] = &[
     "garbage",
 ];
 
-/// Does what the body asks for.
+/// Carries out the action in the body.
 pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
     let mut fields = Fields::parse(body)?;
     let name = required("act", fields.text("act"))?;
@@ -144,7 +144,7 @@ fn unfit(field: &'static str, value: &str, rule: &'static str) -> ActError {
     }
 }
 
-/// `account`: the place in the ready line; 0 where it is not sent.
+/// `account`: the account's index in the ready line; 0 by default.
 fn account_of(state: &State, fields: &mut Fields) -> Result<AccountId, ActError> {
     Ok(optional_account(state, fields)?.unwrap_or(AccountId(0)))
 }
@@ -161,7 +161,7 @@ fn optional_account(state: &State, fields: &mut Fields) -> Result<Option<Account
         .ok_or_else(|| unfit("account", &place.to_string(), rule))
 }
 
-/// `surface`: futures where it is not sent.
+/// `surface`: futures by default.
 fn surface_of(fields: &mut Fields) -> Result<Surface, ActError> {
     Ok(fields
         .word("surface", SURFACES)?
@@ -176,8 +176,8 @@ fn instrument_of(state: &State, fields: &mut Fields) -> Result<InstrumentId, Act
     found.ok_or_else(|| unfit("symbol", &symbol, "must be a symbol of that surface"))
 }
 
-/// The largest amount, in whole units, and the largest mantissa of a price or quantity: sums and
-/// products of them have room.
+/// The largest amount, in whole units, and the largest mantissa of a price or quantity. Sums and
+/// products of such numbers do not overflow.
 const LARGEST: i64 = 1_000_000_000_000_000;
 
 fn amount_of(field: &'static str, value: Decimal) -> Result<Amount, ActError> {

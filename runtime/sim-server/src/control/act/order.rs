@@ -1,4 +1,4 @@
-//! Orders and positions: what others do to the account.
+//! Actions of others on the account's orders and positions.
 
 use serde_json::json;
 use windvane_engine::protocol::Outcome;
@@ -26,8 +26,8 @@ fn word<T: std::str::FromStr>(
     }
 }
 
-/// Places an order of the account's owner, past the client: by its own client order id, or one
-/// that begins with `web_`.
+/// Places an order as the account's owner would, without the client. Its client order id is given,
+/// or begins with `web_`.
 pub(super) fn place(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
     let instrument = instrument_of(state, &mut fields)?;
@@ -54,7 +54,7 @@ pub(super) fn place(state: &mut State, mut fields: Fields, now: Time) -> Done {
             "status": report.status.as_str(),
         })),
         Some(Outcome::Refused(refusal)) => Err(refusal.into()),
-        // The simulated venue always knows.
+        // Cannot happen: the simulated venue always knows the outcome.
         _ => Err(unfit("act", "place", "was not answered")),
     }
 }
@@ -86,7 +86,7 @@ fn terms(
     Ok(terms)
 }
 
-/// A person closes all that the account holds of a symbol, by market orders.
+/// Closes the account's whole position in a symbol by market orders, as a person would.
 pub(super) fn close(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
     let instrument = instrument_of(state, &mut fields)?;
@@ -129,7 +129,7 @@ pub(super) fn close(state: &mut State, mut fields: Fields, now: Time) -> Done {
     Ok(json!({ "orders": held.len() }))
 }
 
-/// A margin call of what the account holds.
+/// A margin call for the account's positions.
 pub(super) fn call_margin(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
     let instrument = instrument_of(state, &mut fields)?;
@@ -141,7 +141,7 @@ pub(super) fn call_margin(state: &mut State, mut fields: Fields, now: Time) -> D
     Ok(json!({}))
 }
 
-/// The order that is named by `order_id`, or by `symbol` and `client_order_id`.
+/// The order with this `order_id`, or with this `symbol` and `client_order_id`.
 fn named(state: &State, fields: &mut Fields, account: AccountId) -> Result<OrderView, ActError> {
     let venue = &state.account(account).venue;
     let (found, name) = if let Some(id) = fields.signed("order_id")? {

@@ -1,4 +1,4 @@
-//! Other programs on the address, and how the venue counts weight.
+//! Actions on the use of weight by other programs, and on the venue's weight counters.
 
 use serde_json::json;
 use windvane_protocol::route::Surface;
@@ -8,7 +8,7 @@ use crate::control::fields::{Fields, required};
 use crate::limits::Counters;
 use crate::state::State;
 
-/// Every surface has weights.
+/// The surfaces, all of which have weights.
 const WEIGHED: &[(&str, Surface)] = &[
     ("spot", Surface::Spot),
     ("futures", Surface::Futures),
@@ -22,7 +22,7 @@ const COUNTERS: &[(&str, Counters)] = &[
     ("all", Counters::All),
 ];
 
-/// Other programs use so much of a counter in each minute from now on; 0: none do any more.
+/// Sets the weight of a counter that other programs use per minute from now on; 0 stops it.
 pub(super) fn others(state: &mut State, mut fields: Fields) -> Done {
     let surface = fields.word("surface", WEIGHED)?.unwrap_or(Surface::Futures);
     let weight = required("weight", fields.whole("weight"))?;
@@ -32,7 +32,7 @@ pub(super) fn others(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({}))
 }
 
-/// Which surfaces share a counter, and whether answers carry its header.
+/// Sets which surfaces share a counter, and whether responses have its header.
 pub(super) fn counters(state: &mut State, mut fields: Fields) -> Done {
     let shared = fields.word("shared", COUNTERS)?;
     let headers = fields.truth("headers")?;

@@ -1,4 +1,4 @@
-//! What the engine's words are sent as is read here as the same words.
+//! The server reads the parameters of an order as the same terms that the engine sent.
 
 use proptest::prelude::*;
 use windvane_engine::instrument::{Filters, SymbolStatus};
@@ -30,7 +30,7 @@ fn instrument(surface: Surface, price_scale: u8, qty_scale: u8) -> Instrument {
     }
 }
 
-/// Scales of prices and quantities, and orders of one surface with everything that it has.
+/// Scales of prices and quantities, and orders with every field that their surface has.
 #[derive(Clone, Debug)]
 struct Case {
     scales: (u8, u8),
@@ -44,7 +44,7 @@ fn pick<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy
 }
 
 fn terms() -> impl Strategy<Value = OrderTerms> {
-    // The server reads at most 20 digits before the point.
+    // The server reads at most 20 digits before the decimal point.
     let mantissa = || prop::option::of(1..i64::MAX);
     let words = (
         pick(Side::ALL),
@@ -80,7 +80,7 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
     )
 }
 
-/// Only what a surface and a position mode have.
+/// Keeps only the fields that the surface and the position mode have.
 fn fit(mut terms: OrderTerms, spot: bool, hedge: bool) -> OrderTerms {
     if spot {
         return OrderTerms {
@@ -121,7 +121,7 @@ prop_compose! {
     }
 }
 
-/// The orders of a call, as the server reads them.
+/// The orders of a request, as the server reads them.
 fn read(call: &Asked, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
     let instrument = if rules.surface == Surface::Spot {
         SPOT
@@ -161,7 +161,7 @@ fn read(call: &Asked, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
 
 proptest! {
     #[test]
-    fn an_order_that_is_sent_is_read_as_the_same_order(case in case()) {
+    fn a_sent_order_is_read_as_the_same_order(case in case()) {
         let (price, qty) = case.scales;
         let instruments = [
             instrument(Surface::Futures, price, qty),
