@@ -33,8 +33,8 @@ const CONFIG: &str = "configs/live-sim.toml";
 impl Instance {
     /// Starts `configs/live-sim.toml` against a venue, with this data folder.
     ///
+    /// # Panics
     /// If it cannot be started.
-    /// It cannot be started.
     pub fn start(venue: &Venue, data: &Path) -> Self {
         Launch::new(venue, data).start()
     }

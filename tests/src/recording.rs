@@ -36,7 +36,7 @@ impl Recording {
     /// time ns> <frame>`, plain or gzip.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn at_maker_fills(results: &Results, path: &Path) -> std::io::Result<Self> {
         let makers = results.fills.iter().filter(|fill| fill.maker);
         Self::at(&makers.map(|fill| fill.time_ns).collect(), open(path)?)

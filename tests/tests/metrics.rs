@@ -26,7 +26,7 @@ const NOT_HERE: [(&str, &str); 4] = [
     ),
     (
         "windvane_watchdog_armed",
-        "futures alone: there is no watchdog process",
+        "needs spot: only a spot run has a watchdog process",
     ),
 ];
 

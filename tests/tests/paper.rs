@@ -18,7 +18,7 @@ use windvane_tests::results::Results;
 use windvane_tests::venue::Venue;
 
 /// Log texts that show that the engine and the simulated account did not agree. An order that never
-/// arrived is no disagreement: a kill may come between the record of an intent and the record of
+/// arrived does not count: a kill may come between the record of an intent and the record of
 /// its request, or while an order waits for the dead man's switch.
 const DISAGREEMENTS: [&str; 3] = [
     "a position is the venue's",

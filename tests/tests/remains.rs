@@ -110,7 +110,7 @@ fn removing_a_strategy_warns_about_its_position() {
     let other = venue.folder().join("other.toml");
     std::fs::write(&other, &text).unwrap();
     assert_eq!(checked(&venue, &data, &other), Vec::<Value>::new());
-    // An instrument that is no longer configured has the same effect.
+    // Removing the instrument from the configuration has the same effect.
     std::fs::write(&other, text.replace("futures:BTCUSDT", "futures:ETHUSDT")).unwrap();
     let lines = checked(&venue, &data, &other);
     let named = |line: &Value| line["found"].as_str().unwrap().starts_with(&words);

@@ -39,7 +39,7 @@ fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), said)
 }
 
-/// Who answers for a strategy (`module` or `journal`), and the hash of its module.
+/// The source of a strategy's answers (`module` or `journal`), and the hash of its module.
 fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
     let mut roles = said["modules"].as_array().unwrap().iter();
     let role = roles.find(|role| role["strategy"] == id).unwrap();

@@ -20,7 +20,7 @@ use windvane_tests::watchdogs;
 /// Longest wait for anything, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What differs from one variant to the next.
+/// The differences between the variants.
 #[derive(Clone, Copy)]
 struct Variant {
     seed: &'static str,

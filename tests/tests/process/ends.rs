@@ -146,7 +146,7 @@ fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
     }
 }
 
-/// From now on neither user events nor account trades report fills.
+/// Hides fills from now on, in user events and in account trades.
 fn hide_fills(venue: &Venue) {
     for fault in [
         json!({"fault": "lost", "surface": "futures"}),

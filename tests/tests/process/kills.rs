@@ -62,7 +62,7 @@ fn kills_lose_and_duplicate_nothing_and_reuse_no_id() {
         if (kill + 1) % 3 != 2 {
             support::ready(&mut instance);
             // A start queries an order whose request the kill prevented until the order's window
-            // has passed. That time is no recovery time.
+            // has passed. That time does not count as recovery.
             if !instance.log().contains("it never arrived") {
                 recoveries.push(begin.elapsed());
             }

@@ -649,7 +649,7 @@ impl Log {
         self.ask("POST", "/fapi/v1/order", &params)
     }
 
-    /// A market order of so much that only reduces.
+    /// A market order of this quantity that only reduces.
     pub fn place_close(self, id: &str, side: &str, qty: &str) -> Self {
         let params = [
             ("newClientOrderId", id.to_owned()),

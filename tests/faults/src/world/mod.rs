@@ -128,7 +128,7 @@ enum Standing {
 pub struct World {
     setup: Arc<Setup>,
     mix: Mix,
-    /// The ticks to which the venue may have rounded the entry prices that it stated.
+    /// The ticks to which the venue may have rounded the entry prices that it reported.
     ticks: Ticks,
     venue: Venue,
     disk: Disk,
