@@ -33,8 +33,7 @@ impl Admin {
         }
     }
 
-    /// Sends `GET` for a path such as `/api/status`; `None` if there is no response with status
-    /// 200.
+    /// Sends `GET` for a path such as `/api/status`; `None` without a response of status 200.
     pub fn show(&self, path: &str) -> Option<Value> {
         serde_json::from_str(&self.ask("GET", path)?).ok()
     }

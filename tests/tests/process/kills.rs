@@ -24,8 +24,8 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     text.map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// The full test has 200 kills: `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test
-/// process kills -- --nocapture`.
+/// The full test has 200 kills:
+/// `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test process kills -- --nocapture`.
 #[test]
 fn kills_lose_and_duplicate_nothing_and_reuse_no_id() {
     let (kills, seed) = (number(KILLS, 10), number(SEED, 1));
