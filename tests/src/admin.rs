@@ -1,4 +1,4 @@
-//! The admin server of a running instance, asked over plain sockets.
+//! A client of the admin server of a running instance, over plain sockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// An admin server that does not answer in this time does not answer.
+/// An admin server that does not respond within this time counts as not responding.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The admin server of a data folder.
@@ -19,44 +19,44 @@ pub struct Admin {
 /// A sample of the metrics page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Name and labels, as they stand there.
+    /// Name and labels, as the page has them.
     pub name: String,
-    /// Value.
+    /// The value.
     pub value: f64,
 }
 
 impl Admin {
-    /// That of the instance of this folder.
+    /// The admin server of the instance with this data folder.
     pub fn of(data: &Path) -> Self {
         Self {
             data: data.to_owned(),
         }
     }
 
-    /// `GET` of a path such as `/api/status`; `None` while nobody answers it with 200.
+    /// Sends `GET` for a path such as `/api/status`; `None` without a response of status 200.
     pub fn show(&self, path: &str) -> Option<Value> {
         serde_json::from_str(&self.ask("GET", path)?).ok()
     }
 
-    /// The same for a path of the API that must answer.
+    /// Sends `GET` for a path of the API that must respond.
     ///
     /// # Panics
-    /// It does not.
+    /// If it does not respond with status 200.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn must_show(&self, path: &str) -> Value {
-        self.show(path).expect("the admin server answers")
+        self.show(path).expect("the admin server responds")
     }
 
-    /// A command such as `/api/halt`.
+    /// Sends a command such as `/api/halt`.
     ///
     /// # Panics
-    /// It is refused, or not answered.
+    /// If the command is refused or gets no response.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn command(&self, path: &str) {
-        self.ask("POST", path).expect("the command is taken");
+        self.ask("POST", path).expect("the command is accepted");
     }
 
-    /// The metrics, but for comments; empty while nobody answers.
+    /// The metrics without comment lines; empty while nothing listens.
     pub fn metrics(&self) -> Vec<Sample> {
         let page = self.ask("GET", "/metrics").unwrap_or_default();
         let lines = page.lines().filter(|line| !line.starts_with('#'));
@@ -70,7 +70,7 @@ impl Admin {
         samples.collect()
     }
 
-    /// Every byte that it answers to this question, refusals too; `None` while nobody listens.
+    /// All bytes of the response to this request, also of a refusal; `None` while nothing listens.
     pub fn raw(&self, method: &str, path: &str) -> Option<String> {
         let address = std::fs::read_to_string(self.data.join("admin.addr")).ok()?;
         let address = address.trim();

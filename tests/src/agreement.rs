@@ -1,5 +1,5 @@
 //! Whether an instance and its venue agree on orders, positions and balances, to the last digit.
-//! It reads what both say of themselves and knows nothing of how either came to it.
+//! This code reads the state that each reports and shares no logic with either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use crate::admin::Admin;
 use crate::venue::Venue;
 
-/// Two looks that come this close are no load.
+/// Time between two looks; at this rate they cause no load.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What can be compared, in words that sort.
+/// The facts to compare, with names that sort.
 type Facts = BTreeMap<String, String>;
 
-/// What an instance says of itself.
+/// The state that an instance reports about itself.
 ///
 /// # Panics
-/// It does not answer.
+/// If the instance does not respond.
 pub fn own(admin: &Admin) -> Value {
     json!({
         "orders": admin.must_show("/api/orders"),
@@ -28,8 +28,8 @@ pub fn own(admin: &Admin) -> Value {
     })
 }
 
-/// Where they differ: one line for each fact that only one of them has. `account` is that of
-/// `GET /state`.
+/// The differences: one line for each fact that only one of them has. `account` comes from `GET
+/// /state`.
 pub fn differences(own: &Value, account: &Value) -> Vec<String> {
     let (ours, venues) = (facts_of_own(own), facts_of_venue(account));
     let keys: BTreeSet<_> = ours.keys().chain(venues.keys()).collect();
@@ -45,7 +45,8 @@ pub fn differences(own: &Value, account: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Whether two facts are the same. A venue may round an entry price to the tick; fills do not.
+/// Whether two facts are equal. A venue may round an entry price to the tick; fills are not
+/// rounded.
 fn agree(ours: Option<&String>, venues: Option<&String>) -> bool {
     let position = |fact: Option<&String>| {
         let (qty, entry) = fact?.split_once(" at ")?;
@@ -60,8 +61,8 @@ fn agree(ours: Option<&String>, venues: Option<&String>) -> bool {
     }
 }
 
-/// What is wrong beyond differences: client order ids that were accepted twice, and strategies
-/// whose parts do not make up the account's position.
+/// Errors that are not differences: client order ids that were accepted twice, and strategies whose
+/// sub-positions do not add up to the account's position.
 pub fn wrongs(own: &Value, account: &Value) -> Vec<String> {
     let mut wrongs = Vec::new();
     let repeated = &account["accepted"]["repeated"];
@@ -87,20 +88,22 @@ pub fn wrongs(own: &Value, account: &Value) -> Vec<String> {
     }
     for (instrument, rest) in sums {
         if !rest.is_zero() {
-            wrongs.push(format!("{instrument}: {rest} of the position is nobody's"));
+            wrongs.push(format!(
+                "{instrument}: {rest} of the position belongs to no strategy"
+            ));
         }
     }
     wrongs
 }
 
-/// Waits until they agree while the venue stands still, and answers what they then say; else the
-/// last differences.
+/// Waits until both agree while the venue's state does not change, and returns both states. If they
+/// never agree, returns the last differences.
 ///
 /// # Errors
-/// They do not agree in so long.
+/// If they do not agree within this time.
 pub fn wait(admin: &Admin, venue: &Venue, within: Duration) -> Result<(Value, Value), Vec<String>> {
     let begin = Instant::now();
-    let mut last = vec!["they were never asked".to_owned()];
+    let mut last = vec!["no state was read".to_owned()];
     while begin.elapsed() < within {
         let before = venue.account();
         let own = own(admin);
@@ -181,7 +184,7 @@ fn text(row: &Value, field: &str) -> String {
     row[field].as_str().unwrap_or_default().to_owned()
 }
 
-/// A number as text, whatever zeros it came with.
+/// A number as text, without trailing zeros.
 fn number(value: &Value) -> String {
     decimal(value).to_string()
 }
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_state_in_two_languages_agrees() {
+    fn the_same_state_in_both_formats_agrees() {
         let (own, account) = both();
         assert_eq!(differences(&own, &account), Vec::<String>::new());
         assert_eq!(wrongs(&own, &account), Vec::<String>::new());
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_used_twice_and_positions_of_nobody_are_wrong() {
+    fn repeated_ids_and_unowned_positions_are_errors() {
         let (mut own, mut account) = both();
         let first = account["accepted"]["orders"][0].clone();
         account["accepted"]["orders"]

@@ -1,4 +1,4 @@
-//! The real binary, built as the tests are built, with a small helper to run it.
+//! Builds the real binary with the profile of the tests, and runs it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,20 +6,20 @@ use std::sync::OnceLock;
 
 static PATH: OnceLock<PathBuf> = OnceLock::new();
 
-/// Has all tests of this process run this binary.
+/// Makes all tests of this process use this binary.
 ///
 /// # Panics
-/// Another one was run already.
+/// If another binary was run already.
 pub fn choose(path: &Path) {
     let chosen = PATH.get_or_init(|| path.to_owned());
     assert_eq!(chosen, path, "another binary was run already");
 }
 
-/// The binary under test: `WINDVANE_BIN` if set, else built beside the tests. It is built (which
-/// takes no time when it is fresh) rather than looked for, so that no stale one is ever tested.
+/// The binary under test: `WINDVANE_BIN` if set, otherwise a binary built beside the tests. It is
+/// always built, so that no stale binary is tested; this takes no time when it is up to date.
 ///
 /// # Panics
-/// It cannot be built: a test cannot go on.
+/// If it cannot be built.
 pub fn path() -> &'static Path {
     PATH.get_or_init(|| match std::env::var_os("WINDVANE_BIN") {
         Some(path) => PathBuf::from(path),
@@ -56,7 +56,7 @@ fn build() -> PathBuf {
     if binary.exists() {
         return binary;
     }
-    panic!("cargo built no {}", binary.display());
+    panic!("cargo did not build {}", binary.display());
 }
 
 /// The root of the repository.
@@ -68,10 +68,10 @@ pub fn root() -> &'static Path {
     package.parent().unwrap_or(package)
 }
 
-/// Runs the binary at the root of the repository, where relative paths of configurations start.
+/// Runs the binary in the root of the repository; relative paths in configurations start there.
 ///
 /// # Panics
-/// It cannot be started.
+/// If the binary cannot be started.
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     Command::new(path())
@@ -81,10 +81,10 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) ->
         .expect("the binary starts")
 }
 
-/// Runs the binary and demands success; answers what it printed.
+/// Runs the binary, requires success, and returns its stdout.
 ///
 /// # Panics
-/// It fails: with what it said.
+/// If it fails; the message has its stderr.
 pub fn succeed<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
     let output = run(arguments);
     assert!(

@@ -1,24 +1,24 @@
-//! A small reader of CSV as RFC 4180 has it: commas, double quotes, one header line.
+//! A small CSV reader after RFC 4180: commas, double quotes, one header line.
 
-/// Why a text is no table of the columns that are expected.
+/// Why a text is not a table with the expected columns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CsvError {
-    /// The first line is another one.
+    /// The first line does not have the expected columns.
     #[error("the columns are {found:?}, not {expected:?}")]
     Header {
         /// The columns of the text.
         found: String,
-        /// The columns that belong there.
+        /// The expected columns.
         expected: String,
     },
-    /// A row has another number of fields.
+    /// A row has a wrong number of fields.
     #[error("line {line} has {found} fields, not {expected}")]
     Fields {
         /// The line, from 1.
         line: usize,
-        /// Fields of the line.
+        /// Number of fields in this line.
         found: usize,
-        /// Fields of the header.
+        /// Number of fields in the header.
         expected: usize,
     },
 }

@@ -1,13 +1,14 @@
-//! Exact numbers of the checker: mantissas in 128 bits, written a second time on purpose.
+//! Exact decimal numbers of the checker, as 128-bit mantissas. They repeat code of the runtime on
+//! purpose: the checker must be independent.
 
 use rust_decimal::Decimal;
 
 /// Decimal places of amounts.
 pub const AMOUNT_SCALE: u32 = 8;
-/// Decimal places of quantities and prices, more than any instrument has.
+/// Decimal places of quantities and prices; no instrument has more.
 pub const QTY_SCALE: u32 = 12;
 
-/// The mantissa of a decimal text at a scale; `None` if it is no number or has more places.
+/// The mantissa of a decimal text at a scale; `None` if it is not a number or has more places.
 pub fn mantissa(text: &str, scale: u32) -> Option<i128> {
     if text.contains(['e', 'E', '_']) {
         return None;
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_exactly_or_not_at_all() {
+    fn numbers_are_read_exactly_or_rejected() {
         assert_eq!(mantissa("-0.5", 8), Some(-50_000_000));
         assert_eq!(mantissa("1.10", 1), Some(11));
         assert_eq!(mantissa("1.11", 1), None);
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_go_to_the_even_side() {
+    fn halves_are_rounded_to_even() {
         for (n, d, expected) in [(5, 2, 2), (7, 2, 4), (-5, 2, -2), (-7, 2, -4), (-8, 3, -3)] {
             assert_eq!(half_even(n, d), expected, "{n}/{d}");
         }

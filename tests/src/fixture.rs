@@ -1,5 +1,5 @@
-//! Data folders that earlier versions of the program left, as archives in `tests/fixtures`. Each
-//! next version must open them, recover from them and trade on.
+//! Data folders that earlier versions of the program left behind, as archives in `tests/fixtures`.
+//! Each new version must open them, recover from them and continue to trade.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use crate::binary;
 use crate::venue::Venue;
 
-/// Seed of the venue: with it the same test keys come again.
+/// Seed of the venue; it always gives the same test keys.
 pub const SEED: &str = "12";
 
-/// A recorded data folder with what was true when its process was killed.
+/// A recorded data folder, with the state of the run when its process was killed.
 #[derive(Debug)]
 pub struct Fixture {
     folder: PathBuf,
-    /// `fixture.json`.
+    /// The content of `fixture.json`.
     pub manifest: Value,
 }
 
-/// All fixtures, the oldest name first.
+/// All fixtures, sorted by name.
 ///
 /// # Panics
-/// The folder cannot be read.
+/// If the folder cannot be read.
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn all() -> Vec<Fixture> {
     let entries = std::fs::read_dir(folder()).expect("there are fixtures");
@@ -33,7 +33,7 @@ pub fn all() -> Vec<Fixture> {
     folders.into_iter().map(Fixture::read).collect()
 }
 
-/// Where fixtures are.
+/// The folder of the fixtures.
 pub fn folder() -> PathBuf {
     binary::root().join("tests/fixtures")
 }
@@ -46,7 +46,7 @@ impl Fixture {
         Self { folder, manifest }
     }
 
-    /// Its name.
+    /// The fixture's folder name.
     pub fn name(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -57,10 +57,10 @@ impl Fixture {
         self.folder.join(run).with_extension("toml")
     }
 
-    /// Unpacks the data folder of a run, `live` or `paper`, into this folder.
+    /// Unpacks the data folder of a run (`live` or `paper`) into this folder.
     ///
     /// # Panics
-    /// It cannot be unpacked.
+    /// If it cannot be unpacked.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn unpack(&self, run: &str, into: &Path) {
         std::fs::create_dir_all(into).expect("a folder for the data");
@@ -70,13 +70,17 @@ impl Fixture {
             .arg("-C")
             .arg(into)
             .status();
-        assert!(status.expect("tar starts").success(), "it is unpacked");
+        assert!(
+            status.expect("tar starts").success(),
+            "tar unpacks the archive"
+        );
     }
 
-    /// A venue with the account that the live run left: the same keys, positions and open orders.
+    /// Starts a venue with the account that the live run left: the same keys, positions and open
+    /// orders.
     ///
     /// # Panics
-    /// It does not start, or refuses an order.
+    /// If the venue does not start, or rejects an order.
     pub fn venue(&self) -> Venue {
         let venue = Venue::start(&["--seed", SEED]);
         let left = &self.manifest["live"]["venue"];

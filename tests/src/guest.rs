@@ -1,16 +1,16 @@
-//! Small strategies written as WebAssembly text, for what no honest strategy does. They keep the
-//! contract of `sdk/wit/strategy.wit` as core modules, with nothing of the SDK.
+//! Small strategies written as WebAssembly text, for behaviour that no correct strategy has. They
+//! implement the contract of `sdk/wit/strategy.wit` as core modules, without the SDK.
 
 use std::path::Path;
 
-/// What `describe` of every guest answers.
+/// The result of `describe` for every guest.
 const DESCRIPTION: &str =
     r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
 
 const SUBMIT: &str = r#"(import "windvane:strategy/orders@0.2.0" "submit"
     (func $submit_to (param i32 i32 i64 i64 i64 i64 i32 i64 i64 i64) (result i64)))"#;
 
-/// `submit` of an order of its own, without a group and a trailing distance.
+/// `submit` for a single order, without a group and without a trailing distance.
 const SUBMIT_ALONE: &str = "(func $submit (param i32 i32 i64 i64 i64 i64 i32 i64) (result i64)
     (call $submit_to (local.get 0) (local.get 1) (local.get 2) (local.get 3) (local.get 4)
       (local.get 5) (local.get 6) (local.get 7) (i64.const 0) (i64.const 0)))";
@@ -18,20 +18,20 @@ const SUBMIT_ALONE: &str = "(func $submit (param i32 i32 i64 i64 i64 i64 i32 i64
 /// A guest that can submit orders. Its parts are WebAssembly text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Guest<'a> {
-    /// What `start` does before it answers.
+    /// Code that `start` runs before it returns.
     pub start: &'a str,
-    /// Why `start` refuses; empty if it does not.
+    /// The reason with which `start` refuses; empty if it accepts.
     pub refusal: &'a str,
-    /// What each event does, with `$count` (of events, from 1), `$kind`, `$a` (the bid of an event
-    /// of the book) and locals `$i` and `$bid`.
+    /// Code that runs for each event. It can use `$count` (number of events, from 1), `$kind`, `$a`
+    /// (the bid in a book event) and the locals `$i` and `$bid`.
     pub on_event: &'a str,
-    /// What `load` does before it answers.
+    /// Code that `load` runs before it returns.
     pub load: &'a str,
-    /// Why `load` refuses; empty if it does not.
+    /// The reason with which `load` refuses; empty if it accepts.
     pub load_refusal: &'a str,
-    /// More imports.
+    /// Additional imports.
     pub imports: &'a str,
-    /// More functions and globals.
+    /// Additional functions and globals.
     pub more: &'a str,
 }
 
@@ -92,7 +92,7 @@ impl Guest<'_> {
     /// Writes the module to a file.
     ///
     /// # Panics
-    /// The text is no WebAssembly, or the file cannot be written.
+    /// If the text is not valid WebAssembly, or the file cannot be written.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn write(&self, file: &Path) {
         let module = wat::parse_str(self.text()).expect("the text is WebAssembly");

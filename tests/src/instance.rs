@@ -1,4 +1,4 @@
-//! A running `windvane run` of the real binary, asked and commanded by its own verbs.
+//! A running `windvane run` of the real binary, controlled by its own command line verbs.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,12 +13,12 @@ use crate::binary;
 use crate::launch::Launch;
 use crate::venue::Venue;
 
-/// The longest that anything may take; building modules the first time is the slowest.
+/// Longest wait for anything; the first build of the modules is the slowest.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// A look every so often, so that whoever looks does not take the processor from who works.
+/// Time between two looks, so that looking does not take the processor from the process under test.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A running instance; it is killed with its value.
+/// A running instance; dropping the value kills it.
 #[derive(Debug)]
 pub struct Instance {
     child: Child,
@@ -27,22 +27,22 @@ pub struct Instance {
     config: PathBuf,
 }
 
-/// What a test runs where it needs nothing else.
+/// The configuration for tests that need no special one.
 const CONFIG: &str = "configs/live-sim.toml";
 
 impl Instance {
-    /// Starts `configs/live-sim.toml` against a venue, with its data in this folder.
+    /// Starts `configs/live-sim.toml` against a venue, with this data folder.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     pub fn start(venue: &Venue, data: &Path) -> Self {
         Launch::new(venue, data).start()
     }
 
-    /// Starts another configuration, with these variables in its environment.
+    /// Starts another configuration, with these environment variables.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     pub fn start_with(
         venue: &Venue,
         data: &Path,
@@ -56,15 +56,15 @@ impl Instance {
         launch.start()
     }
 
-    /// Runs the same in the foreground: for one that must not come about.
+    /// Runs the same command in the foreground, for a start that must be refused.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     pub fn refused(venue: &Venue, data: &Path) -> Output {
         Launch::new(venue, data).output()
     }
 
-    /// A process that was started.
+    /// Wraps a process that was started.
     pub(crate) fn of(child: Child, data: &Path, log: &Path, config: &Path) -> Self {
         Self {
             child,
@@ -74,40 +74,40 @@ impl Instance {
         }
     }
 
-    /// Its admin server, asked without a process of its own.
+    /// A client of its admin server that needs no extra process.
     pub fn admin(&self) -> Admin {
         Admin::of(&self.data)
     }
 
-    /// The same for an instance whose data folder is on a disk that it alone sees.
+    /// The same for an instance whose data folder is on a disk that only its process sees.
     pub fn admin_inside(&self) -> Admin {
         Admin::of(&self.inside())
     }
 
-    /// Its data folder as its own process sees it.
+    /// Its data folder, as its own process sees it.
     pub fn inside(&self) -> PathBuf {
         let data = self.data.strip_prefix("/").unwrap_or(&self.data);
         PathBuf::from(format!("/proc/{}/root", self.child.id())).join(data)
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     ///
     /// # Panics
-    /// The system does not say.
+    /// If the system does not report it.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the system knows its child")
     }
 
-    /// Asks its admin server until this is true, which is answered, with how long it took.
+    /// Polls its admin server until this condition is true; returns the value and the time it took.
     ///
     /// # Panics
-    /// It does not become true in so long, or the instance ends.
+    /// If the condition does not become true within this time, or the instance ends.
     pub fn until_shown(
         &mut self,
         admin: &Admin,
@@ -125,7 +125,11 @@ impl Instance {
                 last = Some(value);
             }
             let ended = self.ended();
-            assert!(ended.is_none(), "it ended: {ended:?}\n{}", self.log());
+            assert!(
+                ended.is_none(),
+                "the instance ended: {ended:?}\n{}",
+                self.log()
+            );
             assert!(
                 begin.elapsed() < within,
                 "{path} after {within:?}: {last:?}\n{}",
@@ -135,10 +139,10 @@ impl Instance {
         }
     }
 
-    /// Sends it a signal, such as `STOP`.
+    /// Sends a signal to it, such as `STOP`.
     ///
     /// # Panics
-    /// It cannot be sent.
+    /// If the signal cannot be sent.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
@@ -146,38 +150,42 @@ impl Instance {
             .arg(format!("-{name}"))
             .arg(&pid)
             .status();
-        assert!(sent.expect("kill is there").success());
+        assert!(sent.expect("kill can be started").success());
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     ///
     /// # Panics
-    /// It does not end in so long.
+    /// If it does not end within this time.
     pub fn end_within(mut self, within: Duration) -> ExitStatus {
         let begin = Instant::now();
         loop {
             if let Some(status) = self.ended() {
                 return status;
             }
-            assert!(begin.elapsed() < within, "it goes on\n{}", self.log());
+            assert!(
+                begin.elapsed() < within,
+                "the instance still runs\n{}",
+                self.log()
+            );
             std::thread::sleep(LOOK_EVERY);
         }
     }
 
-    /// `windvane VERB --json` for this instance.
+    /// Runs `windvane VERB --json` for this instance.
     pub fn verb(&self, verb: &str) -> Output {
         self.say(&[verb])
     }
 
-    /// The same with arguments.
+    /// Runs a verb with arguments.
     pub fn say(&self, arguments: &[&str]) -> Output {
         say_in(&self.data, &self.config, arguments)
     }
 
-    /// A verb with arguments that must succeed; its answer.
+    /// Runs a verb with arguments that must succeed, and returns its output.
     ///
     /// # Panics
-    /// It fails: with what it said, and the log.
+    /// If it fails; the message has its output and the log of the instance.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn done(&self, arguments: &[&str]) -> Value {
         let output = self.say(arguments);
@@ -186,38 +194,42 @@ impl Instance {
             "{arguments:?}: {output:?}\n{}",
             self.log()
         );
-        serde_json::from_slice(&output.stdout).expect("an answer is JSON")
+        serde_json::from_slice(&output.stdout).expect("the output is JSON")
     }
 
-    /// What its server answers to a GET without a token.
+    /// The response of its server to a GET request without a token.
     ///
     /// # Panics
-    /// It does not answer.
+    /// If the server does not respond.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn get(&self, path: &str) -> String {
         let address = std::fs::read_to_string(self.data.join("admin.addr"));
-        let address = address.expect("it listens");
+        let address = address.expect("the server has written its address");
         let address = address.trim();
-        let mut stream = TcpStream::connect(address).expect("it listens");
+        let mut stream = TcpStream::connect(address).expect("the server listens");
         let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("it is asked");
+        stream
+            .write_all(head.as_bytes())
+            .expect("the request is sent");
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
+        stream
+            .read_to_string(&mut answer)
+            .expect("the server responds");
         answer
     }
 
-    /// A verb that must succeed; its answer.
+    /// Runs a verb that must succeed, and returns its output.
     ///
     /// # Panics
-    /// It fails: with what it said, and the log.
+    /// If it fails; the message has its output and the log of the instance.
     pub fn answer(&self, verb: &str) -> Value {
         self.done(&[verb])
     }
 
-    /// Asks until this is true, which is answered.
+    /// Repeats a verb until this condition is true for its output, and returns the output.
     ///
     /// # Panics
-    /// It does not become true in five minutes, or the instance ends.
+    /// If the condition does not become true within five minutes, or the instance ends.
     pub fn until(&mut self, verb: &str, is_it: &dyn Fn(&Value) -> bool) -> Value {
         let begin = Instant::now();
         loop {
@@ -229,7 +241,11 @@ impl Instance {
                 return value;
             }
             let ended = self.child.try_wait().ok().flatten();
-            assert!(ended.is_none(), "it ended: {ended:?}\n{}", self.log());
+            assert!(
+                ended.is_none(),
+                "the instance ended: {ended:?}\n{}",
+                self.log()
+            );
             assert!(
                 begin.elapsed() < PATIENCE,
                 "{verb}: {output:?}\n{}",
@@ -238,35 +254,35 @@ impl Instance {
         }
     }
 
-    /// Waits until it is ready.
+    /// Waits until the instance is ready.
     ///
     /// # Panics
-    /// It does not become ready.
+    /// If it does not become ready.
     pub fn ready(&mut self) {
         self.until("status", &|status| status["state"] == "ready");
     }
 
-    /// Kills it, as `kill -9` does.
+    /// Kills the instance, as `kill -9` does.
     ///
     /// # Panics
-    /// It cannot be killed.
+    /// If it cannot be killed.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn kill(mut self) {
-        self.child.kill().expect("it lives");
-        self.child.wait().expect("it ends");
+        self.child.kill().expect("the instance runs");
+        self.child.wait().expect("the instance ends");
     }
 
-    /// Asks it to end, as `kill` does, and waits.
+    /// Asks the instance to end, as `kill` does, and waits until it has ended.
     ///
     /// # Panics
-    /// It cannot be asked.
+    /// If the signal cannot be sent.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn terminate(mut self) -> ExitStatus {
         self.signal("TERM");
-        self.child.wait().expect("it ends")
+        self.child.wait().expect("the instance ends")
     }
 
-    /// What it logged.
+    /// The log of the instance.
     pub fn log(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -275,16 +291,16 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// `windvane VERB --json` for the instance of a data folder.
+/// Runs `windvane VERB --json` for the instance of a data folder.
 ///
 /// # Panics
-/// It cannot be started.
+/// If it cannot be started.
 pub fn verb_in(data: &Path, verb: &str) -> Output {
     say_in(data, Path::new(CONFIG), &[verb])
 }

@@ -1,5 +1,5 @@
-//! How `windvane run` is started: configuration, settings, environment, and what a shell does to
-//! the process first.
+//! How a test starts `windvane run`: configuration, settings, environment, and a shell script that
+//! may prepare the process.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::instance::Instance;
 use crate::modules;
 use crate::venue::Venue;
 
-/// A start of `windvane run` against a venue; it can be started again and again.
+/// A start of `windvane run` against a venue; it can be repeated.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The line of the venue; without it, settings and environment say everything.
+    /// The file with the venue's line; without it, settings and environment name the venue.
     line: Option<PathBuf>,
     data: PathBuf,
     config: PathBuf,
@@ -24,7 +24,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// `configs/live-sim.toml` against a venue, with its data in this folder.
+    /// Starts `configs/live-sim.toml` against a venue, with this data folder.
     pub fn new(venue: &Venue, data: &Path) -> Self {
         Self {
             line: Some(venue.file()),
@@ -37,14 +37,15 @@ impl Launch {
         }
     }
 
-    /// `configs/paper.toml` on the public data of a venue: by its addresses, with none of its keys.
+    /// Starts `configs/paper.toml` on the public data of a venue: with its addresses, without its
+    /// keys.
     pub fn paper(venue: &Venue, data: &Path) -> Self {
         let mut launch = Self::new(venue, data).config(Path::new("configs/paper.toml"));
         launch.line = None;
         launch.addresses(venue)
     }
 
-    /// `configs/paper.toml` on a recording.
+    /// Starts `configs/paper.toml` on a recording.
     pub fn playing(file: &Path, pace: &str, data: &Path) -> Self {
         Self {
             line: None,
@@ -62,21 +63,22 @@ impl Launch {
         }
     }
 
-    /// Another configuration.
+    /// Sets another configuration file.
     #[must_use]
     pub fn config(mut self, file: &Path) -> Self {
         file.clone_into(&mut self.config);
         self
     }
 
-    /// A setting, such as `run.on_stop=keep`.
+    /// Adds a setting, such as `run.on_stop=keep`.
     #[must_use]
     pub fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
     }
 
-    /// Addresses by settings and keys by the environment, as for a venue that prints no line.
+    /// Passes the addresses by settings and the keys by the environment, as for a venue that prints
+    /// no line.
     #[must_use]
     pub fn apart(mut self, venue: &Venue) -> Self {
         self.line = None;
@@ -102,14 +104,14 @@ impl Launch {
         self
     }
 
-    /// An argument of the command line, such as `--take-over`.
+    /// Adds a command line argument, such as `--take-over`.
     #[must_use]
     pub fn argument(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
         self
     }
 
-    /// Modules that are built already, in the order of the configuration's strategies.
+    /// Uses modules that are already built, in the order of the strategies in the configuration.
     #[must_use]
     pub fn modules(mut self, strategies: &[&str]) -> Self {
         for (place, strategy) in strategies.iter().enumerate() {
@@ -120,47 +122,47 @@ impl Launch {
         self
     }
 
-    /// A variable of its environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// What a shell does to its process before it becomes `windvane run`.
+    /// Runs a shell script in the process before it becomes `windvane run`.
     #[must_use]
     pub fn after(mut self, script: &str) -> Self {
         self.shell = Some(format!("{script}; exec \"$@\""));
         self
     }
 
-    /// Its data folder.
+    /// The data folder.
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Starts it; what it logs goes to `log` in its folder.
+    /// Starts the instance; its log goes to a `.log` file beside the data folder.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn start(&self) -> Instance {
-        std::fs::create_dir_all(&self.data).expect("a folder for its data");
+        std::fs::create_dir_all(&self.data).expect("the data folder can be created");
         let log = self.data.with_extension("log");
         let file = File::options().create(true).append(true).open(&log);
         let child = self
             .command()
             .stdin(Stdio::null())
-            .stderr(Stdio::from(file.expect("a log")))
+            .stderr(Stdio::from(file.expect("the log can be opened")))
             .spawn()
             .expect("the instance starts");
         Instance::of(child, &self.data, &log, &self.config)
     }
 
-    /// Runs it in the foreground: for one that must not come about.
+    /// Runs it in the foreground, for a start that must be refused.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn output(&self) -> Output {
         self.command().output().expect("the instance starts")

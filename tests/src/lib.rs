@@ -1,5 +1,5 @@
-//! End-to-end tests of the real binary, and what they need: a runner for it, and a checker of its
-//! result files that shares no code with what made them.
+//! End-to-end tests of the real binary, with the code that they need: a runner for the binary, and
+//! a checker of its result files that shares no code with the runtime.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The sample strategies as files, built once: a start from their folders asks the compiler each
-//! time whether something changed.
+//! The sample strategies as module files, built once. A start from the source folder would call the
+//! compiler each time to check for changes.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +10,10 @@ use crate::binary;
 
 static BUILT: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
 
-/// The module of a folder of `strategies/`.
+/// The built module of a folder in `strategies/`.
 ///
 /// # Panics
-/// It does not build.
+/// If the strategy does not build.
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn built(strategy: &str) -> PathBuf {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -22,8 +22,8 @@ pub fn built(strategy: &str) -> PathBuf {
     }
     let folder = format!("strategies/{strategy}");
     let said = binary::succeed(["build", "--json", folder.as_str()]);
-    let said: Value = serde_json::from_str(&said).expect("it prints JSON");
-    let file = PathBuf::from(said["path"].as_str().expect("it names the file"));
+    let said: Value = serde_json::from_str(&said).expect("the build prints JSON");
+    let file = PathBuf::from(said["path"].as_str().expect("the output names the file"));
     let file = binary::root().join(file);
     built.push((strategy.to_owned(), file.clone()));
     file

@@ -1,16 +1,16 @@
-//! A small generator of numbers (splitmix64), so that a test that draws can be drawn again.
+//! A small random number generator (splitmix64), so that a test can repeat the draws of a seed.
 
-/// Draws from a seed.
+/// Draws numbers from a seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The draws of a seed.
+    /// A generator with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// 64 bits.
+    /// The next 64 random bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -19,13 +19,13 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number from `from` to below `to`.
+    /// A number from `from` (inclusive) to `to` (exclusive).
     pub const fn between(&mut self, from: u64, to: u64) -> u64 {
         let width = if to > from { to - from } else { 1 };
         from + self.bits() % width
     }
 
-    /// One of these.
+    /// One element of the slice; `None` if it is empty.
     pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.between(0, all.len() as u64) as usize)
     }

@@ -1,5 +1,5 @@
-//! What a recording says at given moments, read without any code of the runtime: enough to see
-//! whether a fill was possible.
+//! Reads the events of a recording at given times, without any code of the runtime. This is enough
+//! to check whether a fill was possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -25,18 +25,18 @@ enum Evidence {
     Depth(Vec<Level>, Vec<Level>),
 }
 
-/// Recorded events at the moments asked for.
+/// The recorded events at the requested times.
 #[derive(Debug, Default)]
 pub struct Recording {
     moments: BTreeMap<i64, Vec<Evidence>>,
 }
 
 impl Recording {
-    /// Reads the events at the times of the maker fills, from a file of
-    /// `<receive time ns> <frame>` lines, plain or gzip.
+    /// Reads the events at the times of the maker fills. The file has lines of the form `<receive
+    /// time ns> <frame>`, plain or gzip.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn at_maker_fills(results: &Results, path: &Path) -> std::io::Result<Self> {
         let makers = results.fills.iter().filter(|fill| fill.maker);
         Self::at(&makers.map(|fill| fill.time_ns).collect(), open(path)?)
@@ -61,12 +61,12 @@ impl Recording {
         Ok(Self { moments })
     }
 
-    /// Every maker fill must come with an event at that very moment that reaches its price: a
-    /// trade at the price or through it, or the other side of the book touching or crossing it.
-    /// Where trades alone speak for the fills of a moment, they give no more than was traded.
+    /// Each maker fill needs an event at exactly its time that reaches its price: a trade at the
+    /// price or through it, or the other side of the book touching or crossing it. If only trades
+    /// explain the fills of a moment, these fills must not exceed the traded quantity.
     ///
-    /// This holds for every queue model, as long as the feed latency is constant: then the
-    /// venue's time is the time of the recording.
+    /// This holds for every queue model as long as the feed latency is constant: then the venue's
+    /// time equals the time of the recording.
     pub fn check(&self, results: &Results) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut given: BTreeMap<(i64, bool), i128> = BTreeMap::new();
@@ -109,13 +109,13 @@ impl Recording {
         findings
     }
 
-    /// How many moments have events.
+    /// Number of moments that have events.
     pub fn moments(&self) -> usize {
         self.moments.len()
     }
 }
 
-/// Whether an order of the fill's side and price is reached by an event.
+/// Whether an event reaches an order with the side and price of this fill.
 fn reaches(event: &Evidence, fill: &Fill) -> bool {
     let good = |price: i128| {
         if fill.buy {

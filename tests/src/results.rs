@@ -1,5 +1,5 @@
-//! The result files of a run as typed rows (design page, Result of a run). Only reading: what is
-//! right is the checker's to say.
+//! The result files of a run as typed rows (design page, Result of a run). This module only reads;
+//! the checker decides what is correct.
 
 use std::path::Path;
 
@@ -20,20 +20,20 @@ pub enum ResultsError {
     /// A file cannot be opened.
     #[error("{file}: {error}")]
     File {
-        /// Its name.
+        /// The file name.
         file: &'static str,
-        /// Why.
+        /// The error of the system.
         error: std::io::Error,
     },
-    /// A file is no table of its columns.
+    /// The file does not have the expected columns.
     #[error("{file}: {error}")]
     Table {
-        /// Its name.
+        /// The file name.
         file: &'static str,
-        /// Why.
+        /// The error of the CSV reader.
         error: CsvError,
     },
-    /// A field has no value of its kind.
+    /// A field does not have a valid value for its type.
     #[error("{file}, row {row}: {column} is {text:?}")]
     Field {
         /// The file.
@@ -42,15 +42,15 @@ pub enum ResultsError {
         row: usize,
         /// The column.
         column: &'static str,
-        /// What stands there.
+        /// The text of the field.
         text: String,
     },
-    /// `summary.json` is no JSON.
+    /// `summary.json` is not valid JSON.
     #[error("summary.json: {0}")]
     Summary(serde_json::Error),
 }
 
-/// A row of `fills.csv`. Prices and quantities at scale 12, amounts at 8.
+/// A row of `fills.csv`. Prices and quantities have scale 12, amounts have scale 8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after their columns")]
 pub struct Fill {
@@ -112,7 +112,7 @@ pub struct Results {
     pub summary: Value,
 }
 
-/// One row with its place, for errors.
+/// One row with its file and number, for error messages.
 struct Row<'a> {
     file: &'static str,
     number: usize,
@@ -123,7 +123,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn text(&self, column: &'static str) -> &str {
         let index = self.columns.split(',').position(|name| name == column);
-        // Every column asked for below is one of the file's own.
+        // The code below only asks for columns of the file.
         index.map_or("", |index| self.fields[index].as_str())
     }
 
@@ -250,7 +250,7 @@ impl Results {
     /// Reads the texts of the four files.
     ///
     /// # Errors
-    /// The first thing that cannot be read, with its place.
+    /// The first value that cannot be read, with its place.
     pub fn parse(
         fills: &str,
         orders: &str,
@@ -268,7 +268,7 @@ impl Results {
     /// Reads the files of a folder.
     ///
     /// # Errors
-    /// As [`Results::parse`], and files that are not there.
+    /// As [`Results::parse`], and if a file is missing.
     pub fn load(folder: &Path) -> Result<Self, ResultsError> {
         let read = |file: &'static str| {
             std::fs::read_to_string(folder.join(file))

@@ -1,4 +1,4 @@
-//! A simulated venue of the real binary, and calls of the real binary to it.
+//! Runs the simulated venue of the real binary, and calls it with the real binary.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use crate::binary;
 
-/// The longest silence of a stream that has something to say.
+/// Longest silence of a stream that still has lines to print.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A running venue; it ends with its value.
+/// A running venue; dropping the value kills it.
 #[derive(Debug)]
 pub struct Venue {
     child: Child,
@@ -24,10 +24,10 @@ pub struct Venue {
 }
 
 impl Venue {
-    /// Starts one on ports of the system's choice and waits for its line.
+    /// Starts a venue on ports that the system chooses, and waits for the line that it prints.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the venue does not start.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn start(arguments: &[&str]) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
@@ -51,25 +51,25 @@ impl Venue {
         }
     }
 
-    /// What it printed.
+    /// The line that the venue printed at its start.
     pub const fn line(&self) -> &Value {
         &self.line
     }
 
-    /// The file that holds its line.
+    /// The file that holds this line.
     pub fn file(&self) -> PathBuf {
         self.folder.path().join("venue.json")
     }
 
-    /// A folder that is its own.
+    /// The temporary folder of this venue.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// `windvane call` as its first account, with the Solana key of 32 zero bytes.
+    /// Runs `windvane call` as the venue's first account, with the Solana key of 32 zero bytes.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If the binary cannot be started.
     pub fn call(&self, api: &str, route: &str, parameters: &[String]) -> Output {
         let file = self.file();
         let mut command = Command::new(binary::path());
@@ -91,10 +91,10 @@ impl Venue {
         command.output().expect("the call starts")
     }
 
-    /// A call that must succeed; its answer.
+    /// Makes a call that must succeed, and returns the response.
     ///
     /// # Panics
-    /// It fails: with what it said.
+    /// If the call fails; the message has its stderr.
     #[track_caller]
     pub fn answer(&self, api: &str, route: &str, parameters: &[String]) -> Value {
         let output = self.call(api, route, parameters);
@@ -107,63 +107,63 @@ impl Venue {
         match text.trim() {
             "" => Value::Null,
             #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
-            text => serde_json::from_str(text).expect("an answer is JSON"),
+            text => serde_json::from_str(text).expect("the response is JSON"),
         }
     }
 }
 
 impl Venue {
-    /// Ends it; its line stays.
+    /// Kills the venue; the file with its line remains.
     ///
     /// # Panics
-    /// It cannot be ended.
+    /// If the venue cannot be killed.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn stop(&mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it has ended");
+        self.child.kill().expect("the venue can be killed");
+        self.child.wait().expect("the venue has ended");
     }
 
-    /// Posts to the control port.
+    /// Sends a POST request to the control port.
     ///
     /// # Panics
-    /// It is refused.
+    /// If the venue refuses the request.
     pub fn control(&self, path: &str, body: &Value) {
         self.ask_control("POST", path, &body.to_string());
     }
 
-    /// Deletes at the control port.
+    /// Sends a DELETE request to the control port.
     ///
     /// # Panics
-    /// It is refused.
+    /// If the venue refuses the request.
     pub fn control_delete(&self, path: &str) {
         self.ask_control("DELETE", path, "");
     }
 
-    /// Everything that it knows of its first account.
+    /// The venue's full state of its first account.
     ///
     /// # Panics
-    /// It does not say.
+    /// If the control port does not return it.
     pub fn account(&self) -> Value {
         self.get_control("/state?account=0")["accounts"][0].take()
     }
 
-    /// The state of everything but what is over.
+    /// The venue's state without the parts that are over, such as closed orders.
     ///
     /// # Panics
-    /// It does not say.
+    /// If the control port does not return it.
     pub fn whole_state(&self) -> Value {
         self.get_control("/state?brief=true")
     }
 
-    /// The switches that are on.
+    /// The fault switches that are on.
     ///
     /// # Panics
-    /// It does not say.
+    /// If the control port does not return them.
     pub fn faults(&self) -> Value {
         self.get_control("/faults")
     }
 
-    /// How many requests met the one switch that counts them; `None` once it is over.
+    /// How many requests hit the one switch that counts them; `None` once that switch is over.
     pub fn hits(&self) -> Option<u64> {
         let faults = self.faults();
         let mut rows = faults["switches"].as_array().into_iter().flatten();
@@ -173,20 +173,27 @@ impl Venue {
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn get_control(&self, path: &str) -> Value {
         let answer = self.ask_control("GET", path, "");
-        let (_, body) = answer.split_once("\r\n\r\n").expect("it has a body");
-        serde_json::from_str(body).expect("the answer is JSON")
+        let (_, body) = answer
+            .split_once("\r\n\r\n")
+            .expect("the response has a body");
+        serde_json::from_str(body).expect("the response is JSON")
     }
 
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn ask_control(&self, method: &str, path: &str, body: &str) -> String {
-        let address = self.line["control"].as_str().expect("the line has it");
+        let address = self.line["control"]
+            .as_str()
+            .expect("the line has the control address");
         let address = address.strip_prefix("http://").unwrap_or(address);
         let mut stream = TcpStream::connect(address).expect("the control port listens");
         let length = body.len();
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
-        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}").expect("it is taken");
+        write!(stream, "{head}Content-Length: {length}\r\n\r\n{body}")
+            .expect("the request is sent");
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
+        stream
+            .read_to_string(&mut answer)
+            .expect("the venue responds");
         assert!(
             answer.starts_with("HTTP/1.1 200"),
             "{path} {body}: {answer}"
@@ -195,7 +202,7 @@ impl Venue {
     }
 }
 
-/// A running `windvane watch --json`; it ends with its value.
+/// A running `windvane watch --json`; dropping the value kills it.
 #[derive(Debug)]
 pub struct Watch {
     child: Child,
@@ -203,10 +210,10 @@ pub struct Watch {
 }
 
 impl Venue {
-    /// `windvane watch` as its first account.
+    /// Starts `windvane watch` as the venue's first account.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If the binary cannot be started.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn watch(&self, arguments: &[&str]) -> Watch {
         let mut child = Command::new(binary::path())
@@ -231,10 +238,10 @@ impl Venue {
 }
 
 impl Watch {
-    /// Reads until each of these was true of a line, in any order.
+    /// Reads lines until each of these conditions was true for a line, in any order.
     ///
     /// # Panics
-    /// The stream ends before, or says nothing for [`PATIENCE`].
+    /// If the output ends before that, or is silent for [`PATIENCE`].
     pub fn until_all(&mut self, wanted: &[&dyn Fn(&Value) -> bool]) {
         let mut left: Vec<_> = wanted.to_vec();
         while !left.is_empty() {
@@ -243,10 +250,10 @@ impl Watch {
         }
     }
 
-    /// Reads until this is true of a line, which is answered.
+    /// Reads lines until this condition is true for a line, and returns that line.
     ///
     /// # Panics
-    /// The stream ends before, or says nothing for [`PATIENCE`].
+    /// If the output ends before that, or is silent for [`PATIENCE`].
     pub fn until(&mut self, is_it: &dyn Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.line();
@@ -256,10 +263,10 @@ impl Watch {
         }
     }
 
-    /// Waits for its end; the exit code and what it said on stderr.
+    /// Waits for the end of the process; returns its exit code and its stderr.
     ///
     /// # Panics
-    /// It goes on for longer than [`PATIENCE`].
+    /// If it is still printing or running after [`PATIENCE`] of silence.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn end(&mut self) -> (Option<i32>, String) {
         loop {
@@ -276,21 +283,22 @@ impl Watch {
         (status.code(), text)
     }
 
-    /// Stops to read what it says, and waits for its end; the exit code and what it said on stderr.
+    /// Stops reading stdout and waits for the end of the process; returns its exit code and its
+    /// stderr.
     ///
     /// # Panics
-    /// It goes on for longer than [`PATIENCE`].
+    /// If it still runs after [`PATIENCE`].
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn end_unread(&mut self) -> (Option<i32>, String) {
         let mut stderr = self.child.stderr.take().expect("stderr is piped");
         let (sender, ended) = mpsc::channel();
         std::thread::spawn(move || {
             let mut text = String::new();
-            // It comes to its end with the watch.
+            // The pipe reaches its end when the process ends.
             let read = stderr.read_to_string(&mut text);
             read.map(|_| sender.send(text))
         });
-        // Without its receiver the thread that reads stdout closes it at the next line.
+        // Without a receiver, the thread that reads stdout closes it at the next line.
         self.lines = ended;
         let text = self.lines.recv_timeout(PATIENCE);
         let text = text.expect("a watch that nobody reads ends");
@@ -301,14 +309,14 @@ impl Watch {
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn line(&self) -> Value {
         let line = self.lines.recv_timeout(PATIENCE);
-        let line = line.expect("the watch goes on");
+        let line = line.expect("the watch prints another line");
         serde_json::from_str(&line).expect("a line is JSON")
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -316,7 +324,7 @@ impl Drop for Watch {
 
 impl Drop for Venue {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

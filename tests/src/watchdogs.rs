@@ -1,18 +1,18 @@
-//! The watchdog processes of a run, found by its data folder.
+//! Finds the watchdog processes of a run by its data folder.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long they are waited for, on a machine with other work.
+/// Longest wait for the watchdogs to end, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// From one look to the next.
+/// Time between two looks at the process list.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Process ids of the watchdogs of the run with this data folder.
 ///
 /// # Panics
-/// The system does not show its processes.
+/// If `/proc` cannot be read.
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn of(data: &Path) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").expect("the system shows its processes");
@@ -28,22 +28,25 @@ pub fn of(data: &Path) -> Vec<String> {
     found
 }
 
-/// Kills one, as `kill -9` does.
+/// Kills a process, as `kill -9` does.
 pub fn kill(pid: &str) {
-    // It may have ended already.
+    // The process may have ended already.
     let _ = Command::new("kill").args(["-9", pid]).status();
 }
 
-/// Waits until there is none any more.
+/// Waits until no watchdog of this data folder runs.
 ///
 /// # Panics
-/// There still is one.
+/// If one still runs after the longest wait.
 pub fn until_gone(data: &Path) {
     let begin = Instant::now();
     while let left = of(data)
         && !left.is_empty()
     {
-        assert!(begin.elapsed() < PATIENCE, "{left:?} go on");
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "these watchdog processes still run: {left:?}"
+        );
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -1,5 +1,5 @@
-//! `windvane backtest` as its user calls it, proven by the checker: on generated sessions of both
-//! surfaces, and on the recordings of `../shared/data` where they are there.
+//! `windvane backtest` as a user calls it, with results proven by the checker: on generated
+//! sessions of both surfaces, and on the recordings in `../shared/data` if they exist.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -37,7 +37,7 @@ impl Bench {
         }
     }
 
-    /// A generated session of a surface.
+    /// Generates a session of a surface.
     fn session(&self, surface: &str, minutes: u32) -> PathBuf {
         let file = self.folder.path().join(format!("{surface}.gz"));
         let minutes = minutes.to_string();
@@ -54,18 +54,18 @@ impl Bench {
         file
     }
 
-    /// A backtest with a configuration of `configs/` on a recording.
+    /// Runs a backtest with a configuration of `configs/` on a recording.
     fn run(&mut self, config: &str, data: &Path, set: &[&str]) -> Run {
         self.play(config, &[data], set)
     }
 
-    /// The same on several recordings at once.
+    /// Runs a backtest on several recordings at once.
     fn play(&mut self, config: &str, data: &[&Path], set: &[&str]) -> Run {
         self.runs += 1;
         let folder = self.folder.path().join(format!("run-{}", self.runs));
         let cache = self.folder.path().join("cache");
         let mut arguments = vec!["backtest".into(), "--json".into(), "--config".into()];
-        // An absolute path stays what it is.
+        // `join` keeps an absolute path unchanged.
         arguments.push(root().join("configs").join(config));
         let files = data.iter().map(|file| ("--data", *file));
         let folders = [("--out", folder.as_path()), ("--cache", &cache)];
@@ -92,7 +92,7 @@ impl Run {
         self.results.summary["fingerprint"].as_str().unwrap()
     }
 
-    /// Proves the results from one another and its maker fills from the recording.
+    /// Checks the results against one another and the maker fills against the recording.
     #[track_caller]
     fn prove(&self, data: &Path) {
         assert_none(&checker::check(&self.results));
@@ -101,7 +101,7 @@ impl Run {
         assert!(self.folder.join("report.html").exists());
     }
 
-    /// A run in which nothing happens proves nothing.
+    /// Requires a minimum of fills: a run without fills proves nothing.
     #[track_caller]
     fn has_fills(&self, strategy: &str, maker: bool, at_least: usize) {
         let fills = self.results.fills.iter();
@@ -128,14 +128,14 @@ fn assert_none(findings: &[Finding]) {
     );
 }
 
-/// A recording of the shared folder; says so, past the capture of test output, where it is not
-/// there.
+/// A recording of the shared folder. If it does not exist, prints that directly to stderr, because
+/// the test harness captures normal output.
 fn shared(file: &str) -> Option<PathBuf> {
     let path = root().join("../shared/data").join(file);
     if path.exists() {
         return Some(path);
     }
-    let line = format!("SKIPPED: {} is not here\n", path.display());
+    let line = format!("SKIPPED: {} does not exist\n", path.display());
     std::io::stderr().write_all(line.as_bytes()).unwrap();
     None
 }
@@ -171,10 +171,10 @@ fn two_strategies_on_one_account_reconcile() {
     run.has_fills("ema", false, 2);
 }
 
-/// Both surfaces in one run: each strategy is told of its own instrument, and trades as it would
-/// alone.
+/// Both surfaces in one run: each strategy gets events of its own instrument only, and trades as it
+/// would alone.
 #[test]
-fn strategies_on_different_instruments_do_not_stand_in_each_others_way() {
+fn strategies_on_different_instruments_are_independent() {
     let mut bench = Bench::new();
     let (futures, spot) = (bench.session("futures", 10), bench.session("spot", 10));
     let config = bench.folder.path().join("both.toml");
@@ -209,7 +209,7 @@ fn strategies_on_different_instruments_do_not_stand_in_each_others_way() {
     assert_eq!(fills(&[&second, &first]), alone);
 }
 
-/// Maintenance above the initial margin: the first position is liquidated.
+/// The maintenance margin is above the initial margin, so that the first position is liquidated.
 #[test]
 fn a_liquidation_has_its_fills_and_its_order() {
     let mut bench = Bench::new();
@@ -261,7 +261,7 @@ fn every_queue_model_fills_only_what_the_recording_allows() {
     }
     assert!(
         fills[2] >= fills[0],
-        "a touch fills more than a queue: {fills:?}"
+        "without a queue there must be at least as many fills: {fills:?}"
     );
 }
 
@@ -282,7 +282,7 @@ fn latency_drawn_from_the_recording_reconciles() {
 }
 
 #[test]
-fn equal_runs_are_equal_and_any_change_is_seen() {
+fn repeated_runs_are_equal_and_changes_alter_the_fingerprint() {
     let mut bench = Bench::new();
     let data = bench.session("futures", 5);
     let one = bench.run("backtest-usdm.toml", &data, &[AT_TOUCH]);
@@ -293,7 +293,7 @@ fn equal_runs_are_equal_and_any_change_is_seen() {
     }
     assert_eq!(
         one.printed, one.results.summary,
-        "--json prints summary.json"
+        "--json must print summary.json"
     );
     for set in [
         "sim.seed=2",

@@ -1,5 +1,5 @@
-//! `windvane check` of the real binary against the simulated venue: it says go, or what to mend,
-//! and changes nothing.
+//! `windvane check` of the real binary against the simulated venue. It reports whether a run can
+//! start and what to fix, and it changes nothing.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -33,7 +33,7 @@ fn check(venue: &Venue, data: &Path, set: &[&str]) -> (Output, Value) {
     (output, said)
 }
 
-/// Lines of an area that do not say ok.
+/// Lines of an area whose verdict is not `ok`.
 fn complaints<'a>(said: &'a Value, area: &str) -> Vec<&'a str> {
     let lines = said["lines"].as_array().unwrap().iter();
     let of_area = lines.filter(|line| line["area"] == area && line["verdict"] != "ok");
@@ -43,7 +43,7 @@ fn complaints<'a>(said: &'a Value, area: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_sound_configuration_goes_and_nothing_was_changed() {
+fn a_correct_configuration_passes_and_changes_nothing() {
     let venue = Venue::start(&["--seed", "31"]);
     let data = venue.folder().join("data");
     let (output, said) = check(&venue, &data, &[]);
@@ -98,11 +98,11 @@ fn a_sound_configuration_goes_and_nothing_was_changed() {
         );
     }
     assert_eq!(venue.account()["orders"], json!([]));
-    assert!(!data.exists(), "a data folder was made");
+    assert!(!data.exists(), "check created a data folder");
 }
 
 #[test]
-fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
+fn problems_are_named_and_bad_configurations_exit_with_2() {
     let venue = Venue::start(&["--seed", "32"]);
     let data = venue.folder().join("data");
     let (output, said) = check(&venue, &data, &["account.position_mode=hedge"]);
@@ -157,7 +157,7 @@ fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
 }
 
 #[test]
-fn what_the_configuration_refuses_neither_runs_nor_is_checked() {
+fn run_and_check_refuse_an_invalid_configuration() {
     let venue = Venue::start(&["--seed", "37"]);
     let data = venue.folder().join("data");
     for verb in ["run", "check"] {
@@ -178,7 +178,7 @@ fn what_the_configuration_refuses_neither_runs_nor_is_checked() {
             assert!(said.contains(rule), "{verb}: {said}");
         }
     }
-    assert!(!data.exists(), "a data folder was made");
+    assert!(!data.exists(), "a data folder was created");
 }
 
 #[test]
@@ -216,7 +216,8 @@ fn a_disk_without_room_is_a_no_go() {
         if made {
             std::fs::create_dir(&data).unwrap();
         }
-        // Files as a full disk takes them: they can be made, and nothing of size put into them.
+        // On a full disk, files can be created but not filled. A file size limit behaves in the
+        // same way.
         let output = Command::new("sh")
             .current_dir(binary::root())
             .args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"])
@@ -236,7 +237,7 @@ fn a_disk_without_room_is_a_no_go() {
 }
 
 #[test]
-fn wrong_keys_are_what_is_to_be_mended() {
+fn wrong_keys_are_reported_as_the_problem() {
     let venue = Venue::start(&["--seed", "36"]);
     let data = venue.folder().join("data");
     let futures = &venue.line()["futures"];
@@ -265,7 +266,7 @@ fn wrong_keys_are_what_is_to_be_mended() {
 }
 
 #[test]
-fn without_keys_only_paper_goes() {
+fn only_paper_mode_works_without_keys() {
     let venue = Venue::start(&["--seed", "33"]);
     let data = venue.folder().join("data");
     let futures = &venue.line()["futures"];
@@ -306,7 +307,7 @@ fn without_keys_only_paper_goes() {
 }
 
 #[test]
-fn a_folder_in_use_is_a_no_go_and_orders_of_others_are_warned_of() {
+fn a_folder_in_use_fails_and_foreign_orders_are_warnings() {
     let venue = Venue::start(&["--seed", "34"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
@@ -331,7 +332,7 @@ fn a_folder_in_use_is_a_no_go_and_orders_of_others_are_warned_of() {
         complaints(&said, "orders")[0].contains("1 of others"),
         "{said:#}"
     );
-    // The instance was not disturbed.
+    // The running instance must not be disturbed.
     assert_eq!(instance.answer("status")["state"], "ready");
     assert_eq!(instance.terminate().code(), Some(0));
 }

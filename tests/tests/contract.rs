@@ -1,5 +1,5 @@
-//! The versions of the strategy contract: modules of 0.1, as the data folders of earlier programs hold them, are
-//! replayed for ever and trade no more.
+//! The versions of the strategy contract. Modules of 0.1, which the data folders of earlier
+//! programs hold, must always replay, but they can no longer trade.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,7 +15,7 @@ use windvane_tests::launch::Launch;
 
 /// The newest data folder with modules of contract 0.1.
 const OLD: &str = "0.1.0-rules-11";
-/// Since these engine rules a replay has found no difference.
+/// From these engine rules on, a replay finds no difference.
 const EQUAL_SINCE: u64 = 9;
 
 fn old() -> Fixture {
@@ -23,7 +23,7 @@ fn old() -> Fixture {
     all.find(|fixture| fixture.name() == OLD).unwrap()
 }
 
-/// A module in a data folder.
+/// The first module file in a data folder.
 fn module(data: &Path) -> PathBuf {
     let entries = std::fs::read_dir(data.join("modules")).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -73,7 +73,8 @@ fn journals_of_0_1_replay_with_their_own_modules() {
                 assert_eq!(role["altered"], json!(false), "{name}");
             }
             if number >= EQUAL_SINCE {
-                // Under other engine rules the differences are counted. The count is zero.
+                // Under other engine rules the replay only counts differences; the count must be
+                // zero.
                 let count = &said["engine_rules"]["other"]["count"];
                 assert!(count.is_null() || *count == json!(0), "{name}");
                 assert_eq!(said["difference"], Value::Null, "{name}");
@@ -81,7 +82,7 @@ fn journals_of_0_1_replay_with_their_own_modules() {
             }
         }
     }
-    assert!(answered >= 80, "{answered} answers of modules");
+    assert!(answered >= 80, "the modules gave only {answered} answers");
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn a_run_refuses_a_module_of_0_1_and_touches_no_order() {
         .output();
     code_2_and_what_to_build(&run, "maker", &module);
     let after = venue.account();
-    assert_eq!(orders(&after), before, "none is placed");
+    assert_eq!(orders(&after), before, "no order may be placed");
     let mut all = rows(&after["orders"]);
     assert!(all.all(|order| order["status"] != "CANCELED"), "{after:#}");
     assert_eq!(std::fs::read(data.join("epoch")).unwrap(), epoch);

@@ -1,4 +1,4 @@
-//! Two instances of the real binary on one account, each with a data folder of its own; and a data
+//! Two instances of the real binary on one account, each with its own data folder, and a data
 //! folder that was wiped.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -14,9 +14,9 @@ use windvane_tests::launch::Launch;
 use windvane_tests::modules;
 use windvane_tests::venue::Venue;
 
-/// The longest that a state may take to come about; strategies are built within it, once.
+/// Longest wait for a state; it includes one build of the strategies.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The watch takes two of these.
+/// The watch for another instance takes two of these intervals.
 const RECONCILE: &str = "reconcile.interval_ms=5000";
 
 fn launch(venue: &Venue, folder: &str) -> Launch {
@@ -46,7 +46,7 @@ fn until_watches(instance: &mut Instance, why: &str) {
     instance.until_shown(&admin, "/api/status", PATIENCE, &watches);
 }
 
-/// An order of the account that the instance did not send, of a second that is not long ago.
+/// Places an order that the instance did not send, with an id from a recent second.
 fn place(venue: &Venue, id: &str) {
     venue.control(
         "/act",
@@ -57,7 +57,7 @@ fn place(venue: &Venue, id: &str) {
     );
 }
 
-/// Whether a start is over.
+/// Whether the start is complete.
 fn has_begun(status: &Value) -> bool {
     status["state"] == "ready" || status["state"] == "degraded"
 }
@@ -73,7 +73,7 @@ fn status_of(venue: &Venue, id: &str) -> String {
     order["status"].as_str().unwrap().to_owned()
 }
 
-/// An id of a strategy, with the epoch of a start of this second.
+/// An id of a strategy whose epoch is the current second, as a start would use it.
 fn own_form(strategy: &str) -> String {
     let mut second = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -113,7 +113,7 @@ fn check_with(venue: &Venue, data: &Path, config: &str) -> (Option<i32>, String)
 }
 
 #[test]
-fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
+fn a_second_instance_exits_with_2_and_the_first_trades_on() {
     let venue = Venue::start(&["--seed", "61", "--weight", "24000"]);
     let mut first = launch(&venue, "first").start();
     until(&mut first, "ready");
@@ -129,11 +129,14 @@ fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
         "{said}"
     );
     let (_, said) = check(&venue, &venue.folder().join("first"));
-    assert!(!said.contains("never gave out"), "its own folder: {said}");
+    assert!(
+        !said.contains("never gave out"),
+        "the first instance's own folder must pass: {said}"
+    );
 
     let mut second = launch(&venue, "second").start();
     until_watches(&mut second, "another instance");
-    // A fill has the first one place its next order.
+    // A fill makes the first instance place its next order.
     let orders = first.admin().must_show("/api/orders");
     let order = rows(&orders).find(|order| order["strategy"] == "maker");
     let id = &order.unwrap()["client_order_id"];
@@ -150,7 +153,7 @@ fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
     until(&mut first, "ready");
     assert!(!first.log().contains("another instance"), "{}", first.log());
 
-    // The service manager does not start it again.
+    // The service manager must not start it again.
     let unit = std::fs::read_to_string(binary::root().join("configs/windvane.service")).unwrap();
     assert!(
         unit.lines()
@@ -170,7 +173,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     instance.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
     instance.kill();
     std::fs::remove_dir_all(launch.data()).unwrap();
-    // One of a strategy that is not configured, too.
+    // Also an order of a strategy that is not configured.
     let gone = own_form("gone");
     place(&venue, &gone);
 
@@ -180,9 +183,10 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     assert_eq!(
         status_of(&venue, &gone),
         "NEW",
-        "nothing is sent during the watch"
+        "no cancel is sent during the watch"
     );
-    // A quote may have filled: then the operator resumes, because no strategy is known to own the position.
+    // A quote may have filled. Then the operator must resume, because no strategy is known to own
+    // the position.
     let is_over = |status: &Value| status["state"] != "syncing";
     let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &is_over);
     if status["state"] == "degraded" {
@@ -193,7 +197,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     let log = instance.log();
     let adopts = ["rest are adopted", "rests is adopted"];
     let is_adopted = adopts.iter().any(|words| log.contains(words));
-    // Both quotes may have filled during the watch. The log then has a line for each fill.
+    // Both quotes may have filled during the watch. Then the log has a line for each fill.
     let (watch, _) = log
         .split_once("none of its orders rests any more")
         .unwrap_or_default();
@@ -209,7 +213,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
 }
 
 #[test]
-fn a_running_instance_that_sees_another_one_degrades_until_it_is_resumed() {
+fn a_running_instance_degrades_when_it_sees_another() {
     let venue = Venue::start(&["--seed", "63", "--weight", "24000"]);
     let mut instance = launch(&venue, "data").argument("--take-over").start();
     until(&mut instance, "ready");
@@ -221,7 +225,11 @@ fn a_running_instance_that_sees_another_one_degrades_until_it_is_resumed() {
         doubts.contains("another instance") && doubts.contains(&other),
         "{doubts}"
     );
-    assert_eq!(status_of(&venue, &other), "NEW", "it is left alone");
+    assert_eq!(
+        status_of(&venue, &other),
+        "NEW",
+        "the order of the other instance must stay"
+    );
     instance.admin().command("/api/resume");
     until(&mut instance, "ready");
     let admin = instance.admin();
@@ -232,7 +240,7 @@ fn a_running_instance_that_sees_another_one_degrades_until_it_is_resumed() {
 }
 
 #[test]
-fn the_operator_has_orders_of_another_instance_taken_over_without_a_watch() {
+fn take_over_skips_the_watch_for_another_instance() {
     let venue = Venue::start(&["--seed", "64", "--weight", "24000"]);
     let left = own_form("gone");
     place(&venue, &left);
@@ -248,7 +256,7 @@ fn holds(positions: &Value) -> bool {
     rows(positions).any(|row| row["strategy"] == "maker")
 }
 
-/// Fills one quote of an instance, and waits until its strategy holds something.
+/// Fills one quote of an instance, and waits until its strategy holds a position.
 fn fill_quote(venue: &Venue, instance: &mut Instance) {
     let admin = instance.admin();
     let quote = |order: &&Value| order["strategy"] == "maker";
@@ -261,7 +269,7 @@ fn fill_quote(venue: &Venue, instance: &mut Instance) {
 }
 
 #[test]
-fn what_is_left_of_two_instances_with_one_strategy_can_be_flattened() {
+fn positions_of_two_instances_can_be_flattened() {
     let venue = Venue::start(&["--seed", "65", "--weight", "24000"]);
     let mut first = launch(&venue, "first").start();
     until(&mut first, "ready");
@@ -269,7 +277,7 @@ fn what_is_left_of_two_instances_with_one_strategy_can_be_flattened() {
     let mut second = launch(&venue, "second").argument("--take-over").start();
     let admin = second.admin();
     second.until_shown(&admin, "/api/status", PATIENCE, &has_begun);
-    // The first one may see the second one before it places its next order.
+    // The first instance may detect the second one before it places its next order.
     place(&venue, &own_form("other"));
     second.until_shown(&admin, "/api/status", PATIENCE, &sees_another);
     first.kill();
@@ -288,7 +296,7 @@ fn what_is_left_of_two_instances_with_one_strategy_can_be_flattened() {
     assert_eq!(second.terminate().code(), Some(0), "{log}");
 }
 
-/// `configs/live-sim.toml` with one strategy, which has market orders alone and places one about every second.
+/// `configs/live-sim.toml` with one strategy that uses only market orders, about one a second.
 fn at_market(venue: &Venue) -> PathBuf {
     let whole = std::fs::read_to_string(binary::root().join("configs/live-sim.toml")).unwrap();
     let (head, _) = whole.split_once("[[strategy]]").unwrap();
@@ -304,7 +312,7 @@ fn at_market(venue: &Venue) -> PathBuf {
     file
 }
 
-/// Epochs of the orders of the strategy, in the order of their first order.
+/// Epochs in the ids of the strategy's orders, by first use.
 fn epochs(venue: &Venue) -> Vec<String> {
     let account = venue.account();
     let mut epochs = Vec::new();
@@ -326,7 +334,7 @@ fn launch_at_market(venue: &Venue, config: &Path, folder: &str) -> Launch {
         .set(RECONCILE)
 }
 
-/// An instance with market orders alone that placed one.
+/// Starts an instance that uses only market orders, and waits for its first order.
 fn start_at_market(venue: &Venue, config: &Path) -> Instance {
     let mut first = launch_at_market(venue, config, "first").start();
     until(&mut first, "ready");
@@ -337,8 +345,8 @@ fn start_at_market(venue: &Venue, config: &Path) -> Instance {
     first
 }
 
-/// `check` and `run` of a second instance find the first, and place nothing. Answers with what `check` prints, and
-/// with the log of `run`.
+/// `check` and `run` of a second instance detect the first one and place nothing. Returns the
+/// output of `check` and the log of `run`.
 fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
     let config_text = config.to_str().unwrap();
     let (code, found) = check_with(venue, &venue.folder().join("second"), config_text);
@@ -347,18 +355,22 @@ fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
     let (_, said) = check_with(venue, &venue.folder().join("first"), config_text);
     assert!(
         !said.contains("this data folder never gave"),
-        "its own folder: {said}"
+        "the first instance's own folder must pass: {said}"
     );
     let second = launch_at_market(venue, config, "second").start();
     let ended = second.end_within(PATIENCE);
     let log = std::fs::read_to_string(venue.folder().join("second.log")).unwrap();
     assert_eq!(ended.code(), Some(2), "{log}");
-    assert_eq!(epochs(venue).len(), 1, "the second one placed nothing");
+    assert_eq!(
+        epochs(venue).len(),
+        1,
+        "the second instance placed an order"
+    );
     (found, log)
 }
 
 #[test]
-fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
+fn a_second_instance_detects_one_with_only_market_orders() {
     let venue = Venue::start(&["--seed", "66", "--weight", "24000"]);
     let config = at_market(&venue);
     let mut first = start_at_market(&venue, &config);
@@ -378,7 +390,7 @@ fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
     until(&mut first, "ready");
     assert!(!first.log().contains("another instance"), "{}", first.log());
 
-    // The folder is wiped: nobody places an order during the watch.
+    // The folder is wiped. No order may be placed during the watch.
     first.kill();
     std::fs::remove_dir_all(venue.folder().join("first")).unwrap();
     let mut first = launch_at_market(&venue, &config, "first").start();
@@ -400,7 +412,7 @@ fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
 }
 
 #[test]
-fn a_second_instance_is_found_where_no_account_trades_are_served() {
+fn a_second_instance_is_detected_without_account_trades() {
     let venue = Venue::start(&["--seed", "68", "--weight", "24000"]);
     venue.control("/choices", &json!({"account-trades-route": "404"}));
     let config = at_market(&venue);

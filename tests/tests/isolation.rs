@@ -1,6 +1,6 @@
-//! A strategy that fails harms itself alone: beside guests that loop, allocate, trap, recurse and
-//! flood, `market_maker` does to the byte what it does without them. And what becomes of the
-//! orders and the position of a strategy that fails with some.
+//! A failing strategy harms only itself. Beside guests that loop, allocate, trap, recurse and
+//! flood, `market_maker` must produce exactly the same results as without them. Also tests what
+//! happens to the orders and the position of a failing strategy.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -23,7 +23,7 @@ const REST: &str = "(drop (call $submit (i32.const 0) (i32.const 0x40) (i64.cons
 const BUY: &str = "(drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
     (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))";
 
-/// Id, kind of its fault, and the guest.
+/// Id of the strategy, kind of its fault, and the guest.
 const FAULTY: [(&str, &str, Guest<'static>); 6] = [
     ("loops", "fuel", on_event("(loop $again (br $again))")),
     (
@@ -88,7 +88,7 @@ const fn on_event(on_event: &'static str) -> Guest<'static> {
     }
 }
 
-/// The rules and the account of all runs here.
+/// The instrument rules and the account of all runs in this file.
 const COMMON: &str = r#"
 [[instrument]]
 name = "futures:BTCUSDT"
@@ -108,7 +108,7 @@ struct Bench {
     folder: TempDir,
 }
 
-/// The text and the rows of a run.
+/// The folder and the parsed results of a run.
 struct Run {
     folder: PathBuf,
     results: Results,
@@ -129,7 +129,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// The lines of a guest in a configuration.
+    /// The configuration text of a guest.
     fn guest(&self, id: &str, guest: &Guest<'_>, more: &str) -> String {
         let module = self.file(&format!("{id}.wasm"));
         guest.write(&module);
@@ -144,8 +144,8 @@ impl Bench {
         text
     }
 
-    /// A run with these strategies. It ends with exit code 1, and says so first, where one was put
-    /// into quarantine.
+    /// Runs a backtest with these strategies. If a strategy was quarantined, the run must exit with
+    /// code 1, and the output must name that first.
     fn run(&self, name: &str, strategies: &str) -> Run {
         let config = self.file(&format!("{name}.toml"));
         std::fs::write(&config, format!("{strategies}{COMMON}")).unwrap();
@@ -177,7 +177,7 @@ impl Bench {
     }
 }
 
-/// The lines of `market_maker`, which quotes at the touch so that it has fills.
+/// The configuration text of `market_maker`, which quotes at the touch so that it has fills.
 fn maker() -> String {
     let module = root().join("strategies/market_maker");
     format!(
@@ -199,8 +199,7 @@ impl Run {
         all.iter().find(|strategy| strategy["id"] == id).unwrap()
     }
 
-    /// All figures of the account: everything but what lists the strategies or measures the
-    /// machine.
+    /// All values of the account, without those that list the strategies or measure the machine.
     fn account(&self) -> Value {
         let mut summary = self.results.summary.clone();
         let fields = summary.as_object_mut().unwrap();
@@ -215,9 +214,9 @@ impl Run {
         ] {
             fields.remove(own).unwrap();
         }
-        // Of the others.
+        // This field lists the other strategies.
         fields.remove("quarantined");
-        // The first run on a recording decodes it.
+        // Only the first run on a recording decodes it.
         let data = fields["data"].as_object_mut().unwrap();
         data.remove("from_cache").unwrap();
         summary
@@ -231,14 +230,14 @@ impl Run {
 }
 
 #[test]
-fn a_market_maker_does_the_same_beside_strategies_that_fail() {
+fn failing_strategies_do_not_change_a_market_maker() {
     let bench = Bench::new();
     let maker = maker();
     let alone = bench.run("alone", &maker);
     let fills = alone.strategy("maker")["fills"].as_u64().unwrap();
     assert!(
         fills >= 5,
-        "a run in which nothing happens proves nothing: {fills}"
+        "the run has too few fills to prove anything: {fills}"
     );
     let guests: Vec<_> = FAULTY
         .iter()
@@ -264,7 +263,7 @@ fn a_market_maker_does_the_same_beside_strategies_that_fail() {
     }
 }
 
-/// Runs a guest that does `first` at the first top of book and traps much later.
+/// Runs a guest that executes `first` at the first top of book and traps much later.
 fn fails_later(bench: &Bench, on_fault: &str, first: &str) -> Run {
     let body = format!(
         "(if (i32.and (i32.eq (local.get $kind) (i32.const 2)) (i32.eqz (global.get $placed)))
@@ -284,7 +283,7 @@ fn fails_later(bench: &Bench, on_fault: &str, first: &str) -> Run {
 }
 
 #[test]
-fn the_orders_of_a_strategy_that_fails_are_cancelled_or_kept() {
+fn orders_of_a_failed_strategy_are_cancelled_or_kept() {
     let bench = Bench::new();
     for (on_fault, status) in [("cancel", "CANCELED"), ("keep", "NEW")] {
         let run = fails_later(&bench, on_fault, REST);
@@ -297,7 +296,7 @@ fn the_orders_of_a_strategy_that_fails_are_cancelled_or_kept() {
 }
 
 #[test]
-fn the_position_of_a_strategy_that_fails_is_kept_or_closed() {
+fn the_position_of_a_failed_strategy_is_kept_or_closed() {
     let bench = Bench::new();
     let both = format!("{BUY} {REST}");
     let run = fails_later(&bench, "cancel", &both);
@@ -317,7 +316,7 @@ fn the_position_of_a_strategy_that_fails_is_kept_or_closed() {
     let statuses: Vec<_> = orders.iter().map(|o| o.status.as_str()).collect();
     assert_eq!(statuses, ["FILLED", "CANCELED", "FILLED"]);
     let closing = orders[2];
-    assert!(!closing.buy, "it sells what was bought");
+    assert!(!closing.buy, "the closing order sells the position");
     assert_eq!(closing.order_type, "MARKET");
     assert_eq!(closing.executed_qty, orders[0].executed_qty);
     assert_eq!(run.results.summary["instruments"][0]["final_position"], "0");

@@ -1,4 +1,4 @@
-//! `windvane journal` of the real binary on the journal of a real run.
+//! Tests `windvane journal` of the real binary on the journal of a real run.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -41,9 +41,10 @@ fn segments(data: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The files of a segment that hold its blocks are overwritten.
+/// Overwrites the files of a segment that hold its blocks.
 fn damage(segment: &Path) {
-    // An ended segment is one packed file. In another one the tail may still have all blocks of sled.
+    // An ended segment is one packed file. In any other segment the tail may still hold all blocks
+    // of sled.
     let files = ["records.zst", "db", "tail"].map(|name| segment.join(name));
     let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();
     assert!(!there.is_empty());
@@ -84,13 +85,17 @@ fn a_journal_is_verified_exported_and_pruned() {
         .iter()
         .filter(|line| line["sequence"].is_u64())
         .collect();
-    // A kill may take market records along that waited for a pause: the export says so at their place.
+    // A kill may lose market records that waited for a pause. The export reports the loss at their
+    // place.
     let (mut last, mut is_said) = (None, false);
     for line in &all {
         is_said |= line["market_records"] == "lost";
         if let Some(sequence) = line["sequence"].as_u64() {
             let follows = last.is_none_or(|last| sequence == last + 1);
-            assert!(follows || is_said, "records before {sequence} are missing");
+            assert!(
+                follows || is_said,
+                "records before {sequence} are missing and the export does not report it"
+            );
             (last, is_said) = (Some(sequence), false);
         }
     }

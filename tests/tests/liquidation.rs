@@ -1,5 +1,5 @@
-//! The venue closes positions itself while `windvane run` trades: the strategies hold what the account
-//! holds, the configured reaction follows, and people see it everywhere.
+//! The venue closes positions itself while `windvane run` trades. The strategies' sub-positions
+//! must match the account, the configured reaction must follow, and status and log must report it.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -16,7 +16,7 @@ fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// The account's position, and what the strategies hold together.
+/// The account's position, and the sum of the strategies' sub-positions.
 fn held(positions: &Value) -> (Decimal, Decimal) {
     let rows = positions.as_array().unwrap();
     let sum = |own: bool| {
@@ -88,7 +88,7 @@ fn a_liquidation_is_settled_and_halts_the_run_until_resume() {
         "strategies",
         "left",
     ] {
-        assert!(line.contains(word), "{word} is not in {line}");
+        assert!(line.contains(word), "{word} is missing in {line}");
     }
 
     let data = venue.folder().join("data");
@@ -120,7 +120,7 @@ fn a_liquidation_is_settled_and_halts_the_run_until_resume() {
 }
 
 #[test]
-fn an_adl_pauses_where_the_configuration_says_so_and_a_reload_changes_it() {
+fn an_adl_pauses_the_run_if_configured() {
     let venue = Venue::start(&["--seed", "22"]);
     let mut instance = holding(&venue, "risk.on_liquidation=pause");
     venue.control("/act", &json!({"act": "adl", "symbol": "BTCUSDT"}));
@@ -140,10 +140,11 @@ fn an_adl_pauses_where_the_configuration_says_so_and_a_reload_changes_it() {
 }
 
 #[test]
-fn a_mark_price_that_eats_the_margin_liquidates_and_the_run_goes_on_if_told_to() {
+fn the_run_continues_after_a_liquidation_if_configured() {
     let venue = Venue::start(&["--seed", "23"]);
     let mut instance = holding(&venue, "risk.on_liquidation=continue");
-    // Little is left of the wallet, so that a fall of the mark price is too much for it.
+    // Almost the whole wallet is withdrawn, so that a fall of the mark price is enough to
+    // liquidate.
     let account = venue.account();
     let wallets = account["balances"]["futures"].as_array().unwrap();
     let wallet = wallets.iter().find(|row| row["asset"] == "USDT").unwrap();
@@ -182,7 +183,7 @@ fn a_mark_price_that_eats_the_margin_liquidates_and_the_run_goes_on_if_told_to()
 }
 
 #[test]
-fn a_close_that_only_an_account_event_shows_halts_a_run_in_documented_mode() {
+fn a_close_seen_only_in_an_account_event_halts_documented_mode() {
     let venue = Venue::start(&["--seed", "24"]);
     let choice = json!({"account-event-without-orders": "account-only"});
     venue.control("/choices", &choice);
@@ -199,7 +200,7 @@ fn a_close_that_only_an_account_event_shows_halts_a_run_in_documented_mode() {
         (&close["reason"], &close["instrument"]),
         (&json!("unreported"), &json!("futures:BTCUSDT"))
     );
-    // Only the balance states what was lost.
+    // Only the balance shows the loss.
     assert_eq!(
         (&close["price"], &close["fee"]),
         (&json!(null), &json!(null))

@@ -1,4 +1,4 @@
-//! Every documented metric is written by a real run that meets what it tells of.
+//! A real run must write every documented metric when the event that it counts happens.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -10,7 +10,7 @@ use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::venue::Venue;
 
-/// What this run does not meet, and why.
+/// Metrics that this run does not write, and why.
 const NOT_HERE: [(&str, &str); 4] = [
     (
         "windvane_forced_closes_total",
@@ -26,12 +26,12 @@ const NOT_HERE: [(&str, &str); 4] = [
     ),
     (
         "windvane_watchdog_armed",
-        "futures alone: there is no watchdog process",
+        "needs spot: only a spot run has a watchdog process",
     ),
 ];
 
-/// Buys 0.01 BTC at 3 % below the bid, post-only, at every 32nd of 960 events: orders that
-/// follow from an event of the market, once the countdown of their symbol is armed.
+/// Buys 0.01 BTC about 3 % below the bid, post-only, at every 32nd of 960 events. These orders
+/// follow a market event and come when the countdown of their symbol is armed.
 const BIDDER: &str = "(if (i32.and (i32.eq (local.get $kind) (i32.const 2)) (i32.and
       (i64.eqz (i64.rem_u (global.get $count) (i64.const 32)))
       (i64.le_u (global.get $count) (i64.const 960)))) (then
@@ -40,14 +40,14 @@ const BIDDER: &str = "(if (i32.and (i32.eq (local.get $kind) (i32.const 2)) (i32
       (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
       (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))";
 
-/// Names of the page that documents them.
+/// Names in the page that documents the metrics.
 fn documented() -> BTreeSet<&'static str> {
     let page = include_str!("../../runtime/admin/METRICS.md");
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| row.split('`').nth(1).unwrap()).collect()
 }
 
-/// Names with a value in a text of `/metrics`.
+/// Names that have a value in a `/metrics` text.
 fn written(text: &str) -> BTreeSet<String> {
     let lines = text.lines().filter(|line| line.starts_with("windvane_"));
     let names = lines.map(|line| {
@@ -63,7 +63,7 @@ fn until_written(instance: &Instance, series: &str) {
     while !instance.get("/metrics").contains(series) {
         assert!(
             begin.elapsed() < Duration::from_mins(3),
-            "{series} is not written\n{}",
+            "the run does not write {series}\n{}",
             instance.log()
         );
     }
@@ -140,7 +140,7 @@ fn every_documented_metric_is_written() {
         "windvane_reconciliations_total{surface=\"futures\",outcome=\"clean\"}",
     );
     until_written(&instance, "outcome=\"renewed\"");
-    // Other programs leave so little weight that ordinary requests wait.
+    // Other programs leave so little weight that ordinary requests must wait.
     act(json!({"act": "others_weight", "weight": 2350}));
     until_written(&instance, "windvane_budget_wait_seconds_count");
     act(json!({"act": "others_weight", "weight": 0}));
@@ -158,6 +158,6 @@ fn every_documented_metric_is_written() {
     let missing: Vec<_> = missing.filter(|name| !excused(name)).collect();
     assert!(
         missing.is_empty(),
-        "{missing:?} are documented and not written"
+        "these metrics are documented but not written: {missing:?}"
     );
 }

@@ -1,5 +1,5 @@
-//! A panic in a strategy shows its message, file and line to people: in the log, in the status, and in
-//! the summary and report of a backtest.
+//! The message, file and line of a panic in a strategy must be visible: in the log, in the status,
+//! and in the summary and report of a backtest.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -18,7 +18,7 @@ fn is_shown(text: &str) {
     assert!(!text.contains("rust_abort"), "{text}");
 }
 
-/// A configuration with this strategy alone.
+/// A configuration with this strategy only.
 fn config(folder: &TempDir, base: &str, more: &str) -> String {
     let file = folder.path().join("panics.toml");
     let text = format!(
@@ -37,7 +37,7 @@ fn a_backtest_shows_where_a_strategy_panicked() {
     succeed(["data", "generate", "--minutes", "1", "--out", &session]);
     let base = "[sim]\nstart_balance = { \"futures:USDT\" = \"1000\" }\n[[instrument]]\n\
                 name = \"futures:BTCUSDT\"\ntick = \"0.10\"\nstep = \"0.001\"";
-    // The capability is not needed for it.
+    // The panic message must not need the `orders` capability.
     for more in ["", "capabilities = [\"orders\"]\n"] {
         let config = config(&folder, base, more);
         let out = folder.path().join("out").display().to_string();

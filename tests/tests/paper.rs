@@ -1,6 +1,6 @@
-//! `windvane run` with a simulated account, with real processes: on the public data of a venue and
-//! on recordings. The engine agrees with the simulated account after a kill at any moment. A recording
-//! gives the same run each time, and the same as the backtest.
+//! `windvane run` with a simulated account, as a real process: on the public data of a venue and on
+//! recordings. The engine agrees with the simulated account after a kill at any moment. A recording
+//! gives the same run each time, and the same fills as the backtest.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,9 +17,9 @@ use windvane_tests::launch::Launch;
 use windvane_tests::results::Results;
 use windvane_tests::venue::Venue;
 
-/// Words of the log where the engine and the simulated account did not agree. An order that never
-/// arrived does not count: a kill may come between the record of an intent and that of its sending,
-/// or while an order waits for the dead man's switch.
+/// Log texts that show that the engine and the simulated account did not agree. An order that never
+/// arrived does not count: a kill may come between the record of an intent and the record of
+/// its request, or while an order waits for the dead man's switch.
 const DISAGREEMENTS: [&str; 3] = [
     "a position is the venue's",
     "a fill that the stream missed",
@@ -30,15 +30,16 @@ fn agrees(log: &str, starts: usize) {
     for words in DISAGREEMENTS {
         assert!(!log.contains(words), "{words}\n{log}");
     }
-    // An empty folder: the engine learns of the start balance. Nothing is corrected later.
+    // In an empty folder the engine learns the start balance once. No later correction is allowed.
     let corrected = log.matches("a balance is the venue's").count();
     assert_eq!(corrected, 1, "{log}");
-    // A disk that stalls, which a busy machine's does, puts the account in doubt and out of it.
+    // A busy machine may stall the disk. Each stall degrades the account and then makes it ready
+    // again.
     let stalls = log.matches("the journal stalls").count();
     let ready = log.matches("to=\"ready\"").count();
     assert!(
         ready <= starts + stalls,
-        "{ready} times ready in {starts} starts with {stalls} stalls\n{log}"
+        "the run became ready {ready} times in {starts} starts with {stalls} stalls\n{log}"
     );
 }
 
@@ -53,7 +54,7 @@ fn is_not_empty(rows: &Value) -> bool {
 }
 
 #[test]
-fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
+fn a_simulated_account_survives_kills_exactly() {
     let venue = Venue::start(&["--seed", "21"]);
     let data = venue.folder().join("paper");
     let mut instance = Launch::paper(&venue, &data).start();
@@ -62,7 +63,7 @@ fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
     instance.until("positions", &is_not_empty);
     instance.kill();
 
-    // In the middle of trading, and at once again.
+    // The first kill came in the middle of trading. The second one comes soon after the restart.
     let mut instance = Launch::paper(&venue, &data).start();
     instance.until("status", &|status| status["epoch"] != json!(0));
     instance.kill();
@@ -73,7 +74,7 @@ fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
     instance.answer("halt");
     instance.until("orders", &|orders| *orders == json!([]));
     let asked = ["positions", "balances", "orders"];
-    // The available balance is that of the last reading of the account.
+    // The available balance comes from the last account snapshot, so it may differ.
     let told = |instance: &windvane_tests::instance::Instance, verb: &str| {
         let mut rows = instance.answer(verb);
         for row in rows.as_array_mut().unwrap() {
@@ -93,13 +94,13 @@ fn a_simulated_account_on_public_data_outlives_kills_to_the_last_digit() {
     agrees(&instance.log(), 4);
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(verified(&data)["equal"], true);
-    // Nothing of it was the venue's business.
+    // The simulated account must not touch the venue's account.
     let account = venue.account();
     assert_eq!(account["orders"], json!([]));
     assert_eq!(account["positions"], json!([]));
 }
 
-/// Everything in a folder, again.
+/// Copies everything in a folder.
 fn copied(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -116,11 +117,11 @@ fn copied(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_only_the_latch_file_knows_plays_again() {
+fn a_latch_known_only_from_the_latch_file_replays() {
     let venue = Venue::start(&["--seed", "23"]);
     let data = venue.folder().join("paper");
     let launch = |data: &Path| {
-        // A position comes sooner so.
+        // With these parameters a position comes sooner.
         let quick = ["strategy.1.params.fast=5", "strategy.1.params.slow=20"];
         let launch = Launch::paper(&venue, data).modules(&["market_maker", "ema_cross"]);
         launch.set(quick[0]).set(quick[1]).start()
@@ -131,7 +132,7 @@ fn what_only_the_latch_file_knows_plays_again() {
     instance.until("orders", &is_not_empty);
     instance.kill();
     for word in ["halt", "flatten"] {
-        // Killed right after the command: its latch was durable, its record in the journal was not.
+        // The kill comes right after the command: its latch is durable, its journal record is not.
         let lost = data.with_extension([word, "lost"].join("-"));
         copied(&data, &lost);
         let latch = (0..20).find_map(|nth| {
@@ -142,10 +143,10 @@ fn what_only_the_latch_file_knows_plays_again() {
             instance.answer(word);
             instance.kill();
             let latch = std::fs::read_to_string(said.join("latch")).unwrap();
-            // Everything may have been closed before the kill: then nothing is owed any more.
+            // Everything may be closed before the kill. Then no flatten is pending.
             (word == "halt" || latch.contains("flatten")).then_some(latch)
         });
-        let latch = latch.expect("a kill comes before everything is closed");
+        let latch = latch.expect("one kill of twenty comes before everything is closed");
         std::fs::write(lost.join("latch"), latch).unwrap();
 
         let mut instance = launch(&lost);
@@ -162,7 +163,7 @@ fn what_only_the_latch_file_knows_plays_again() {
 }
 
 #[test]
-fn what_is_not_heard_fills_nothing() {
+fn no_order_fills_without_public_data() {
     let venue = Venue::start(&["--seed", "22"]);
     let folder = TempDir::new().unwrap();
     let data = folder.path().join("paper");
@@ -170,7 +171,7 @@ fn what_is_not_heard_fills_nothing() {
     instance.ready();
     instance.until("orders", &is_not_empty);
     drop(venue);
-    // Public data end. Whatever is sent from the next gap on finds an empty book.
+    // Public data ends. From the next gap on, the simulated book is empty for each new order.
     let log = || std::fs::read_to_string(data.with_extension("log")).unwrap_or_default();
     let begin = Instant::now();
     while !log().contains("public events may be missed") {
@@ -247,7 +248,7 @@ fn succeeded(output: &Output) -> Value {
 }
 
 #[test]
-fn a_recording_gives_the_same_run_again() {
+fn two_runs_on_a_recording_are_equal() {
     let played = Played::new("5");
     let one = succeeded(&played.run("one", &[]));
     let two = succeeded(&played.run("two", &[]));
@@ -262,7 +263,7 @@ fn a_recording_gives_the_same_run_again() {
     assert_eq!(verified(&played.path("one"))["equal"], true);
 }
 
-/// One trend follower. Its first order comes long after the run is ready.
+/// One trend follower. It sends its first order long after the run is ready.
 const FOLLOWER: &str = r#"
 [run]
 mode = "paper"
@@ -278,12 +279,13 @@ params = { qty = "0.01", fast = 20, slow = 80 }
 latency_ms = { feed = 1, order = 5 }
 "#;
 
-/// The run is not ready before it has compared its account, some milliseconds behind the first
-/// event, and the first order of a symbol waits for the dead man's switch, two ways of an order.
-/// The run differs from the backtest if a strategy trades within the first of these times, or if a price
-/// moves within the second. Otherwise they are equal to the nanosecond, but for the orders that waited.
+/// A paper run differs from its backtest in two delays. It is ready only after it has compared its
+/// account, some milliseconds after the first event. The first order of a symbol also waits for the
+/// dead man's switch, which takes two order latencies. The fills differ if a strategy trades within
+/// the first delay, or if a price moves within the second. Otherwise they are equal to the
+/// nanosecond, except for the orders that waited.
 #[test]
-fn a_recording_gives_the_fills_of_its_backtest() {
+fn a_paper_run_on_a_recording_fills_like_its_backtest() {
     let played = Played::new("5");
     let config = played.path("follower.toml");
     std::fs::write(&config, FOLLOWER).unwrap();
@@ -314,10 +316,10 @@ fn a_recording_gives_the_fills_of_its_backtest() {
 }
 
 #[test]
-fn a_recording_goes_on_behind_a_kill_and_is_played_once() {
+fn a_recording_continues_after_a_kill_and_plays_once() {
     let played = Played::new("6");
     let data = played.path("killed");
-    // Slow enough to be killed within, fast enough to have filled by then.
+    // Slow enough for a kill before its end, and fast enough to have fills by then.
     let mut instance = Launch::playing(&played.tape, "10", &data).start();
     instance.until("positions", &is_not_empty);
     instance.kill();
@@ -340,7 +342,7 @@ fn a_recording_goes_on_behind_a_kill_and_is_played_once() {
 }
 
 #[test]
-fn a_folder_of_one_mode_is_refused_by_the_other() {
+fn a_data_folder_of_one_mode_is_refused_by_the_other() {
     let played = Played::new("7");
     succeeded(&played.run("paper", &[]));
     let data = format!("run.data_dir={}", played.path("paper").display());

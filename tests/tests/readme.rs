@@ -1,11 +1,11 @@
-//! The README's commands as they are written, in their order, on a fresh clone.
+//! Runs the README's commands as they are written, in their order, on a fresh clone.
 //!
-//! A block that is fenced `sh` is typed in one terminal; `sh terminal=NAME` names another. A command
-//! that runs until Ctrl-C gets it when the next command of its terminal comes, and at the end. The
-//! commands use the ports of `windvane venue`, 18080 to 18084, which must be free.
+//! Commands in a block fenced `sh` run in one terminal; `sh terminal=NAME` names another one. A
+//! command that runs until Ctrl-C gets Ctrl-C before the next command of its terminal, and at the
+//! end. The commands use the ports of `windvane venue`, 18080 to 18084, which must be free.
 //!
-//! `cargo run --release` and `cargo build --release` use the binary under test. `cargo test --workspace`
-//! is skipped, because it runs this test.
+//! `cargo run --release` and `cargo build --release` use the binary under test. `cargo test
+//! --workspace` is skipped, because it runs this test.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -20,11 +20,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 use windvane_tests::binary;
 
-/// The longest that a command may take; the first one builds two strategies.
+/// Longest time for a command; the first one builds two strategies.
 const PATIENCE: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A program in place of cargo: it uses the binary under test, and calls cargo for everything else.
+/// A script in place of cargo: it uses the binary under test, and calls the real cargo for the
+/// rest.
 const CARGO: &str = r#"#!/bin/sh
 case "$*" in
 "test --workspace") exit 0 ;;
@@ -34,7 +35,7 @@ esac
 exec "$README_CARGO" "$@"
 "#;
 
-/// A command and the terminal that it is typed in.
+/// A command and the terminal in which it is typed.
 #[derive(Debug, PartialEq, Eq)]
 struct Typed {
     terminal: String,
@@ -74,7 +75,7 @@ fn commands(readme: &str) -> Vec<Typed> {
     all
 }
 
-/// Whether a command ends by Ctrl-C alone.
+/// Whether a command ends only by Ctrl-C.
 fn is_endless(command: &str) -> bool {
     let verb = command.strip_prefix("windvane ").unwrap_or_default();
     match verb.split(' ').next() {
@@ -84,7 +85,7 @@ fn is_endless(command: &str) -> bool {
     }
 }
 
-/// A clone of the repository with the commands that run in it.
+/// A clone of the repository, and the commands that run in it.
 struct Clone {
     folder: TempDir,
     running: BTreeMap<String, (Typed, Child)>,
@@ -92,7 +93,7 @@ struct Clone {
 }
 
 impl Clone {
-    /// The files of the repository, and nothing that was made beside them.
+    /// Copies the files of the repository without build output.
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let listed = Command::new("git")
@@ -130,7 +131,7 @@ impl Clone {
         self.folder.path().join("bin")
     }
 
-    /// A shell with the command, and the file of what it prints.
+    /// A shell with the command, and the file for its output.
     fn shell(&mut self, command: &str) -> (Command, PathBuf) {
         self.logs += 1;
         let log = self.folder.path().join(format!("{}.log", self.logs));
@@ -149,7 +150,7 @@ impl Clone {
         (shell, log)
     }
 
-    /// Types a command: to its end, or until it is up.
+    /// Runs a command to its end, or until an endless command is ready.
     fn types(&mut self, typed: Typed) {
         self.interrupt(&typed.terminal);
         let command = &typed.command;
@@ -171,7 +172,7 @@ impl Clone {
         self.running.insert(typed.terminal.clone(), (typed, child));
     }
 
-    /// Whether an endless command has begun its work.
+    /// Whether an endless command is ready.
     fn is_up(&mut self, command: &str, log: &Path) -> bool {
         if let Some((_, file)) = command.split_once(" > ") {
             let line = fs::read_to_string(self.path().join(file));
@@ -187,7 +188,7 @@ impl Clone {
         asked.success() && said["state"] == "ready"
     }
 
-    /// Ctrl-C to what runs in a terminal; it must end well.
+    /// Sends Ctrl-C to the command in a terminal, which must then end with success.
     fn interrupt(&mut self, terminal: &str) {
         let Some((typed, mut child)) = self.running.remove(terminal) else {
             return;
@@ -203,7 +204,7 @@ impl Clone {
 impl Drop for Clone {
     fn drop(&mut self) {
         for (_, child) in self.running.values_mut() {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -248,12 +249,12 @@ fn every_command_of_the_readme_works_in_order() {
     let fingerprint = summary["fingerprint"].as_str().unwrap();
     assert!(
         readme.contains(&format!("fingerprint {fingerprint}\n")),
-        "the README shows another fingerprint than {fingerprint}"
+        "the README does not show the fingerprint {fingerprint}; update it"
     );
 }
 
 #[test]
-fn blocks_name_their_terminal_and_lines_are_joined() {
+fn blocks_name_their_terminal_and_continued_lines_are_joined() {
     let readme = "text\n```sh\na \\\n    b   # c\n# only a comment\n\n```\nd\n```toml\ne\n```\n\
                   ```sh terminal=other\nf\n```\n";
     let typed = |terminal: &str, command: &str| Typed {

@@ -1,6 +1,6 @@
-//! A strategy that holds a position is taken out of the configuration: whoever does it is told
-//! before, by `reload` and `check`, and by the run that leaves the position to nobody. A start that
-//! is refused leaves nothing to nobody.
+//! The operator removes a strategy that holds a position from the configuration. `reload` and
+//! `check` warn before that, and the run that makes the position unowned logs it. A start that is
+//! refused makes no position unowned.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -16,7 +16,8 @@ use windvane_tests::launch::Launch;
 use windvane_tests::modules;
 use windvane_tests::venue::Venue;
 
-/// `configs/live-sim.toml` with modules that are built already, and a follower in a hurry.
+/// `configs/live-sim.toml` with modules that are already built, and a trend follower that trades
+/// soon.
 fn configuration() -> String {
     let mut text = include_str!("../../configs/live-sim.toml").to_owned();
     for strategy in ["market_maker", "ema_cross"] {
@@ -27,13 +28,13 @@ fn configuration() -> String {
         .replace("slow = 400", "slow = 20")
 }
 
-/// The same without the follower.
+/// The configuration without the trend follower.
 fn without_ema(text: &str) -> String {
     let at = text.find("[[strategy]]\nid = \"ema\"").unwrap();
     text[..at].to_owned()
 }
 
-/// What a strategy holds of the one instrument; `None` where it is flat.
+/// The strategy's position in the one instrument; `None` if it is flat.
 fn held(instance: &Instance, strategy: &Value) -> Option<String> {
     let positions = instance.answer("positions");
     let mut rows = positions.as_array().unwrap().iter();
@@ -41,7 +42,7 @@ fn held(instance: &Instance, strategy: &Value) -> Option<String> {
     Some(row["qty"].as_str().unwrap().to_owned())
 }
 
-/// Trades until the follower holds something, and then no more: a pause would let it close.
+/// Trades until the follower holds a position, then halts. A pause would let it close the position.
 fn until_held(instance: &mut Instance) -> String {
     loop {
         instance.until("positions", &|rows| {
@@ -57,7 +58,7 @@ fn until_held(instance: &mut Instance) -> String {
     }
 }
 
-/// What `windvane check` has to say of positions, with what to mend.
+/// The lines of `windvane check` about positions.
 fn checked(venue: &Venue, data: &Path, config: &Path) -> Vec<Value> {
     let output = Command::new(binary::path())
         .current_dir(binary::root())
@@ -78,7 +79,7 @@ fn checked(venue: &Venue, data: &Path, config: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
+fn removing_a_strategy_warns_about_its_position() {
     let venue = Venue::start(&["--seed", "61"]);
     let (data, file) = (venue.folder().join("data"), venue.folder().join("own.toml"));
     let text = configuration();
@@ -109,7 +110,7 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
     let other = venue.folder().join("other.toml");
     std::fs::write(&other, &text).unwrap();
     assert_eq!(checked(&venue, &data, &other), Vec::<Value>::new());
-    // An instrument that nobody names any more is as bad.
+    // Removing the instrument from the configuration has the same effect.
     std::fs::write(&other, text.replace("futures:BTCUSDT", "futures:ETHUSDT")).unwrap();
     let lines = checked(&venue, &data, &other);
     let named = |line: &Value| line["found"].as_str().unwrap().starts_with(&words);
@@ -125,11 +126,15 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
         assert!(line.contains(word), "{word}: {line}");
     }
     assert_eq!(held(&instance, &json!("ema")), None);
-    assert_ne!(held(&instance, &Value::Null), None, "it is the account's");
+    assert_ne!(
+        held(&instance, &Value::Null),
+        None,
+        "the account still holds the position"
+    );
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
-/// The journal's files with their sizes.
+/// The files of the journal with their sizes in bytes.
 fn journal(data: &Path) -> BTreeMap<PathBuf, u64> {
     let mut files = BTreeMap::new();
     let mut folders = vec![data.join("journal")];
@@ -148,7 +153,7 @@ fn journal(data: &Path) -> BTreeMap<PathBuf, u64> {
 }
 
 #[test]
-fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
+fn a_refused_start_changes_no_position_and_no_state() {
     let venue = Venue::start(&["--seed", "62"]);
     let (data, file) = (venue.folder().join("data"), venue.folder().join("own.toml"));
     let module = venue.folder().join("keeper.wasm");
@@ -181,7 +186,10 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("strategy maker refuses: "), "{said}");
-    assert!(!said.contains("nobody's"), "it did not come about: {said}");
+    assert!(
+        !said.contains("nobody's"),
+        "a refused start must not report unowned positions: {said}"
+    );
     assert_eq!(journal(&data), segments);
 
     std::fs::write(&file, &text).unwrap();
@@ -200,7 +208,7 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
     let keeper = rows.find(|row| row["id"] == "keeper").unwrap();
     assert_eq!(
         keeper["fault"], "state",
-        "it was handed its state: {keeper}"
+        "the strategy must get its state: {keeper}"
     );
     assert_eq!(instance.terminate().code(), Some(0));
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
@@ -208,7 +216,7 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
 }
 
 #[test]
-fn a_start_that_is_stopped_before_the_account_is_reached_names_what_the_journal_holds() {
+fn a_start_stopped_early_names_the_positions_of_the_journal() {
     let mut venue = Venue::start(&["--seed", "63"]);
     let data = venue.folder().join("data");
     let file = venue.folder().join("own.toml");

@@ -1,5 +1,5 @@
-//! `windvane replay` of the real binary on the journal of a real run: its modules answer again what
-//! they answered, and another module beside one of them is told apart.
+//! `windvane replay` of the real binary on the journal of a real run. The modules must return the
+//! same outputs again, and the replay must show how another module in place of one of them differs.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +12,7 @@ use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::venue::Venue;
 
-/// A buy of 0.01 BTC at market at each top of the book, and nothing else.
+/// Buys 0.01 BTC at market at each top of the book, and does nothing else.
 const BUYER: Guest<'static> = Guest {
     on_event: "(if (i32.eq (local.get $kind) (i32.const 2))
       (then (drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
@@ -39,7 +39,7 @@ fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), said)
 }
 
-/// The answerer of a strategy, and the hash of its module.
+/// The source of a strategy's answers (`module` or `journal`), and the hash of its module.
 fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
     let mut roles = said["modules"].as_array().unwrap().iter();
     let role = roles.find(|role| role["strategy"] == id).unwrap();
@@ -47,7 +47,7 @@ fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
     (word("answers"), word("module_sha256"))
 }
 
-/// The maker has an order.
+/// Whether the maker has an order.
 fn quotes(orders: &Value) -> bool {
     let mut orders = orders.as_array().unwrap().iter();
     orders.any(|order| order["strategy"] == "maker")
@@ -66,7 +66,8 @@ fn segment(data: &Path, number: u32) -> PathBuf {
     data.join("journal").join(format!("{number:08x}"))
 }
 
-/// A verification says what it could not compare. The journal has four segments.
+/// Checks that a verification names the records that it could not compare. The journal has four
+/// segments.
 fn what_is_missing_is_told(data: &Path) {
     let missing = || {
         let (code, said) = replay(data, &["--verify"]);
@@ -86,7 +87,8 @@ fn what_is_missing_is_told(data: &Path) {
     }
     assert_eq!(replay(data, &["--verify"]).0, Some(0));
 
-    // An ended segment is one packed file. In another one the tail may still have all blocks of sled.
+    // An ended segment is one packed file. In any other segment the tail may still hold all blocks
+    // of sled.
     let files = ["records.zst", "db", "tail"].map(|name| segment(data, 2).join(name));
     let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();
     assert!(!there.is_empty());
@@ -100,7 +102,7 @@ fn what_is_missing_is_told(data: &Path) {
 }
 
 #[test]
-fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart() {
+fn a_run_replays_equally_and_another_module_differs() {
     let venue = Venue::start(&["--seed", "51"]);
     let data = venue.folder().join("data");
     for _ in 0..2 {
@@ -115,7 +117,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     instance.until("orders", &|orders| {
         quotes(orders) && quoted(orders) != first
     });
-    // The buyer below needs tops to buy at.
+    // The buyer below needs tops of the book at which it can buy.
     let heard = |instance: &Instance| {
         let metrics = instance.admin().metrics();
         let of_market = |sample: &&Sample| sample.name.starts_with("windvane_market_events_total");
@@ -128,15 +130,20 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     while heard(&instance) < 100.0 {
         instance.until("orders", &quotes);
     }
-    assert_eq!(replay(&data, &["--verify"]).0, Some(1), "it is in use");
+    assert_eq!(
+        replay(&data, &["--verify"]).0,
+        Some(1),
+        "the journal is in use"
+    );
     assert_eq!(instance.terminate().code(), Some(0));
 
     let (code, verified) = replay(&data, &["--verify"]);
     assert_eq!(code, Some(0), "{verified:#}");
     assert_eq!(verified["equal"], json!(true));
-    // One for each start, and one for what strategies saved at the orderly end.
+    // One segment for each start, and one for the states that the strategies saved at the orderly
+    // end.
     assert_eq!(verified["segments"], json!(4));
-    // The first quotes, and those that replaced them.
+    // The first quotes, and the quotes that replaced them.
     let answers = verified["module_answers"].as_u64().unwrap();
     assert!(answers >= 2, "{verified:#}");
     let (by, sha256) = role(&verified, "maker");
@@ -212,7 +219,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     assert_eq!(
         (code, &gone["equal"]),
         (Some(4), &json!(false)),
-        "nobody answered"
+        "no module could answer"
     );
     std::fs::write(&kept, module).unwrap();
     what_is_missing_is_told(&data);

@@ -1,5 +1,6 @@
-//! The venue changes the rules of a symbol, and a person its leverage, while `windvane run` trades:
-//! orders are accepted again without a restart, and people see what changed.
+//! The venue changes the rules of a symbol, and a person changes its leverage, while `windvane run`
+//! trades. Orders must be accepted again without a restart, and status and log must show the
+//! change.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -43,7 +44,7 @@ fn accepted(venue: &Venue) -> Vec<(String, Decimal)> {
         .collect()
 }
 
-/// Waits until the venue accepts an order of the maker that it did not have.
+/// Waits until the venue accepts an order of the maker that is not in `known`.
 fn until_accepted(venue: &Venue, known: &BTreeSet<String>) -> Decimal {
     let begun = Instant::now();
     loop {
@@ -63,7 +64,7 @@ fn ids(venue: &Venue) -> BTreeSet<String> {
     accepted(venue).into_iter().map(|(id, _)| id).collect()
 }
 
-/// Waits until `status` shows such terms of the symbol.
+/// Waits until `status` shows matching terms of the symbol.
 fn until_terms(instance: &mut Instance, is_it: &dyn Fn(&Value) -> bool) {
     instance.until("status", &|status| is_it(&status["terms"][0]));
 }
@@ -81,14 +82,18 @@ fn a_new_tick_is_used_without_a_restart() {
     let tick = Decimal::new(7, 1);
     let rest = price % tick;
     let price_again = until_accepted(&venue, &ids(&venue));
-    assert_eq!(price_again % tick, rest, "all prices lie on the new grid");
+    assert_eq!(
+        price_again % tick,
+        rest,
+        "the two prices are not on the same tick grid"
+    );
     let log = instance.log();
     assert!(log.contains("tickSize 0.1 -> 0.7"), "{log}");
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
 #[test]
-fn a_symbol_that_stopped_and_trades_again_is_traded_again() {
+fn trading_resumes_after_a_symbol_was_stopped() {
     let venue = Venue::start(&["--seed", "32"]);
     let mut instance = trading(&venue);
     change(&venue, &json!({"status": "SETTLING"}));
@@ -100,7 +105,7 @@ fn a_symbol_that_stopped_and_trades_again_is_traded_again() {
 }
 
 #[test]
-fn a_leverage_that_somebody_changed_is_noticed() {
+fn a_leverage_change_by_others_is_noticed() {
     let venue = Venue::start(&["--seed", "33"]);
     let mut instance = trading(&venue);
     until_terms(&mut instance, &|terms| terms["leverage"].is_u64());

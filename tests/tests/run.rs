@@ -1,5 +1,5 @@
-//! `windvane run` against the simulated venue, with real processes: what rests at the venue is what
-//! it says, a kill loses nothing, and an end in order leaves nothing behind.
+//! `windvane run` against the simulated venue, with real processes. Its reported orders match the
+//! venue's, a kill loses nothing, and an orderly end leaves no order behind.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -27,7 +27,7 @@ fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// The account's own positions, by instrument.
+/// The account's positions, by instrument.
 fn own_positions(positions: &Value) -> BTreeMap<String, Decimal> {
     let positions = positions.as_array().unwrap().iter();
     let accounts = positions.filter(|position| position["strategy"].is_null());
@@ -49,7 +49,7 @@ fn venue_positions(account: &Value) -> BTreeMap<String, Decimal> {
         .collect()
 }
 
-/// The futures wallet in USDT, as the instance has it.
+/// The futures wallet in USDT, as the instance reports it.
 fn own_wallet(balances: &Value) -> Option<Decimal> {
     let mut rows = balances.as_array().unwrap().iter();
     let row = rows.find(|row| row["surface"] == "futures" && row["asset"] == "USDT");
@@ -62,7 +62,7 @@ fn wallet_of(account: &Value) -> Decimal {
     decimal(&row["wallet"])
 }
 
-/// Everything in a folder, and in the folders in it.
+/// All files and folders below a folder.
 fn all_in(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -75,7 +75,7 @@ fn all_in(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Nobody but its owner may look into what a run keeps in its data folder.
+/// Checks that only the owner can read the files in the data folder.
 fn only_the_owners(data: &Path) {
     let all = all_in(data);
     assert!(all.len() > 10, "{all:?}");
@@ -89,7 +89,7 @@ fn only_the_owners(data: &Path) {
 fn open_to_all(data: &Path) {
     for path in all_in(data) {
         let mode = if path.is_dir() { 0o755 } else { 0o644 };
-        // An open token is refused, as it should be.
+        // An admin token that others can read would be refused.
         if !path.ends_with("admin.token") {
             std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         }
@@ -97,7 +97,7 @@ fn open_to_all(data: &Path) {
 }
 
 #[test]
-fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
+fn a_kill_loses_nothing_and_an_orderly_end_leaves_nothing() {
     let venue = Venue::start(&["--seed", "7"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
@@ -117,7 +117,7 @@ fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
     let epoch = instance.answer("status")["epoch"].as_u64().unwrap();
     instance.kill();
     only_the_owners(&data);
-    // As an earlier version left them.
+    // An earlier version left files with these permissions.
     open_to_all(&data);
     assert_eq!(verb_in(&data, "status").status.code(), Some(3));
 
@@ -139,7 +139,7 @@ fn a_kill_loses_nothing_and_an_end_in_order_leaves_nothing() {
 }
 
 #[test]
-fn a_halt_holds_across_a_kill_until_it_is_taken_back() {
+fn a_halt_survives_a_kill_until_resume() {
     let venue = Venue::start(&["--seed", "8"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
@@ -162,7 +162,7 @@ fn a_halt_holds_across_a_kill_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_folder_of_another_venue_trades_nothing_until_a_person_resumes() {
+fn a_folder_of_another_venue_is_paused_until_resume() {
     let (first, second) = (
         Venue::start(&["--seed", "9"]),
         Venue::start(&["--seed", "9"]),
@@ -191,7 +191,7 @@ fn a_folder_of_another_venue_trades_nothing_until_a_person_resumes() {
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    // A port says nothing of whose the account is.
+    // A different port is not a different venue.
     assert!(!check(&second).contains("another venue"));
     let moved = whose.replace("127.0.0.1", "elsewhere.example");
     std::fs::write(data.join("account"), moved).unwrap();
@@ -209,7 +209,7 @@ fn a_folder_of_another_venue_trades_nothing_until_a_person_resumes() {
     assert!(reason.contains("windvane resume"), "{reason}");
     assert!(instance.log().contains("run.data_dir is of another venue"));
     instance.kill();
-    // Nobody decided yet, and the next start knows.
+    // The operator has not resumed yet, so the next start must be paused too.
     let mut instance = Instance::start(&second, &data);
     instance.until("status", &|status| {
         status["state"] == "paused" && status["doubts"] == json!([])

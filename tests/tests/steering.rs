@@ -1,5 +1,5 @@
-//! A running instance is steered: one strategy at a time, through a reload, out of quarantine; by
-//! its verbs, by a signal, and by a service manager.
+//! The operator controls a running instance: one strategy at a time, through a reload, and out of
+//! quarantine. Commands come from its verbs, from a signal, and from a service manager.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,13 +15,13 @@ use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-/// The strategy with this id, as `strategies` shows it.
+/// The strategy with this id in the output of `strategies`.
 fn strategy<'a>(strategies: &'a Value, id: &str) -> &'a Value {
     let mut rows = strategies.as_array().unwrap().iter();
     rows.find(|row| row["id"] == id).unwrap()
 }
 
-/// Waits until a strategy is in a state; how it is shown then.
+/// Waits until a strategy is in this state and returns its row.
 fn until_state(instance: &mut Instance, id: &str, state: &str) -> Value {
     let shown = instance.until("strategies", &|all| {
         all.as_array()
@@ -35,13 +35,13 @@ fn orders_of(orders: &Value, id: &str) -> usize {
     rows.filter(|row| row["strategy"] == id).count()
 }
 
-/// A configuration with two guests: the test commands one and leaves the other alone.
+/// A configuration with two guests: the test controls one and does not touch the other.
 struct Own {
     file: PathBuf,
     module: PathBuf,
 }
 
-/// Traps at its first event where its parameters are longer than `{}`.
+/// Traps at its first event if its parameters are longer than ten bytes.
 const ARMED: Guest<'static> = Guest {
     start: "(global.set $armed (i32.gt_u (local.get 1) (i32.const 10)))",
     refusal: "",
@@ -63,7 +63,7 @@ impl Own {
         own
     }
 
-    /// Writes it with these parameters of the steered strategy.
+    /// Writes the configuration with these parameters for the controlled strategy.
     fn write(&self, params: &str) {
         let base = include_str!("../../configs/live-sim.toml");
         let base = base.split("[[strategy]]").next().unwrap();
@@ -88,7 +88,7 @@ params = {params}
 }
 
 #[test]
-fn one_strategy_is_commanded_and_stays_so_though_the_journal_is_lost() {
+fn a_strategy_latch_survives_the_loss_of_the_journal() {
     let venue = Venue::start(&["--seed", "21"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
@@ -129,13 +129,14 @@ fn one_strategy_is_commanded_and_stays_so_though_the_journal_is_lost() {
     assert_eq!(resumed["strategy"]["reason"], Value::Null);
     instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
     assert_eq!(instance.terminate().code(), Some(0));
-    // What was latched before is told to strategies that have begun, in a replay too.
+    // The restart reports the latched states to strategies that have already started. A replay must
+    // do the same.
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
     assert_eq!(replay.status.code(), Some(0), "{replay:?}");
 }
 
 #[test]
-fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
+fn a_quarantine_lasts_until_the_strategy_is_resumed_by_name() {
     let venue = Venue::start(&["--seed", "22"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -154,7 +155,7 @@ fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
         strategy(&instance.answer("strategies"), "calm")["state"],
         "running"
     );
-    // The reason is written down beside the engine's thread: nobody waited for it.
+    // The engine's thread does not wait for the latch file, so that the file may come later.
     let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
     instance.until("status", &|_| latch().contains("unreachable"));
     instance.kill();
@@ -162,7 +163,7 @@ fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
     let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
     instance.ready();
     let shown = until_state(&mut instance, "steered", "quarantined");
-    assert_eq!(shown["reason"], reason.as_str(), "as it was");
+    assert_eq!(shown["reason"], reason.as_str(), "the reason is unchanged");
     let resumed = instance.done(&["resume"]);
     let pending = resumed["pending"].as_str().unwrap();
     assert!(pending.contains("steered stays quarantined"), "{pending}");
@@ -173,14 +174,14 @@ fn a_strategy_that_fails_is_quarantined_until_it_is_resumed_by_its_name() {
     until_state(&mut instance, "steered", "quarantined");
     let freed = instance.done(&["resume", "--strategy", "steered"]);
     assert_eq!(freed["strategy"]["state"], "running", "{freed}");
-    assert_eq!(freed["pending"], "", "it had its state");
+    assert_eq!(freed["pending"], "", "the strategy kept its state");
     assert_eq!(instance.terminate().code(), Some(0));
     let verified = windvane_tests::binary::run(["replay", data.to_str().unwrap(), "--verify"]);
     assert!(verified.status.success(), "{verified:?}");
 }
 
 #[test]
-fn a_quarantine_that_only_its_file_knows_plays_again() {
+fn a_quarantine_known_only_from_the_latch_file_replays() {
     let venue = Venue::start(&["--seed", "27"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -203,7 +204,7 @@ fn a_quarantine_that_only_its_file_knows_plays_again() {
 }
 
 #[test]
-fn a_reload_takes_all_or_nothing() {
+fn a_reload_is_applied_completely_or_not_at_all() {
     let venue = Venue::start(&["--seed", "23"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -214,7 +215,7 @@ fn a_reload_takes_all_or_nothing() {
         strategy(&shown, "steered")["module_sha256"].clone()
     };
     let first = sha256(&instance);
-    // The next segment holds what the strategies saved.
+    // The next segment begins with the states that the strategies saved.
     instance.done(&["reload"]);
     while !instance.log().contains("a new segment of the journal") {
         std::thread::yield_now();
@@ -232,7 +233,7 @@ fn a_reload_takes_all_or_nothing() {
     std::fs::write(&own.file, other).unwrap();
     refused(&instance, "heartbeat cannot change while running");
 
-    // It refuses the state of the one before.
+    // The new module refuses the state of the previous one.
     own.write("{}");
     let picky = Guest {
         load_refusal: "this is not mine",
@@ -242,7 +243,8 @@ fn a_reload_takes_all_or_nothing() {
     refused(&instance, "this is not mine");
     until_state(&mut instance, "steered", "running");
 
-    // A restart meets the same module: quarantine, until it may begin afresh.
+    // A restart loads the same module: quarantine, until the operator lets it start without its
+    // state.
     instance.kill();
     let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
     instance.ready();
@@ -269,7 +271,7 @@ fn a_reload_takes_all_or_nothing() {
 }
 
 #[test]
-fn a_reload_of_another_configuration_than_the_instances_is_refused() {
+fn a_reload_with_another_configuration_file_is_refused() {
     let venue = Venue::start(&["--seed", "28"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -297,7 +299,7 @@ fn a_reload_of_another_configuration_than_the_instances_is_refused() {
     assert!(reload(&own.file).status.success());
 }
 
-/// The sides of a strategy's orders that rest at the venue.
+/// The sides of a strategy's orders that rest at the venue, sorted.
 fn sides_at(venue: &Venue, strategy: &str) -> Vec<String> {
     let account = venue.account();
     let orders = account["orders"].as_array().unwrap().iter();
@@ -311,7 +313,7 @@ fn sides_at(venue: &Venue, strategy: &str) -> Vec<String> {
     sides
 }
 
-/// Waits until a strategy has one order a side.
+/// Waits until a strategy has exactly one order on each side.
 fn until_one_a_side(venue: &Venue, strategy: &str) {
     let begin = Instant::now();
     while sides_at(venue, strategy) != ["BUY", "SELL"] {
@@ -322,7 +324,7 @@ fn until_one_a_side(venue: &Venue, strategy: &str) {
 }
 
 #[test]
-fn reloads_leave_no_order_behind_that_nobody_knows() {
+fn reloads_leave_no_unknown_order_behind() {
     let venue = Venue::start(&["--seed", "30"]);
     let data = venue.folder().join("data");
     let file = venue.folder().join("maker.toml");
@@ -344,7 +346,7 @@ fn reloads_leave_no_order_behind_that_nobody_knows() {
 }
 
 #[test]
-fn what_a_strategy_saves_at_an_orderly_end_is_there_at_the_next_start() {
+fn state_saved_at_an_orderly_end_is_loaded_at_the_next_start() {
     let venue = Venue::start(&["--seed", "29"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -352,7 +354,7 @@ fn what_a_strategy_saves_at_an_orderly_end_is_there_at_the_next_start() {
     instance.ready();
     assert_eq!(instance.terminate().code(), Some(0));
 
-    // Only one that is given a state can refuse it.
+    // Only a strategy that gets a saved state can refuse it.
     let picky = Guest {
         load_refusal: "this is not mine",
         ..ARMED
@@ -368,7 +370,7 @@ fn what_a_strategy_saves_at_an_orderly_end_is_there_at_the_next_start() {
 }
 
 #[test]
-fn limits_of_a_reload_bind_at_once() {
+fn limits_of_a_reload_apply_at_once() {
     let venue = Venue::start(&["--seed", "24"]);
     let data = venue.folder().join("data");
     let file = venue.folder().join("limits.toml");
@@ -382,13 +384,13 @@ fn limits_of_a_reload_bind_at_once() {
     let reloaded = instance.done(&["reload"]);
     assert_eq!(reloaded["changes"], json!(["risk"]));
     assert_eq!(reloaded["state"], "ready");
-    // What rests is replaced, which the limit forbids from here on.
+    // The strategy replaces its resting orders, and the new limit rejects the replacements.
     instance.until("orders", &|orders| orders_of(orders, "maker") == 0);
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
 #[test]
-fn a_start_that_waits_for_the_venue_says_so() {
+fn a_start_that_waits_for_the_venue_reports_it() {
     let mut venue = Venue::start(&["--seed", "25"]);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -404,7 +406,7 @@ fn a_start_that_waits_for_the_venue_says_so() {
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
-/// A service manager, which reads all the time: its socket holds few words.
+/// A service manager that reads all the time, because its socket buffers only a few messages.
 struct Manager(mpsc::Receiver<String>);
 
 impl Manager {
@@ -423,7 +425,7 @@ impl Manager {
         Self(words)
     }
 
-    /// What it hears next.
+    /// The next message.
     fn heard(&self) -> String {
         self.0.recv_timeout(Duration::from_mins(3)).unwrap()
     }
@@ -431,13 +433,16 @@ impl Manager {
     fn hears(&self, word: &str) {
         let begin = Instant::now();
         while self.heard() != word {
-            assert!(begin.elapsed() < Duration::from_mins(3), "no {word}");
+            assert!(
+                begin.elapsed() < Duration::from_mins(3),
+                "{word} did not arrive"
+            );
         }
     }
 }
 
 #[test]
-fn a_service_manager_hears_ready_life_reload_and_the_end() {
+fn the_service_manager_gets_ready_watchdog_reload_and_stop() {
     let venue = Venue::start(&["--seed", "26"]);
     let own = Own::new(venue.folder());
     let path = venue.folder().join("notify");
@@ -448,7 +453,11 @@ fn a_service_manager_hears_ready_life_reload_and_the_end() {
         ("WATCHDOG_USEC", "2000000"),
     ];
     let mut instance = Instance::start_with(&venue, &data, &own.file, &environment);
-    assert_eq!(manager.heard(), "READY=1", "once it listens");
+    assert_eq!(
+        manager.heard(),
+        "READY=1",
+        "sent once the admin server listens"
+    );
     instance.ready();
     manager.hears("STATUS=live, ready: nothing is in doubt");
     manager.hears("WATCHDOG=1");

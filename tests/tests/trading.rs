@@ -1,5 +1,6 @@
-//! A run that cannot trade shows the reason: a ban, a key without the right, a stopped symbol,
-//! an empty wallet, and its only strategy in quarantine. The real binary against the simulated venue.
+//! A run that cannot trade reports the reason: a ban, a key without the trading right, a stopped
+//! symbol, an empty wallet, or its only strategy in quarantine. The tests run the real binary
+//! against the simulated venue.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +13,7 @@ use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-/// The longest that anything may take; strategies are built within it, once.
+/// Longest wait for anything; it includes one build of the strategies.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 fn launch(venue: &Venue) -> Launch {
@@ -33,7 +34,7 @@ fn block<'a>(status: &'a Value, what: &str) -> Option<&'a Value> {
     rows.find(|row| row["what"] == what && row["open"] == false)
 }
 
-/// A row of the trading status says why, since when and what to do.
+/// Checks that a row of the trading status has a reason, a time and an instruction.
 fn is_explained(row: &Value, reason: &str) {
     let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
     assert!(text("reason").contains(reason), "{row:#}");
@@ -41,7 +42,7 @@ fn is_explained(row: &Value, reason: &str) {
     assert!(row["since_ms"].as_i64().is_some(), "{row:#}");
 }
 
-/// A status names the reason, and never says that nothing is in doubt.
+/// Checks that a status names the reason and does not report that all is well.
 fn is_honest(status: &Value, reason: &str) {
     let said = status["reason"].as_str().unwrap();
     assert!(said.contains(reason), "{status:#}");
@@ -63,13 +64,13 @@ fn orders_of(venue: &Venue) -> usize {
     venue.account()["orders"].as_array().unwrap().len()
 }
 
-/// Times that a text is in the log.
+/// How often the log contains a text.
 fn logged(instance: &Instance, words: &str) -> usize {
     instance.log().matches(words).count()
 }
 
 #[test]
-fn a_key_without_the_trading_right_is_found_without_an_order() {
+fn a_key_without_the_trading_right_is_detected_without_an_order() {
     let venue = Venue::start(&["--seed", "501"]);
     rights(&venue, false);
     let launch = launch(&venue);
@@ -98,7 +99,11 @@ fn a_key_without_the_trading_right_is_found_without_an_order() {
     is_explained(block(&status, what).unwrap(), "-2015");
     let status = wait(&mut instance, &|status| status["state"] == "degraded");
     is_honest(&status, "cannot trade");
-    assert_eq!(orders_of(&venue), 0, "no order was sent to find out");
+    assert_eq!(
+        orders_of(&venue),
+        0,
+        "an order was sent to detect the missing right"
+    );
     let arguments = [
         "status",
         "--config",
@@ -117,7 +122,11 @@ fn a_key_without_the_trading_right_is_found_without_an_order() {
     );
 
     rights(&venue, true);
-    assert_eq!(check().0, Some(1), "the folder is in use");
+    assert_eq!(
+        check().0,
+        Some(1),
+        "check fails because the folder is in use"
+    );
     assert!(!check().1.contains("cannot trade"));
     wait(&mut instance, &|status| status["state"] == "ready");
     wait(&mut instance, &|status| status["open_orders"] != 0);
@@ -125,7 +134,7 @@ fn a_key_without_the_trading_right_is_found_without_an_order() {
 }
 
 #[test]
-fn a_halt_and_a_stop_name_the_orders_that_the_venue_refuses_to_cancel() {
+fn halt_and_stop_name_orders_the_venue_refuses_to_cancel() {
     let venue = Venue::start(&["--seed", "507"]);
     let launch = launch(&venue);
     let log = launch.data().with_extension("log");
@@ -152,7 +161,7 @@ fn a_halt_and_a_stop_name_the_orders_that_the_venue_refuses_to_cancel() {
 }
 
 #[test]
-fn a_key_that_loses_the_trading_right_degrades_the_run_until_it_is_back() {
+fn losing_the_trading_right_degrades_the_run_until_it_returns() {
     let venue = Venue::start(&["--seed", "502"]);
     let mut instance = launch(&venue).start();
     wait(&mut instance, &|status| status["open_orders"] != 0);
@@ -173,7 +182,7 @@ fn a_key_that_loses_the_trading_right_degrades_the_run_until_it_is_back() {
 }
 
 #[test]
-fn a_ban_is_the_state_until_its_end() {
+fn a_ban_degrades_the_run_until_it_ends() {
     let venue = Venue::start(&["--seed", "503"]);
     let mut instance = launch(&venue).start();
     wait(&mut instance, &|status| status["open_orders"] != 0);
@@ -190,14 +199,15 @@ fn a_ban_is_the_state_until_its_end() {
         "{row:#}"
     );
     wait(&mut instance, &|status| status["state"] == "ready");
-    // The request that met the ban was rejected; orders that were not sent are not called so.
+    // The venue rejected the request that met the ban. Orders that were never sent must not be
+    // logged as rejected.
     let rejected = logged(&instance, "the venue rejected an order");
     assert!(rejected <= 2, "{}", instance.log());
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
 #[test]
-fn a_stopped_symbol_blocks_its_own_orders_and_says_so() {
+fn a_stopped_symbol_blocks_its_orders_and_is_reported() {
     let venue = Venue::start(&["--seed", "504"]);
     let status = |word| json!({"act": "rules", "symbol": "BTCUSDT", "status": word});
     let mut instance = launch(&venue).start();
@@ -222,7 +232,7 @@ fn a_stopped_symbol_blocks_its_own_orders_and_says_so() {
 }
 
 #[test]
-fn an_empty_wallet_is_named_until_money_comes() {
+fn an_empty_wallet_is_reported_until_a_deposit() {
     let venue = Venue::start(&["--seed", "505"]);
     let money = |act: &str| json!({"act": act, "asset": "USDT", "amount": "100000"});
     venue.control("/act", &money("withdraw"));
@@ -248,7 +258,7 @@ fn an_empty_wallet_is_named_until_money_comes() {
 }
 
 #[test]
-fn the_only_strategy_in_quarantine_is_named() {
+fn status_names_the_only_strategy_in_quarantine() {
     let venue = Venue::start(&["--seed", "506"]);
     let module = venue.folder().join("trap.wasm");
     let guest = Guest {

@@ -1,5 +1,5 @@
-//! Data folders of earlier versions: the present binary opens them, recovers positions, orders and
-//! latches, and trades on.
+//! Data folders of earlier versions: the current binary must open them, recover positions, orders
+//! and latches, and continue to trade.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,11 +17,11 @@ use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
 const MODULES: [&str; 3] = ["market_maker", "ema_cross", "grid"];
-/// The longest that a state may take to come about; strategies are built within it, once.
+/// Longest wait for a state; it includes one build of the strategies.
 const PATIENCE: Duration = Duration::from_mins(4);
 /// How long positions and the log may disagree.
 const SETTLES: Duration = Duration::from_secs(30);
-/// Words of a log that say that a journal was not used.
+/// Log texts that show that the journal was not used.
 const LOST: [&str; 4] = [
     "cannot be used",
     "is not believed",
@@ -49,7 +49,7 @@ fn owners(own: &Value) -> BTreeMap<String, Value> {
     orders.collect()
 }
 
-/// Nothing of the journal was lost, and the epoch is a later one.
+/// Checks that nothing of the journal was lost and that the epoch increased.
 fn recovered(instance: &mut Instance, left: &Value) -> Value {
     let admin = instance.admin();
     let paused = |status: &Value| status["state"] == "paused";
@@ -63,7 +63,7 @@ fn recovered(instance: &mut Instance, left: &Value) -> Value {
     status
 }
 
-/// After `resume` a new order is placed, under the new epoch.
+/// Checks that a new order is placed with the new epoch after `resume`.
 fn trades_on(instance: &mut Instance, epoch: &Value) {
     let epoch = base36(epoch.as_u64().unwrap());
     instance.admin().command("/api/resume");
@@ -89,7 +89,8 @@ fn base36(mut value: u64) -> String {
         .collect()
 }
 
-/// The journal holds segments of the old program, which the present one does not verify.
+/// Checks that `replay --verify` names the versions of the engine rules. The journal holds segments
+/// of the old program, which the current program does not verify.
 fn names_the_rules(data: &Path) {
     let output = binary::run(["replay", data.to_str().unwrap(), "--verify", "--json"]);
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -109,13 +110,14 @@ fn names_the_rules(data: &Path) {
     }
 }
 
-/// A paused strategy may close its position at once, on the prices of the new market. So what it
-/// holds, less what it filled since the start, is what was left.
+/// Checks that the strategies hold the recorded positions. A paused strategy may close its position
+/// at once at the prices of the new market. So the current position minus the fills since the start
+/// must equal the recorded position.
 fn holds_what_was_left(instance: &Instance, left: &Value) {
     let expected = quantities(&left["own"]);
     let begun = Instant::now();
     loop {
-        // The log may be behind the positions for a moment.
+        // The log may be a moment behind the positions.
         let (own, log) = (agreement::own(&instance.admin()), instance.log());
         let mut held = quantities(&own);
         for (strategy, bought) in fills(&log) {
@@ -131,7 +133,7 @@ fn holds_what_was_left(instance: &Instance, left: &Value) {
     }
 }
 
-/// The strategies and signed quantities of the fills that a log tells.
+/// The strategies and signed quantities of the fills in a log.
 fn fills(log: &str) -> Vec<(String, Decimal)> {
     let told = log
         .lines()
@@ -148,7 +150,7 @@ fn fills(log: &str) -> Vec<(String, Decimal)> {
     .collect()
 }
 
-/// What each strategy holds; each of them trades one instrument.
+/// The position of each strategy; each trades one instrument.
 fn quantities(own: &Value) -> BTreeMap<String, Decimal> {
     let held = positions(own).into_iter();
     held.map(|((strategy, _), qty)| (strategy, qty.parse().unwrap()))
@@ -171,7 +173,11 @@ fn live(fixture: &Fixture) {
     for (id, strategy) in owners(&own) {
         assert_eq!(before.get(&id), Some(&strategy), "{id}\n{}", instance.log());
     }
-    assert!(!owners(&own).is_empty(), "orders rest\n{}", instance.log());
+    assert!(
+        !owners(&own).is_empty(),
+        "no recovered order rests\n{}",
+        instance.log()
+    );
     trades_on(&mut instance, &status["epoch"]);
     instance.admin().command("/api/halt");
     let agreed = agreement::wait(&instance.admin(), &venue, PATIENCE);

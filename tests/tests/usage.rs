@@ -1,5 +1,5 @@
-//! What is wrong with a configuration, its data or its modules ends with exit code 2 and one
-//! sentence that says what to do.
+//! An error in a configuration, its data or its modules ends with exit code 2 and one sentence that
+//! says what to do.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use windvane_tests::binary::{self, succeed};
 use windvane_tests::guest::Guest;
 
-/// A configuration without fault in a folder with a recording and a module.
+/// A correct configuration for a folder with a recording and a module.
 const GOOD: &str = r#"[backtest]
 data = ["session.gz"]
 cache = "cache"
@@ -60,36 +60,43 @@ impl Bench {
         self.windvane(&[&["backtest", "--config", "c.toml"], more].concat())
     }
 
-    /// A backtest with `from` of the good configuration replaced, which must be refused with a
-    /// sentence that holds all of `says`.
+    /// Runs a backtest with `from` in the correct configuration replaced. It must be refused with a
+    /// sentence that contains all of `says`.
     #[track_caller]
     fn refuses(&self, from: &str, to: &str, says: &[&str]) {
         assert!(GOOD.contains(from), "{from}");
         refused(&self.backtest(&GOOD.replace(from, to), &[]), says);
     }
 
-    /// A backtest with an argument more, which must be refused.
+    /// Runs a backtest with additional arguments, which must be refused.
     #[track_caller]
     fn refuses_argument(&self, arguments: &[&str], says: &[&str]) {
         refused(&self.backtest(GOOD, arguments), says);
     }
 }
 
-/// Exit code 2, nothing on stdout, one line on stderr that holds all of `says`.
+/// Requires exit code 2, empty stdout, and one line on stderr that contains all of `says`.
 #[track_caller]
 fn refused(output: &Output, says: &[&str]) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(output.stdout.is_empty(), "stdout is for results");
+    assert!(
+        output.stdout.is_empty(),
+        "an error must not print to stdout"
+    );
     assert!(text.starts_with("error: "), "{text}");
-    assert_eq!(text.trim_end().lines().count(), 1, "one sentence: {text}");
+    assert_eq!(
+        text.trim_end().lines().count(),
+        1,
+        "the error must be one line: {text}"
+    );
     for says in says {
-        assert!(text.contains(says), "{says:?} is not in: {text}");
+        assert!(text.contains(says), "{says:?} is missing in: {text}");
     }
 }
 
 #[test]
-fn the_configuration_that_the_others_break_is_good() {
+fn the_base_configuration_is_valid() {
     let bench = Bench::new();
     let output = bench.backtest(GOOD, &[]);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -97,7 +104,7 @@ fn the_configuration_that_the_others_break_is_good() {
 }
 
 #[test]
-fn keys_and_values_are_named_with_their_line() {
+fn errors_name_the_key_value_and_line() {
     let bench = Bench::new();
     bench.refuses(
         "seed = 1",
@@ -122,7 +129,7 @@ fn keys_and_values_are_named_with_their_line() {
 }
 
 #[test]
-fn files_that_are_not_there_are_named_with_what_to_do() {
+fn missing_files_are_named_with_a_remedy() {
     let bench = Bench::new();
     refused(
         &bench.windvane(&["backtest", "--config", "none.toml"]),
@@ -151,7 +158,7 @@ fn files_that_are_not_there_are_named_with_what_to_do() {
 }
 
 #[test]
-fn strategies_are_needed_with_good_ids() {
+fn strategies_and_valid_ids_are_required() {
     let bench = Bench::new();
     let (before, rest) = GOOD.split_once("[[strategy]]").unwrap();
     let (strategy, after) = rest.split_once("[sim]").unwrap();
@@ -179,7 +186,7 @@ fn strategies_are_needed_with_good_ids() {
 }
 
 #[test]
-fn modules_that_are_no_strategies_are_refused() {
+fn modules_that_are_not_strategies_are_refused() {
     let bench = Bench::new();
     std::fs::write(bench.file("text.wasm"), "not a module\n").unwrap();
     bench.refuses(
@@ -212,7 +219,7 @@ fn modules_that_are_no_strategies_are_refused() {
 }
 
 #[test]
-fn params_that_init_refuses_end_the_run() {
+fn params_that_a_strategy_refuses_end_the_run() {
     let bench = Bench::new();
     let refuses = Guest {
         refusal: "`qty` must be positive",
@@ -244,7 +251,7 @@ fn recordings_without_the_instrument_or_without_an_event_are_refused() {
         "instruments = [\"futures:ETHUSDT\"]",
         &["futures:ETHUSDT", "futures:BTCUSDT", "backtest.data"],
     );
-    // Stated rules make no market.
+    // Configured rules of an instrument do not replace its market data.
     let stated = GOOD.replace("BTCUSDT", "ETHUSDT");
     refused(
         &bench.backtest(&stated, &[]),
@@ -265,7 +272,7 @@ fn recordings_without_the_instrument_or_without_an_event_are_refused() {
 }
 
 #[test]
-fn overrides_that_lead_nowhere_are_refused() {
+fn invalid_overrides_are_refused() {
     let bench = Bench::new();
     bench.refuses_argument(&["--set", "sim.sead=2"], &["--set sim.sead", "`sim.seed`"]);
     bench.refuses_argument(&["--set", "strategy.7.id=x"], &["--set strategy.7.id"]);
@@ -275,7 +282,7 @@ fn overrides_that_lead_nowhere_are_refused() {
 }
 
 #[test]
-fn help_is_no_failure() {
+fn help_exits_with_success() {
     let bench = Bench::new();
     for arguments in [
         &["--help"][..],
@@ -291,7 +298,7 @@ fn help_is_no_failure() {
 }
 
 #[test]
-fn calls_that_cannot_be_made_send_nothing_and_say_why() {
+fn invalid_calls_send_nothing_and_name_the_reason() {
     let bench = Bench::new();
     let spot = ["--set", "venue.spot.rest=http://127.0.0.1:9"];
     for (arguments, says) in [
@@ -322,7 +329,7 @@ fn calls_that_cannot_be_made_send_nothing_and_say_why() {
         &bench.windvane(&[&["watch", "user"][..], &spot, &ws].concat()),
         &["spot.create_listen_key", "API key"],
     );
-    // The key is not read for a route that needs none.
+    // A route that needs no key does not read it.
     let dry = ["call", "spot.ping", "--dry-run", "--set", key];
     let output = bench.windvane(&[&dry, &spot[..]].concat());
     assert_eq!(
@@ -364,7 +371,10 @@ fn deposits_are_printed_as_calls_for_the_users_own_wallet() {
         (2, &token.into(), &vault.into())
     );
     let data = calls[1]["data"].as_str().unwrap();
-    assert!(data.ends_with("03e8"), "broker 1000 credits spot: {data}");
+    assert!(
+        data.ends_with("03e8"),
+        "the call must name broker 1000, which credits spot: {data}"
+    );
     let output = bench.windvane(&["deposit", "sui"]);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["route"], "chain.deposit_address");
@@ -386,7 +396,7 @@ fn deposits_are_printed_as_calls_for_the_users_own_wallet() {
 }
 
 #[test]
-fn what_moves_assets_is_not_sent_without_a_yes() {
+fn asset_transfers_need_a_confirmation() {
     let bench = Bench::new();
     let call = [
         "call",

@@ -1,5 +1,5 @@
-//! `windvane run` on each kind of venue and account that the documents leave room for: it trades, is
-//! killed, goes on, and has the account as the venue has it.
+//! `windvane run` on each kind of venue and account that the documents allow. It trades, is killed,
+//! is restarted, and then agrees with the venue about the account.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -17,21 +17,21 @@ use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 use windvane_tests::watchdogs;
 
-/// Whatever has to happen happens within this, on a machine with other work.
+/// Longest wait for anything, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What differs from one variant to the next.
+/// The differences between the variants.
 #[derive(Clone, Copy)]
 struct Variant {
     seed: &'static str,
     brand: &'static str,
-    /// Lines of `[venue]` and `[account]`.
+    /// Additional lines of `[venue]`, and below of `[account]`.
     venue: &'static str,
     account: &'static str,
     instruments: &'static [&'static str],
-    /// Position sides of a buy and of a sell, as `submit` takes them.
+    /// Position sides of a buy and of a sell, in the encoding of `submit`.
     sides: [u32; 2],
-    /// Routes that the venue does not have.
+    /// Routes that this venue does not have.
     without: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ const PLAIN: Variant = Variant {
     without: &[],
 };
 
-/// Buys and sells at market in turn, and has one order at rest.
+/// Buys and sells at market in turn, and keeps one order at rest.
 fn trades(sides: [u32; 2]) -> String {
     let submit = |flags: u32, price: &str| {
         format!(
@@ -111,12 +111,12 @@ impl Stage {
         }
     }
 
-    /// Starts it and waits until so many orders more were accepted, and one rests.
+    /// Starts the run and waits until the venue has accepted this many more orders.
     fn trade(&self, orders: u64) -> Instance {
         let before = self.accepted();
         let mut instance = self.launch.start();
         instance.ready();
-        wait("it trades", || self.accepted() >= before + orders);
+        wait("the run trades", || self.accepted() >= before + orders);
         instance
     }
 
@@ -126,7 +126,8 @@ impl Stage {
         account["accepted"]["total"].as_u64().unwrap()
     }
 
-    /// Trades, is killed, goes on and stops: nothing is left open, and the account is the venue's.
+    /// Trades, kills the run, restarts it and halts it. Then no order may be open, and the account
+    /// must equal the venue's.
     fn lives(&self) {
         self.trade(6).kill();
         let mut instance = self.trade(6);
@@ -163,7 +164,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Its venue is gone with it, and would be waited for.
+        // The venue ends with this value, and the watchdogs would wait for it.
         for pid in watchdogs::of(self.launch.data()) {
             watchdogs::kill(&pid);
         }
@@ -192,7 +193,7 @@ fn decimal(value: &Value) -> Decimal {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Positions of futures and all balances, as the venue has them.
+/// Futures positions and all balances, as the venue reports them.
 fn venue_state(account: &Value) -> BTreeMap<String, Decimal> {
     let mut state = BTreeMap::new();
     for row in account["positions"].as_array().unwrap() {
@@ -211,7 +212,7 @@ fn venue_state(account: &Value) -> BTreeMap<String, Decimal> {
     state
 }
 
-/// The same as the run has them.
+/// Futures positions and all balances, as the run reports them.
 fn own_state(positions: &Value, balances: &Value) -> BTreeMap<String, Decimal> {
     let mut state = BTreeMap::new();
     for row in positions.as_array().unwrap() {
@@ -249,7 +250,7 @@ fn both_surfaces_with_an_agent_of_a_wallet_and_another_brand() {
 }
 
 #[test]
-fn nothing_outside_documents_1_to_3_is_asked_where_that_is_configured() {
+fn documented_mode_asks_only_routes_of_documents_1_to_3() {
     let stage = Stage::new(&Variant {
         seed: "62",
         venue: "market_data = \"documented\"",
@@ -263,7 +264,7 @@ fn nothing_outside_documents_1_to_3_is_asked_where_that_is_configured() {
             .lines()
             .find(|line| line.starts_with(&format!("{name} ")));
         let outside = line.is_some_and(|line| line.contains("document 4"));
-        assert!(!outside, "{name} was asked");
+        assert!(!outside, "the run called {name}");
     }
     assert!(requests["{rpc}getBalance"].as_u64() > Some(0), "{requests}");
 }
@@ -303,7 +304,7 @@ fn ids(orders: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_others_do_to_the_account_is_told_and_never_touched() {
+fn external_changes_are_reported_and_left_alone() {
     let stage = Stage::new(&Variant {
         seed: "65",
         ..PLAIN

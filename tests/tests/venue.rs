@@ -1,5 +1,5 @@
-//! The simulated venue and its client, both the real binary: every route of the printed table, and
-//! what README promises of two terminals.
+//! The simulated venue and its client, both from the real binary: every route of the printed table,
+//! and what the README promises for two terminals.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -9,7 +9,7 @@ use windvane_tests::venue::Venue;
 
 const STRANGER: &str = "0x1111111111111111111111111111111111111111";
 const BUILDER: &str = "0x2222222222222222222222222222222222222222";
-/// The address of the Solana key that calls are made with.
+/// The address of the Solana key that signs the calls.
 const SOLANA: &str = "4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS";
 
 /// A row of `windvane routes --json`.
@@ -29,7 +29,7 @@ fn rows() -> Vec<Row> {
 }
 
 impl Row {
-    /// The word of `--api` that chooses this version.
+    /// The value of `--api` for this version.
     fn api(&self) -> &'static str {
         match self.version.as_deref() {
             Some("v3") => "v3",
@@ -38,10 +38,10 @@ impl Row {
     }
 }
 
-/// A venue, and what its routes have to be asked.
+/// A venue, and the requests that its routes need.
 struct Scene {
     venue: Venue,
-    /// Distinguishes what may be used only once.
+    /// Makes ids unique that may be used only once.
     count: u64,
 }
 
@@ -81,7 +81,7 @@ impl Scene {
         ))
     }
 
-    /// An order that rests, placed through `api`; its client order id.
+    /// Places a resting order through `api` and returns its client order id.
     fn place(&mut self, surface: &str, api: &str) -> String {
         let id = self.unique("o");
         let order = self.order(surface, &id);
@@ -92,19 +92,19 @@ impl Scene {
         id
     }
 
-    /// Approves an agent or a builder that a route is then about.
+    /// Approves an agent or a builder for a route that changes it.
     fn approve(&mut self, what: &str) {
         let parameters = self.parameters(&Row {
             name: format!("futures.approve_{what}"),
             version: Some("v3".to_owned()),
         });
         let route = format!("futures.approve_{what}");
-        // Approved already is as good.
+        // It may be approved already; that is fine.
         let _ = self.venue.call("v3", &route, &parameters);
     }
 
-    /// The parameters for a row, after what it needs has been done. A route that is not here
-    /// fails the test.
+    /// Prepares what a route needs and returns its parameters. A route that is unknown here fails
+    /// the test.
     fn parameters(&mut self, row: &Row) -> Vec<String> {
         let (surface, route) = row.name.split_once('.').unwrap_or(("rpc", &row.name));
         let found = self.of_an_order(surface, route, row.api());
@@ -112,7 +112,12 @@ impl Scene {
         let found = found.or_else(|| self.of_a_grant(route));
         let found = found.or_else(|| self.of_a_setting(surface, route, row.api()));
         let found = found.or_else(|| of_a_question(route));
-        found.unwrap_or_else(|| panic!("this test does not know {}, which is listed", row.name))
+        found.unwrap_or_else(|| {
+            panic!(
+                "this test has no parameters for the listed route {}",
+                row.name
+            )
+        })
     }
 
     fn of_an_order(&mut self, surface: &str, route: &str, api: &str) -> Option<Vec<String>> {
@@ -178,7 +183,7 @@ impl Scene {
         })
     }
 
-    /// API keys, agents, builders.
+    /// Parameters for API keys, agents and builders.
     fn of_a_grant(&mut self, route: &str) -> Option<Vec<String>> {
         let user = self.user(0);
         let (what, text) = match route {
@@ -219,7 +224,8 @@ impl Scene {
         Some(words(&text))
     }
 
-    /// Modes go there with v1 and back with v3, because a mode that is there is refused.
+    /// Modes are changed with v1 and changed back with v3, because the venue refuses a mode that is
+    /// already set.
     fn of_a_setting(&mut self, surface: &str, route: &str, api: &str) -> Option<Vec<String>> {
         let there = api == "v1";
         Some(match (surface, route) {
@@ -233,7 +239,7 @@ impl Scene {
             }
             ("futures", "change_margin_type") => words("symbol=ETHUSDT marginType=CROSSED"),
             ("futures", "change_position_margin") => {
-                // It may be isolated already.
+                // The margin type may be isolated already.
                 let isolated = words("symbol=ETHUSDT marginType=ISOLATED");
                 let _ = self
                     .venue
@@ -248,7 +254,7 @@ impl Scene {
     }
 }
 
-/// Routes that only read, or need nothing.
+/// Parameters for routes that only read, or need nothing.
 fn of_a_question(route: &str) -> Option<Vec<String>> {
     let text = match route {
         "cancel_all_orders"
@@ -321,7 +327,7 @@ fn every_listed_route_answers_a_call() {
 }
 
 #[test]
-fn orders_are_placed_queried_and_cancelled_on_both_surfaces_with_both_keys() {
+fn orders_work_on_both_surfaces_with_both_keys() {
     let mut scene = Scene::new();
     for surface in ["spot", "futures"] {
         for api in ["v1", "v3"] {
@@ -352,7 +358,7 @@ fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
 }
 
 #[test]
-fn both_user_streams_tell_of_an_order() {
+fn both_user_streams_report_an_order() {
     let mut scene = Scene::new();
     let mut watch = scene.venue.watch(&["user"]);
     let connected = |surface: &str| {
@@ -391,7 +397,7 @@ fn public_streams_are_watched_by_symbol() {
 }
 
 #[test]
-fn an_order_with_a_builders_code_has_an_answer_of_its_own() {
+fn an_order_with_a_builder_code_has_its_own_response() {
     let mut scene = Scene::new();
     scene.approve("builder");
     let id = scene.unique("b");
@@ -399,7 +405,7 @@ fn an_order_with_a_builders_code_has_an_answer_of_its_own() {
     order.extend(words(&format!("builder={BUILDER} feeRate=0.0005")));
     let answer = scene.venue.answer("v3", "futures.new_order", &order);
     assert!(!answer["data"]["orderId"].is_null(), "{answer}");
-    // More than the user has approved.
+    // A fee above the rate that the user has approved.
     order.pop();
     order.push("feeRate=0.5".to_owned());
     let output = scene.venue.call("v3", "futures.new_order", &order);
@@ -407,7 +413,7 @@ fn an_order_with_a_builders_code_has_an_answer_of_its_own() {
 }
 
 #[test]
-fn the_brand_is_in_every_word_that_carries_it() {
+fn the_brand_appears_in_all_branded_names() {
     let scene = Scene {
         venue: Venue::start(&["--brand", "acme"]),
         count: 0,
@@ -433,12 +439,12 @@ fn the_brand_is_in_every_word_that_carries_it() {
 }
 
 #[test]
-fn a_recording_drives_the_market_again_and_again() {
+fn a_recording_drives_the_market_in_a_loop() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (session, cache) = (path("session.gz"), path("cache"));
     succeed(["data", "generate", "--minutes", "1", "--out", &session]);
-    // A minute in a fifth of a second: most of what is watched comes from a later round.
+    // One recorded minute takes a fifth of a second: most watched events come from a later round.
     let arguments = [
         "--data", &session, "--cache", &cache, "--loop", "--speed", "300",
     ];

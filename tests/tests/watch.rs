@@ -1,5 +1,5 @@
-//! `windvane watch` against the simulated venue: the same lines from streams and from polling, and
-//! what it says when it cannot go on.
+//! `windvane watch` against the simulated venue: streams and polling print the same lines, and its
+//! messages when it cannot continue.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,7 +15,7 @@ const TOPICS: [&str; 3] = [
     "btcusdt@markPrice",
 ];
 
-/// Reads until each of these topics has had an event; the events in that order.
+/// Reads until each of these topics has had an event; returns the events in the order of `topics`.
 fn events(watch: &mut Watch, topics: &[&str]) -> Vec<Value> {
     let mut events = vec![Value::Null; topics.len()];
     while events.contains(&Value::Null) {
@@ -34,7 +34,7 @@ fn keys(event: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn all_modes_show_trades_tops_and_marks_in_the_same_words() {
+fn all_modes_print_events_with_the_same_keys() {
     let venue = Venue::start(&["--seed", "7"]);
     let mut seen = Vec::new();
     for mode in ["streams", "documented", "auto"] {
@@ -51,7 +51,7 @@ fn all_modes_show_trades_tops_and_marks_in_the_same_words() {
 }
 
 #[test]
-fn documented_polls_what_no_document_streams_and_says_so() {
+fn documented_mode_polls_undocumented_streams_and_reports_it() {
     let venue = Venue::start(&["--seed", "7"]);
     let streams = "tradepro,bookTicker,depth5,depth,kline_1m,miniTicker,ticker,trade,aggTrade";
     let mut watch = venue.watch(&[
@@ -85,7 +85,7 @@ fn a_venue_that_refuses_every_handshake_is_polled() {
 }
 
 #[test]
-fn a_watch_that_nobody_reads_any_more_ends() {
+fn a_watch_ends_when_its_output_is_closed() {
     let venue = Venue::start(&["--seed", "7"]);
     let mut watch = venue.watch(&["futures:BTCUSDT", "--streams", "bookTicker"]);
     watch.until(&|line| !line["event"].is_null());
@@ -138,11 +138,11 @@ fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
 }
 
 #[test]
-fn a_key_that_is_finally_refused_ends_the_watch_with_code_1() {
+fn a_refused_key_ends_the_watch_with_code_1() {
     let venue = Venue::start(&[]);
     let refused = json!({"fault": "refuse", "status": 401, "code": -2015,
         "msg": "Invalid API-key, IP, or permissions for action.", "route": "spot.create_listen_key"});
-    // At the start.
+    // The refusal comes at the start.
     venue.control("/faults", &refused);
     let (code, text) = venue.watch(&["user", "--surface", "spot"]).end();
     assert_eq!(code, Some(1), "{text}");
@@ -151,7 +151,7 @@ fn a_key_that_is_finally_refused_ends_the_watch_with_code_1() {
         "{text}"
     );
     venue.control_delete("/faults");
-    // Later, when a new connection asks for one.
+    // The refusal comes later, when a new connection requests a listen key.
     let mut watch = venue.watch(&["user", "--surface", "spot"]);
     watch.until(&|line| line["notice"] == "connected");
     venue.control("/faults", &refused);

@@ -1,5 +1,5 @@
-//! The watchdog process of spot orders, with real processes and a real clock: whatever becomes of
-//! the run, nothing of it rests on spot for long, and nothing of others is touched.
+//! The watchdog process of spot orders, with real processes and a real clock. After any failure of
+//! the run, its spot orders must be cancelled soon, and orders of others must stay.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +12,7 @@ use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 use windvane_tests::watchdogs;
 
-/// A buy of 0.001 BTC that rests a twentieth below the bid, at each top of the book.
+/// Places a buy of 0.001 BTC that rests a twentieth below the bid, at each top of the book.
 const REST: Guest<'static> = Guest {
     start: "",
     refusal: "",
@@ -48,17 +48,17 @@ instruments = ["spot:BTCUSDT"]
 streams = ["book"]
 "#;
 
-/// Whatever has to happen happens within this, on a machine with other work.
+/// Longest wait for anything, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A venue with an order of somebody else, and how a run is started on it.
+/// A venue with an order of another client, and the launch of a run on it.
 struct Stage {
     venue: Venue,
     launch: Launch,
 }
 
 impl Stage {
-    /// The strategy keeps so many orders at rest.
+    /// The strategy keeps this many orders at rest.
     fn new(seed: &str, orders: u32) -> Self {
         let venue = Venue::start(&["--seed", seed]);
         let (module, file) = (
@@ -81,7 +81,7 @@ impl Stage {
     fn start(&self, orders: usize) -> Instance {
         let mut instance = self.launch.start();
         instance.ready();
-        self.until("its orders rest", &|own| own >= orders);
+        self.until("the run's orders rest", &|own| own >= orders);
         instance
     }
 
@@ -94,14 +94,14 @@ impl Stage {
             .collect()
     }
 
-    /// How many orders were ever accepted.
+    /// Number of orders that the venue ever accepted.
     fn accepted(&self) -> u64 {
         let account = self.venue.account();
         assert_eq!(account["accepted"]["repeated"], json!({}));
         account["accepted"]["total"].as_u64().unwrap()
     }
 
-    /// Waits until this is true of the number of own orders that rest.
+    /// Waits until this condition is true for the number of own resting orders.
     fn until(&self, what: &str, is_it: &dyn Fn(usize) -> bool) {
         wait(what, || {
             let open = self.open();
@@ -110,11 +110,14 @@ impl Stage {
         });
     }
 
-    /// Nothing of the run rests, and its watchdog has ended.
+    /// Waits until no order of the run rests and its watchdog has ended.
     fn until_swept(&self) {
-        self.until("nothing of it rests", &|own| own == 0);
+        self.until("no order of the run rests", &|own| own == 0);
         watchdogs::until_gone(self.launch.data());
-        self.until("nothing came after it", &|own| own == 0);
+        self.until(
+            "no order of the run rests after its watchdog ended",
+            &|own| own == 0,
+        );
     }
 }
 
@@ -128,14 +131,14 @@ fn wait(what: &str, is_it: impl Fn() -> bool) {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Its venue is gone with it, and would be waited for.
+        // The venue ends with this value, and the watchdogs would wait for it.
         for pid in watchdogs::of(self.launch.data()) {
             watchdogs::kill(&pid);
         }
     }
 }
 
-/// The orders of a list that are of the strategy.
+/// The strategy's orders in a list.
 fn own(orders: &Value) -> Vec<&Value> {
     let orders = orders.as_array().unwrap().iter();
     orders
@@ -157,7 +160,7 @@ fn a_run_that_is_killed_in_a_burst_leaves_no_spot_order() {
     let instance = stage.start(20);
     instance.kill();
     stage.until_swept();
-    // The next run is not hindered by what watched the last one.
+    // The watchdog of the previous run must not hinder the next run.
     let instance = stage.start(20);
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(stage.open(), ["web_a"]);
@@ -166,11 +169,11 @@ fn a_run_that_is_killed_in_a_burst_leaves_no_spot_order() {
 }
 
 #[test]
-fn a_run_that_is_stopped_loses_its_orders_and_trades_on_afterwards() {
+fn a_stopped_process_loses_its_orders_and_trades_again() {
     let stage = Stage::new("43", 3);
     let mut instance = stage.start(3);
     instance.signal("STOP");
-    stage.until("nothing of it rests", &|own| own == 0);
+    stage.until("no order of the run rests", &|own| own == 0);
     watchdogs::until_gone(stage.launch.data());
     let accepted = stage.accepted();
     instance.signal("CONT");
@@ -187,11 +190,11 @@ fn a_run_that_is_stopped_loses_its_orders_and_trades_on_afterwards() {
 }
 
 #[test]
-fn a_watchdog_that_is_killed_is_replaced_and_no_order_leaves_meanwhile() {
+fn a_killed_watchdog_is_replaced_before_new_orders_leave() {
     let stage = Stage::new("44", 3);
     let mut instance = stage.start(3);
     let first = watchdogs::of(stage.launch.data());
-    // The next one cannot show that it can do its work.
+    // With this fault the next watchdog cannot show that it is able to cancel orders.
     let away = json!({"fault": "html", "status": 502, "route": "spot.open_orders"});
     stage.venue.control("/faults", &away);
     watchdogs::kill(&first[0]);
@@ -206,14 +209,18 @@ fn a_watchdog_that_is_killed_is_replaced_and_no_order_leaves_meanwhile() {
         "client_order_id": rests});
     stage.venue.control("/act", &cancel);
     instance.until("orders", &|orders| own(orders).len() == 2);
-    wait("another begins", || {
+    wait("another watchdog starts", || {
         let now = watchdogs::of(stage.launch.data());
         now.len() == 1 && now != first
     });
-    wait("it tries", || {
+    wait("the watchdog retries", || {
         instance.log().contains("not armed; it is tried again")
     });
-    assert_eq!(stage.accepted(), accepted, "none left meanwhile");
+    assert_eq!(
+        stage.accepted(),
+        accepted,
+        "an order was sent without a watchdog"
+    );
     stage.venue.control_delete("/faults");
     instance.ready();
     stage.until("a new order rests", &|own| own == 3);
@@ -223,14 +230,14 @@ fn a_watchdog_that_is_killed_is_replaced_and_no_order_leaves_meanwhile() {
 }
 
 #[test]
-fn a_watchdog_goes_on_until_a_network_that_was_cut_is_back() {
+fn a_watchdog_retries_until_the_network_is_back() {
     let stage = Stage::new("45", 3);
     let instance = stage.start(3);
     let cut = json!({"fault": "unknown", "how": "cut", "accepted": false, "surface": "spot"});
     stage.venue.control("/faults", &cut);
     let log = instance.log().len();
     instance.signal("KILL");
-    wait("it tries", || {
+    wait("the watchdog retries", || {
         instance.log()[log..].matches("asked again").count() > 2
     });
     assert_eq!(stage.open().len(), 4);
@@ -242,7 +249,7 @@ fn a_watchdog_goes_on_until_a_network_that_was_cut_is_back() {
 }
 
 #[test]
-fn a_watchdog_waits_for_the_end_of_a_ban_that_its_dead_run_was_told() {
+fn a_watchdog_honours_a_ban_that_its_run_received() {
     let stage = Stage::new("47", 1);
     let instance = stage.start(1);
     let ban = json!({"fault": "ban", "status": 418, "for_ms": 8_000, "surface": "spot"});
@@ -256,15 +263,16 @@ fn a_watchdog_waits_for_the_end_of_a_ban_that_its_dead_run_was_told() {
         last = Some(hits);
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(last, before, "nobody asked during the ban");
+    assert_eq!(last, before, "a request was sent during the ban");
     stage.until_swept();
 }
 
 #[test]
-fn a_watchdog_cancels_where_more_than_the_documents_weight_was_used() {
+fn a_watchdog_cancels_above_the_documented_weight() {
     let stage = Stage::new("48", 3);
     let instance = stage.start(3);
-    // The venue allows 6,000 a minute, the documents' sample 1,200; each of these counts 20.
+    // The venue allows a weight of 6,000 a minute, the example in the documents 1,200. Each of
+    // these requests costs 20.
     let depth = ["symbol=BTCUSDT".to_owned(), "limit=1000".to_owned()];
     for _ in 0..70 {
         stage.venue.answer("v1", "spot.depth", &depth);
@@ -274,11 +282,11 @@ fn a_watchdog_cancels_where_more_than_the_documents_weight_was_used() {
 }
 
 #[test]
-fn an_end_in_order_that_keeps_orders_lets_the_watchdog_go() {
+fn an_orderly_end_with_keep_ends_the_watchdog() {
     let mut stage = Stage::new("46", 3);
     stage.launch = stage.launch.clone().set("run.on_stop=keep");
     let instance = stage.start(3);
     assert_eq!(instance.terminate().code(), Some(0));
     watchdogs::until_gone(stage.launch.data());
-    assert_eq!(stage.open().len(), 4, "they are kept");
+    assert_eq!(stage.open().len(), 4, "the orders must be kept");
 }

@@ -1,19 +1,24 @@
-//! How long an order takes, measured from outside: from the moment a trade's frame is written to the
-//! run's socket to the moment the request of the order that follows from it has been read there.
+//! Measures the latency of an order from outside. The time starts when a trade's frame is written
+//! to the run's socket. It ends when the request of the order that follows from the trade has been
+//! read there.
 //!
 //! ```sh
 //! cargo run --release -p windvane-tests --example order_latency
 //! cargo run --release -p windvane-tests --example order_latency -- --memory
 //! ```
 //!
-//! `windvane run` trades on `windvane venue` through a relay of this program, which takes the two
-//! times. One strategy sends an order some 16 times a second, each at a trade, and says in the
-//! order's quantity at which. `--orders N` (5000), `--rate N` market actions per second (2800),
-//! `--memory`: the data folder is in memory; `--busy-poll`: with `run.busy_poll`; `--csv FILE`: a line
-//! for each order, milliseconds since the start and microseconds taken.
+//! `windvane run` trades on `windvane venue` through a relay in this program, which takes the two
+//! times. One strategy sends about 16 orders a second, each at a trade, and encodes the trade in
+//! the order's quantity. Options:
 //!
-//! Beside it stand a bare write and sync of the same disk, taken at the same time by a thread of
-//! this program.
+//! - `--orders N`: number of orders (5000)
+//! - `--rate N`: market actions per second (2800)
+//! - `--memory`: keep the data folder in memory
+//! - `--busy-poll`: run with `run.busy_poll`
+//! - `--csv FILE`: write one line per order: milliseconds since the start, microseconds of latency
+//!
+//! For comparison, a thread of this program measures a bare write and sync on the same disk at the
+//! same time.
 
 #![allow(
     missing_docs,
@@ -36,8 +41,8 @@ use windvane_tests::guest::Guest;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-/// At a trade, 60 ms after the last order at the earliest: a buy far below the market that expires
-/// at once. Its quantity is 0.001 times one more than the trade's id modulo [`SYMBOLS`].
+/// At a trade, at least 60 ms after the last order: a buy far below the market that expires at
+/// once. Its quantity is 0.001 times (the trade's id modulo [`SYMBOLS`], plus one).
 const ON_EVENT: &str = "
     (if (i32.and (i32.eq (local.get $kind) (i32.const 1))
           (i64.gt_s (i64.sub (local.get $ms) (global.get $last)) (i64.const 60)))
@@ -68,7 +73,7 @@ instruments = ["futures:BTCUSDT"]
 streams = ["trade"]
 "#;
 
-/// Words of the command line.
+/// The words of the command line.
 struct Words(Vec<String>);
 
 impl Words {
@@ -122,13 +127,16 @@ fn main() {
     let done = Arc::new(AtomicBool::new(false));
     let bare = bare(folder.path(), &done);
     let begin = Instant::now();
-    // The first orders meet cold caches and connections.
+    // The first orders meet cold caches and new connections, so they are not counted.
     let warm = 100;
     while relay.taken() < orders + warm {
         std::thread::sleep(Duration::from_millis(200));
         assert!(instance.ended().is_none(), "the run ended");
         let shown = (relay.taken(), begin.elapsed().as_secs());
-        assert!(shown.0 > 0 || shown.1 < 60, "no order came within a minute");
+        assert!(
+            shown.0 > 0 || shown.1 < 60,
+            "the run sent no order within a minute"
+        );
     }
     done.store(true, Ordering::Relaxed);
     let bare = bare.join().unwrap();
@@ -176,7 +184,7 @@ fn figures(took: &[Duration]) -> String {
     )
 }
 
-/// Writes and syncs small blocks of a file, ten a second, until it is done.
+/// Writes and syncs small blocks of a file, ten a second, until the measurement is done.
 fn bare(folder: &Path, done: &Arc<AtomicBool>) -> std::thread::JoinHandle<Vec<Duration>> {
     const BYTES: u64 = 1 << 20;
     const BLOCK: usize = 600;

@@ -1,5 +1,6 @@
-//! Between the run and the venue's futures port: passes every byte on, and takes the times at which
-//! the frame of a trade is written to the run and the request of an order has been read from it.
+//! A relay between the run and the venue's futures port. It forwards every byte and records two
+//! times: when it writes the frame of a trade to the run, and when it has read the order request
+//! from the run.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -7,36 +8,36 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Orders tell trades apart by their id modulo this.
+/// Orders identify their trade by its id modulo this number.
 pub const SYMBOLS: u64 = 200;
-/// So many trades are remembered: fewer than [`SYMBOLS`], so that no two are taken for each other.
+/// Number of trades that are kept: fewer than [`SYMBOLS`], so that no two can be confused.
 const TRADES: usize = 190;
 
-/// An order that was measured.
+/// An order with its measured latency.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// When its request was read.
     pub at: Instant,
-    /// Since the frame of its trade was written.
+    /// Time since the frame of its trade was written.
     pub took: Duration,
 }
 
 #[derive(Default)]
 struct Seen {
-    /// Id modulo [`SYMBOLS`], and when its frame was written.
+    /// Trade id modulo [`SYMBOLS`], and when its frame was written.
     trades: VecDeque<(u64, Instant)>,
     measured: Vec<Measured>,
 }
 
 /// The relay.
 pub struct Relay {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Relay {
-    /// Passes on to the venue's address.
+    /// Starts a relay to the venue's address.
     pub fn start(venue: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -60,18 +61,18 @@ impl Relay {
         Self { address, seen }
     }
 
-    /// How many orders were measured.
+    /// Number of measured orders.
     pub fn taken(&self) -> usize {
         self.seen.lock().unwrap().measured.len()
     }
 
-    /// All of them.
+    /// All measured orders.
     pub fn measured(&self) -> Vec<Measured> {
         self.seen.lock().unwrap().measured.clone()
     }
 }
 
-/// From the venue to the run.
+/// Forwards data from the venue to the run.
 fn pass_frames(mut venue: TcpStream, mut run: TcpStream, seen: &Mutex<Seen>) {
     let mut buffer = vec![0; 64 << 10];
     // The last bytes may be the beginning of a frame that ends in the next piece.
@@ -114,7 +115,7 @@ fn trades(bytes: &[u8]) -> Vec<u64> {
     ids
 }
 
-/// From the run to the venue.
+/// Forwards data from the run to the venue.
 fn pass_requests(mut run: TcpStream, mut venue: TcpStream, seen: &Mutex<Seen>) {
     let mut buffer = vec![0; 64 << 10];
     let mut request = Vec::new();
@@ -141,7 +142,7 @@ fn pass_requests(mut run: TcpStream, mut venue: TcpStream, seen: &Mutex<Seen>) {
     let _ = venue.shutdown(std::net::Shutdown::Both);
 }
 
-/// The trade that an order's quantity names, once the request is whole.
+/// The trade that an order's quantity names, once the request is complete.
 fn trade_of(request: &[u8]) -> Option<u64> {
     // The signature is the last parameter.
     find(request, b"signature=")?;

@@ -1,9 +1,9 @@
-//! Every kind of fault that the control port knows, as a client may meet it.
+//! Every kind of fault of the control port that a client may meet.
 
 use serde_json::{Value, json};
 
-/// The switches and acts; `share` in the place of a probability is drawn, `for_ms` too where it is
-/// not said.
+/// All switches and acts. The caller draws a probability in place of `share`, and `for_ms` if it is
+/// missing.
 pub fn all() -> Vec<Value> {
     let mut all = requests();
     all.extend(events());

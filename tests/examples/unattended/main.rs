@@ -1,6 +1,6 @@
 //! The acceptance run: `windvane venue` and `windvane run --config configs/live-sim.toml` with both
-//! strategies for some minutes of real time, faults of every kind switched on at random through
-//! the control port; then they are off, everything comes to rest and is compared.
+//! strategies for some minutes of real time. The control port switches faults of every kind on at
+//! random. Then the faults end, the run settles, and its state is compared with the venue's.
 //!
 //! ```sh
 //! cargo run --release -p windvane-tests --example unattended -- --minutes 20 --seed 1
@@ -9,13 +9,13 @@
 //! cargo run --release -p windvane-tests --example unattended -- --minutes 30 --calm --rate 2800
 //! ```
 //!
-//! It ends with a panic where something does not hold. The data folder stays where `--data` says.
+//! The program panics if a check fails. The data folder remains where `--data` names it.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a program that proves something ends with a panic where it does not hold"
+    reason = "the program panics if a check fails"
 )]
 
 mod faults;
@@ -34,17 +34,17 @@ use windvane_tests::launch::Launch;
 use windvane_tests::random::Random;
 use windvane_tests::venue::Venue;
 
-/// A look at states, metrics and memory.
+/// Time between two looks at state, metrics and memory.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Everything has converged so long after the last fault.
+/// Everything must have converged this long after the last fault.
 const REST: Duration = Duration::from_mins(1);
-/// What the venue may refuse: an order that is asked for or cancelled and is not there, one that
-/// would have taken, a time or a weight that a fault made wrong.
+/// Codes with which the venue may refuse requests: a query or cancel of an order that does not
+/// exist, an order that would have taken liquidity, or a time or weight that a fault made wrong.
 const EXPECTED: &[&str] = &[
     "-2011", "-2013", "-5022", "-1021", "-1003", "-1125", "-2021",
 ];
 
-/// What is asked for on the command line.
+/// The options of the command line.
 struct Plan {
     minutes: f64,
     seed: u64,
@@ -66,7 +66,7 @@ impl Plan {
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
-            let mut value = || words.next().expect("a value follows");
+            let mut value = || words.next().expect("the option needs a value");
             match word.as_str() {
                 "--minutes" => plan.minutes = value().parse().expect("minutes"),
                 "--seed" => plan.seed = value().parse().expect("a seed"),
@@ -74,7 +74,9 @@ impl Plan {
                 "--data" => plan.data = Some(PathBuf::from(value())),
                 "--calm" => plan.calm = true,
                 "--kills" => plan.kills = true,
-                _ => panic!("{word}: --minutes --seed --rate --data --calm --kills are known"),
+                _ => panic!(
+                    "unknown option {word}; use --minutes --seed --rate --data --calm --kills"
+                ),
             }
         }
         plan
@@ -104,7 +106,7 @@ fn main() {
     run.judge(&plan);
 }
 
-/// The run and what it is tried with.
+/// The run and its environment.
 struct Run {
     venue: Venue,
     launch: Launch,
@@ -116,7 +118,7 @@ struct Run {
 
 impl Run {
     fn instance(&mut self) -> &mut Instance {
-        self.instance.as_mut().expect("it runs")
+        self.instance.as_mut().expect("the instance runs")
     }
 
     fn until(&mut self, state: &str, within: Duration) {
@@ -126,7 +128,7 @@ impl Run {
             .until_shown(&admin, "/api/status", within, &is_it);
     }
 
-    /// The time with faults.
+    /// Runs for the planned time, with faults.
     fn go_on(&mut self, plan: &Plan) {
         let begin = Instant::now();
         let length = Duration::from_secs_f64(plan.minutes * 60.0);
@@ -147,7 +149,7 @@ impl Run {
 
     fn look(&mut self) {
         let ended = self.instance().ended();
-        assert!(ended.is_none(), "it ended: {ended:?}");
+        assert!(ended.is_none(), "the instance ended: {ended:?}");
         let pid = self.instance().pid();
         self.watch.look(&self.admin, pid);
         self.watch.look_at_bans(&self.venue.faults());
@@ -155,17 +157,21 @@ impl Run {
 
     fn kill(&mut self) {
         self.watch.process_ends();
-        self.instance.take().expect("it runs").kill();
+        self.instance.take().expect("the instance runs").kill();
         self.watch.kills += 1;
         std::thread::sleep(Duration::from_millis(self.random.between(0, 3_000)));
         self.instance = Some(self.launch.start());
     }
 
-    /// Switches one fault on for a while, or makes something happen.
+    /// Switches one fault on for a while, or triggers one act.
     fn fault(&mut self) {
         let (for_ms, share) = (self.random.between(200, 8_000), self.random.between(1, 60));
         let all = faults::all();
-        let mut fault = self.random.one_of(&all).expect("there are faults").clone();
+        let mut fault = self
+            .random
+            .one_of(&all)
+            .expect("the list of faults is not empty")
+            .clone();
         self.watch.faults += 1;
         if fault.get("act").is_some() {
             self.venue.control("/act", &fault);
@@ -180,7 +186,8 @@ impl Run {
         self.venue.control("/faults", &fault);
     }
 
-    /// Faults off; everything converges, then nothing new is ordered.
+    /// Ends all faults, waits until everything has converged, then pauses so that no new order is
+    /// sent.
     fn rest(&mut self) {
         self.venue.control_delete("/faults");
         let begin = Instant::now();
@@ -207,12 +214,16 @@ impl Run {
         assert!(wrongs.is_empty(), "{wrongs:#?}");
     }
 
-    /// Ends in order, and holds the journal to what it says.
+    /// Ends the run in order, and verifies its journal by a replay.
     fn end(&mut self) {
         self.look();
         self.watch.process_ends();
-        let status = self.instance.take().expect("it runs").terminate();
-        assert_eq!(status.code(), Some(0), "it ends in order");
+        let status = self.instance.take().expect("the instance runs").terminate();
+        assert_eq!(
+            status.code(),
+            Some(0),
+            "the instance did not end with code 0"
+        );
         let data = self.launch.data().as_os_str();
         let replay = binary::run(["replay".as_ref(), data, "--verify".as_ref()]);
         println!(
@@ -222,31 +233,36 @@ impl Run {
         assert_eq!(replay.status.code(), Some(0), "{replay:?}");
     }
 
-    /// Whether a rule was broken.
+    /// Checks whether a rule was broken.
     fn judge(&self, plan: &Plan) {
         self.watch.report();
         let counters = self.venue.whole_state()["counters"].clone();
         println!("  the venue's answers {}", counters["answers"]);
         println!("  the venue's refusals {}", counters["refusals"]);
-        let refusals = counters["refusals"].as_object().expect("refusals by code");
+        let refusals = counters["refusals"]
+            .as_object()
+            .expect("the counters have refusals by code");
         let unexpected: Vec<_> = refusals
             .keys()
             .filter(|code| !EXPECTED.contains(&code.as_str()))
             .collect();
-        assert!(unexpected.is_empty(), "rules were broken: {unexpected:?}");
+        assert!(
+            unexpected.is_empty(),
+            "the venue refused requests with unexpected codes: {unexpected:?}"
+        );
         assert_eq!(
             counters["answers"].get("418"),
             None,
-            "the venue's limits banned us"
+            "the venue banned this address because of its limits"
         );
         let quarantines = self.watch.count("windvane_quarantines_total", "");
-        assert!(quarantines < 0.5, "a strategy is quarantined");
+        assert!(quarantines < 0.5, "a strategy was quarantined");
         if plan.calm {
             for outcome in ["failed", "withheld", "lapsed"] {
                 let missed = self.watch.count("windvane_heartbeats_total", outcome);
                 assert!(missed < 0.5, "{missed} heartbeats {outcome}");
             }
-            let (early, late) = self.watch.memory().expect("memory was looked at");
+            let (early, late) = self.watch.memory().expect("the memory was measured");
             assert!(
                 late < early + early / 10,
                 "memory grew from {early} to {late} KB"

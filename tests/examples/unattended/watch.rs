@@ -1,4 +1,4 @@
-//! What is seen of a run while it goes on: states, metrics, memory.
+//! Collects the states, metrics and memory of a run while it goes on.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use windvane_tests::admin::Admin;
 
-/// What grows while a process lives.
+/// Counters that grow while a process lives.
 const COUNTERS: &[&str] = &[
     "windvane_market_events_total",
     "windvane_orders_total",
@@ -23,25 +23,25 @@ const COUNTERS: &[&str] = &[
     "windvane_order_latency_seconds_count",
 ];
 
-/// What was seen.
+/// The collected values.
 #[derive(Default)]
 pub struct Watch {
     pub faults: u32,
     pub kills: u32,
     states: BTreeMap<String, u32>,
-    /// Counters of processes that ended, and of the last look at the one that runs.
+    /// Counters of processes that ended, and of the last look at the running process.
     ended: BTreeMap<String, f64>,
     current: BTreeMap<String, f64>,
-    /// Resident memory, kilobytes, every half minute.
+    /// Resident memory in kilobytes, every half minute.
     memory: Vec<u64>,
     last_memory: Option<Instant>,
     latency: BTreeMap<String, Vec<f64>>,
-    /// The most requests that one ban met.
+    /// For each ban, the highest number of requests that met it.
     ban_hits: BTreeMap<u64, u64>,
 }
 
 impl Watch {
-    /// Looks at the process.
+    /// Collects the values of the process once.
     pub fn look(&mut self, admin: &Admin, pid: u32) {
         let status = admin.show("/api/status");
         let state = status.as_ref().and_then(|status| status["state"].as_str());
@@ -68,7 +68,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the switches that are on.
+    /// Collects the hits of the switches that are on.
     pub fn look_at_bans(&mut self, faults: &Value) {
         for switch in faults["switches"].as_array().into_iter().flatten() {
             let hits = switch["hits"].as_u64().unwrap_or_default();
@@ -81,21 +81,21 @@ impl Watch {
         }
     }
 
-    /// The process ends: its counters are kept.
+    /// Keeps the counters of a process that ends.
     pub fn process_ends(&mut self) {
         for (name, value) in std::mem::take(&mut self.current) {
             *self.ended.entry(name).or_default() += value;
         }
     }
 
-    /// The sum of all counters with this beginning and these words in them.
+    /// The sum of all counters whose name has this prefix and contains these words.
     pub fn count(&self, name: &str, words: &str) -> f64 {
         let all = self.ended.iter().chain(&self.current);
         let named = all.filter(|(key, _)| key.starts_with(name) && key.contains(words));
         named.map(|(_, value)| value).sum()
     }
 
-    /// Prints it.
+    /// Prints the collected values.
     pub fn report(&self) {
         println!(
             "{} faults, {} kills; looks by state: {:?}",
@@ -113,7 +113,7 @@ impl Watch {
             sorted.sort_by(f64::total_cmp);
             if let Some(middle) = sorted.get(sorted.len() / 2) {
                 let last = sorted.last().copied().unwrap_or_default();
-                println!("  {name}: {middle:.6} in the middle of its minutes, {last:.6} at most");
+                println!("  {name}: median {middle:.6}, maximum {last:.6}");
             }
         }
         println!(
@@ -123,14 +123,14 @@ impl Watch {
         println!("  resident memory every 30 s, KB: {:?}", self.memory);
     }
 
-    /// Memory after the first fifth of the run, and at its end.
+    /// Memory in kilobytes after the first fifth of the run, and at its end.
     pub fn memory(&self) -> Option<(u64, u64)> {
         let early = self.memory.get(self.memory.len() / 5)?;
         Some((*early, *self.memory.last()?))
     }
 }
 
-/// Resident memory of a process, kilobytes.
+/// Resident memory of a process in kilobytes.
 fn resident(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,20 +1,20 @@
-//! The binary `windvane` with something wrong in it, as a test chooses: another constant of the session (the test
-//! `one_core`), or a planted bug (the test `bug_report`).
+//! The binary `windvane` with an error that a test chooses: another value of a session constant
+//! (the test `one_core`), or a planted bug (the test `bug_report`).
 
 use std::process::ExitCode;
 
 use windvane_engine::planted::{Constant, Planted, change, plant};
 
-/// Names the constant.
+/// Environment variable with the name of the constant.
 const CONSTANT: &str = "WINDVANE_CHANGED";
-/// Names the bug.
+/// Environment variable with the name of the bug.
 const BUG: &str = "WINDVANE_PLANTED";
 
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(CONSTANT) {
         let mut all = Constant::ALL.into_iter();
         let Some(constant) = all.find(|constant| constant.name() == name) else {
-            eprintln!("{CONSTANT} = {name:?} is no constant that can be changed");
+            eprintln!("{CONSTANT} = {name:?} is not a constant that can be changed");
             return ExitCode::from(2);
         };
         change(Some(constant));

@@ -1,10 +1,10 @@
-//! The journal's disk, in memory: blocks become durable after a while, in their order; a kill keeps
-//! what was durable, some of what was on its way, and by a fault less than that. What is durable are
-//! the order parts of blocks: their market parts follow seconds later, and a kill loses those of the
-//! last moments, a loss of power any since their last sync.
+//! The journal's disk, in memory. Blocks become durable after a while, in their order. A kill keeps
+//! the durable blocks and some of those in flight; with a fault it keeps fewer. Only the order
+//! parts of blocks are durable in this way: the market parts follow seconds later. A kill loses the
+//! market parts of the last moments. A power loss may lose any of them since their last sync.
 //!
-//! Not simulated: sled itself. Its verdicts on what it finds are taken over as `windvane-journal`
-//! gives them: what lies behind the mark is not believed.
+//! sled itself is not simulated. The simulation uses the verdicts that `windvane-journal` gives:
+//! records after the mark are not trusted.
 
 use std::collections::VecDeque;
 
@@ -15,20 +15,20 @@ use windvane_session::recovery::Remembered;
 
 use crate::random::Random;
 
-/// The journal's verdict on one that ends before its mark.
+/// The journal's verdict if it ends before its mark.
 pub const ROLLED_BACK: &str = "rolled back";
 
-/// A segment: its head and the blocks that are durable.
+/// A segment: its head and its durable blocks.
 #[derive(Clone, Debug)]
 struct Segment {
     head: Vec<u8>,
     base: Chain,
     blocks: Vec<Block>,
-    /// Market parts of so many blocks are durable too.
+    /// Number of blocks whose market parts are durable too.
     synced: usize,
 }
 
-/// Market parts are synced once so many blocks wait for it: some two seconds.
+/// Market parts are synced once this many blocks wait for it, about two seconds.
 const UNSYNCED_BLOCKS: usize = 20;
 
 impl Segment {
@@ -48,10 +48,10 @@ impl Segment {
         self.blocks.push(block);
     }
 
-    /// Loses market parts that were not durable, as chance has it.
+    /// Loses random market parts that were not durable.
     fn lose_market(&mut self, random: &mut Random) {
         let (synced, len) = (self.synced.min(self.blocks.len()), self.blocks.len());
-        // A kill of the process alone, or of the machine.
+        // Either only the process is killed, or the machine loses power.
         let first = if random.below(2) == 0 {
             len.saturating_sub(2).max(synced)
         } else {
@@ -68,31 +68,31 @@ impl Segment {
     }
 }
 
-/// What is on its way to the disk.
+/// Data in flight to the disk.
 #[derive(Clone, Debug)]
 enum Pending {
     Block(Block),
     Head(Vec<u8>, Chain),
 }
 
-/// What became durable.
+/// Data that became durable.
 #[derive(Clone, Debug)]
 pub enum Written {
     /// A block.
     Block(Block),
-    /// A new segment, which holds everything up to here.
+    /// A new segment, which holds everything up to this point.
     Head(Chain),
 }
 
-/// What a kill does to what is durable.
+/// The effect of a kill on durable data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// Nothing.
+    /// No damage.
     None,
-    /// What was being written is cut inside. The journal gives back the whole blocks before it and
-    /// says so; that it finds the cut is tested on real folders, in `windvane-journal`.
+    /// The block that was being written is cut. The journal returns the whole blocks before it and
+    /// reports the cut. `windvane-journal` tests on real folders that it finds the cut.
     Torn,
-    /// Durable blocks are gone.
+    /// Durable blocks are lost.
     RolledBack,
 }
 
@@ -101,16 +101,16 @@ pub enum Damage {
 pub struct Disk {
     last: Option<Segment>,
     pending: VecDeque<Pending>,
-    /// Where the journal stood when something became durable last.
+    /// The position of the journal when data became durable last.
     mark: Chain,
     verdict: &'static str,
     /// The last epoch that was reserved.
     pub epoch: u64,
-    /// What is latched, by the file beside the journal.
+    /// The latches, from the file beside the journal.
     pub latches: Latches,
-    /// The end of each ban by the wall clock, milliseconds, by the file beside the journal.
+    /// The end of each ban by the wall clock, milliseconds, from the file beside the journal.
     pub bans: Vec<WrittenBan>,
-    /// It takes nothing until a new segment is begun.
+    /// The disk accepts nothing until a new segment begins.
     pub failed: bool,
 }
 
@@ -118,7 +118,7 @@ impl Disk {
     /// An empty disk.
     #[expect(
         clippy::new_without_default,
-        reason = "an empty disk is said, not meant"
+        reason = "a test must ask for an empty disk explicitly"
     )]
     pub fn new() -> Self {
         Self {
@@ -133,14 +133,14 @@ impl Disk {
         }
     }
 
-    /// A block is on its way.
+    /// Adds a block to the data in flight.
     pub fn append(&mut self, block: Block) {
         if !self.failed {
             self.pending.push_back(Pending::Block(block));
         }
     }
 
-    /// Whether a head at this place follows what is on its way, or stands for what was lost.
+    /// Whether a head at this position follows the data in flight, or replaces what was lost.
     pub fn goes_on_at(&self, base: Chain) -> bool {
         let last = self.pending.back();
         let at = match last {
@@ -151,7 +151,7 @@ impl Disk {
         self.failed || at == base
     }
 
-    /// A new segment is on its way: it holds whatever was lost before.
+    /// Begins a new segment; its head replaces everything that was lost before.
     pub fn roll(&mut self, head: Vec<u8>, base: Chain) {
         if self.failed {
             self.pending.clear();
@@ -160,7 +160,7 @@ impl Disk {
         self.pending.push_back(Pending::Head(head, base));
     }
 
-    /// The first segment of a start, durable at once: nothing goes on before it is.
+    /// Writes the first segment of a start. It is durable at once, because the start waits for it.
     pub fn begin(&mut self, head: Vec<u8>, base: Chain) {
         self.pending.clear();
         self.failed = false;
@@ -168,24 +168,24 @@ impl Disk {
         self.last = Some(Segment::new(head, base));
     }
 
-    /// Whether anything is on its way.
+    /// Whether data is in flight.
     pub fn is_busy(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// How many blocks are on their way.
+    /// Number of blocks in flight.
     pub fn waiting(&self) -> usize {
         let is_block = |one: &&Pending| matches!(one, Pending::Block(_));
         self.pending.iter().filter(is_block).count()
     }
 
-    /// The process ended in order: it waited for what was on its way.
+    /// The process ended in order: it waited for the data in flight.
     pub fn close(&mut self) {
         while self.sync().is_some() {}
         self.verdict = "clean";
     }
 
-    /// The oldest thing on its way becomes durable.
+    /// Makes the oldest data in flight durable.
     pub fn sync(&mut self) -> Option<Written> {
         match self.pending.pop_front()? {
             Pending::Block(block) => {
@@ -203,11 +203,11 @@ impl Disk {
         }
     }
 
-    /// The process was killed: what was on its way reached the disk as far as chance has it.
+    /// The process was killed: a random part of the data in flight reached the disk.
     pub fn crash(&mut self, damage: Damage, random: &mut Random) {
         let kept = random.below(self.pending.len() as u64 + 1);
         for _ in 0..kept {
-            // The kernel wrote it, though nobody heard of it: no mark was set.
+            // The kernel wrote it, but no process was notified, so that no mark was set.
             let mark = self.mark;
             self.sync();
             self.mark = mark;
@@ -241,17 +241,17 @@ impl Disk {
         segment.blocks.last().map_or(segment.base, end_of)
     }
 
-    /// The last record that is there.
+    /// The number of the last record on the disk.
     pub fn last_record(&self) -> u64 {
         self.found().last_record
     }
 
-    /// What it was found to be: the words of the journal's verdict.
+    /// The journal's verdict on its last state.
     pub const fn verdict(&self) -> &'static str {
         self.verdict
     }
 
-    /// What a start is given.
+    /// The data that a start gets.
     pub fn recover(&self) -> Remembered<Vec<Block>> {
         let found = self.found();
         let behind = found.last_record < self.mark.last_record;
@@ -274,7 +274,7 @@ impl Disk {
         (self.epoch > 0).then_some(self.epoch)
     }
 
-    /// Reserves an epoch, durably.
+    /// Reserves an epoch durably.
     pub fn reserve_epoch(&mut self, unix_s: u64) -> u64 {
         self.epoch = (self.epoch + 1).max(unix_s);
         self.epoch

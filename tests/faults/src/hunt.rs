@@ -1,6 +1,6 @@
-//! The hunt for planted bugs: seed after seed is led with the bug, until a rule is broken that is
-//! about what the bug breaks; what else it breaks does not count. A seed that breaks any rule without
-//! the bug too proves nothing, and is passed over.
+//! Hunts planted bugs. It runs seed after seed with the bug until a rule about this bug is broken;
+//! other broken rules do not count. A seed that breaks a rule without the bug too proves nothing
+//! and is skipped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::world::latch_file::AGAIN;
 use crate::world::watchdog::WATCHES;
 use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM, TIMERS};
 
-/// Where a bug showed itself.
+/// Where a bug was found.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The seed.
@@ -65,11 +65,11 @@ const MARGIN: &str = "nothing opens after a margin call";
 const SIDES: &str = "a strategy closes only what it holds of a side";
 const EXITS: &str = "an order that closes opens nothing";
 
-/// The rules that are about what a bug breaks.
+/// The rules that check what this bug breaks.
 pub const fn rules(bug: Planted) -> &'static [&'static str] {
     match bug {
         Planted::ResendOnTimeout => &[ONE_PER_INTENT],
-        // An order that may live counts as ended.
+        // An order that may still be live counts as ended.
         Planted::TimeoutIsRejected
         | Planted::AbsenceIsRejected
         | Planted::WipeOnMissing
@@ -90,7 +90,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::LateFeesIgnored | Planted::LateFeeTwice | Planted::LateFeeOnFutures => {
             &[FEES_ONCE, BOOKS]
         }
-        // A fill is not booked, or as another's, and the account is adjusted to it.
+        // A fill is not booked, or is booked to another owner, and the account is then adjusted.
         Planted::LateFillDropped
         | Planted::PositionSideMixed
         | Planted::SidesConfused
@@ -118,15 +118,15 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::EndIsNoGap
         | Planted::KeyExpiryIgnored => &[BLIND, RENEWALS],
         Planted::ForgetToReconcile => &[RENEWALS, CONVERGES],
-        // Without evidence that the stream is there, the run becomes ready at no time.
+        // Without evidence that the stream works, the run never becomes ready.
         Planted::OwnPingsForgotten => &[OVERDUE, CONVERGES],
         Planted::PlaceBeforeArmed | Planted::LapsedStillCovers | Planted::LetGoResting => &[ARMED],
         Planted::ForgetToRenew => &[OVERDUE, RENEWALS],
         Planted::RenewUnhealthy => &[RENEWALS],
         Planted::CancelOthers | Planted::SecondInstanceAdopted => &[OTHERS],
-        // Orders that live are nobody's after a restart.
+        // Live orders are unowned after a restart.
         Planted::ForgetInFlight => &[EXPOSURE, FILLS_ONCE, ARMED, CONVERGES],
-        // An id of an earlier process is one that nobody intended in this one.
+        // The id belongs to an earlier process, and no strategy intended it in this one.
         Planted::EpochReused => &[IDS, ONE_PER_INTENT],
         Planted::NonceRepeated => &[IDS],
         Planted::PlaceBeforeDurable | Planted::CancelOvertakes => &[DURABLE],
@@ -147,7 +147,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         Planted::EndedStopKept => &[TIMERS],
         Planted::ModeEventIgnored => &[MODES],
         Planted::LatchNotTriedAgain => &[AGAIN],
-        // Without a watchdog no spot order leaves.
+        // Without a watchdog no spot order is sent.
         Planted::WatchdogNotStartedAgain => &[CONVERGES],
         Planted::ReserveIgnored => &[HEADERS],
         Planted::LaneStarved => &[HALTED],
@@ -161,26 +161,26 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::FundingIsTransfer
         | Planted::OtherFeesFree
         | Planted::OtherSymbolsIgnored => &[LOSSES],
-        // Weight of others keeps back cancels, closes, or the renewals of what rests.
+        // The weight that others use delays cancels, closes, or the renewals of countdowns.
         Planted::EmergencyWaitsForBudget => &[HALTED, FLATTENED, CLOSES, OVERDUE],
         Planted::OthersUsageIgnored => &[HEADERS],
         Planted::StartReadsUnplanned => &[STARTS, CONVERGES],
     }
 }
 
-/// The kinds of faults that every life of the hunt has, and no others, where a bug shows only in a mixture
-/// that is seldom drawn.
+/// The kinds of faults of every life in this hunt, and the only ones. Used if a bug shows only in a
+/// rarely drawn mixture.
 const fn kinds(bug: Planted) -> &'static [Kind] {
     match bug {
-        // Orders of both sides at a limit, while a person closes the position by hand.
+        // Orders on both sides at a limit, while a person closes the position by hand.
         Planted::OtherSideCovers => &[Kind::Greedy, Kind::Actors],
         // Many orders to cancel after a halt, while others use the weight.
         Planted::EmergencyWaitsForBudget => {
             &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
         }
-        // Fills of spot whose event is lost: trades tell of them later.
+        // Spot fills whose event is lost: account trades report them later.
         Planted::LateFeeOnFutures => &[Kind::Spot, Kind::EventLost],
-        // Many orders, one of which is about to leave when the process stops.
+        // Many orders, one of which is about to be sent when the process stops.
         Planted::LateOrderSent => &[Kind::Pause, Kind::Greedy],
         // Many orders while others use the weight.
         Planted::ReserveIgnored => &[Kind::Weight, Kind::Greedy],
@@ -194,25 +194,25 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::ModeEventIgnored => &[Kind::Modes],
         // Commands while the disk is full.
         Planted::LatchNotTriedAgain | Planted::LatchAnsweredEarly => &[Kind::Disk, Kind::Operator],
-        // A run that is stopped for long.
+        // A run that is stopped for a long time.
         Planted::CountdownIgnored => &[Kind::Spot, Kind::Pause],
-        // A watchdog that dies, or does not answer.
+        // A watchdog that dies or does not respond.
         Planted::WatchdogNotStartedAgain => &[Kind::Spot],
-        // Halts that a disk did not take before the kill.
+        // Halts that the disk did not store before the kill.
         Planted::KillSwitchLost => &[Kind::Full, Kind::Greedy],
-        // Starts within a ban.
+        // Starts during a ban.
         Planted::BanForgotten => &[Kind::Ban, Kind::Crash],
-        // Ends of connections alone, so that no other fault explains what is missed.
+        // Only ends of connections, so that no other fault explains a missing event.
         Planted::EndIsNoGap => &[Kind::Ends],
         _ => &[],
     }
 }
 
-/// Looks for a bug in the seeds from 1 to `seeds`, so many lives at a time. The bug is a choice of
-/// the whole process: one hunt at a time.
+/// Looks for a bug in the seeds from 1 to `seeds`, with `jobs` lives at the same time. The planted
+/// bug is global to the process, so only one hunt may run at a time.
 ///
 /// # Errors
-/// The simulator itself cannot be set up.
+/// If the simulator itself cannot be set up.
 pub fn hunt(
     bug: Planted,
     seeds: u64,
@@ -244,7 +244,7 @@ pub fn hunt(
     Ok(None)
 }
 
-/// The lowest seed of those that were led when the first broken rule was seen.
+/// The lowest seed with a broken rule among the seeds that ran until the first one was found.
 fn first_broken(
     seeds: std::ops::RangeInclusive<u64>,
     jobs: usize,
@@ -279,8 +279,8 @@ fn first_broken(
     Ok(found?.into_iter().min_by_key(|found| found.seed))
 }
 
-/// The rule that a seed breaks; where all are judged, an invariant of the runtime that panics is one
-/// too.
+/// The rule that a seed breaks. If all rules are judged, a panic of the runtime counts as a broken
+/// rule too.
 fn lead(seed: u64, modules: &Modules, options: &Options) -> Result<Option<Broken>, String> {
     match catch_unwind(AssertUnwindSafe(|| life::lead(seed, modules, options))) {
         Ok(life) => Ok(life?.broken),

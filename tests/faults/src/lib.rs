@@ -1,19 +1,19 @@
-//! The simulator of faults: one seed is one life of the whole runtime in virtual time, with a
-//! venue, links and disks that fail as the seed draws it.
+//! The fault simulator: one seed is one life of the whole runtime in virtual time, with a venue,
+//! links and disks that fail as the seed draws it.
 //!
-//! What may never enter here: sockets, real clocks, threads inside a seed, randomness that is not
-//! of the seed. What may never enter `check`: the engine and every other crate of ours. Checkers
-//! read the [`witness`] alone.
+//! Forbidden here: sockets, real clocks, threads inside a seed, and randomness that does not come
+//! from the seed. Forbidden in `check`: the engine and every other crate of this repository.
+//! Checkers read only the [`witness`].
 //!
 //! ```text
 //! mix      what a seed draws before its life begins
-//! world    the queue of what happens; links, incidents, rest
+//! world    the queue of future events; links, incidents, the end of a life
 //! venue    the simulated venue's own state machine
-//! process  one process of the runtime: boot, requests, streams, engine; dropped by a kill
+//! process  one process of the runtime: start, requests, streams, engine; a kill drops it
 //! disk     the journal, in memory
-//! open_points  what the venue does where the documents leave something open
-//! log      what is seen, on its way to the checkers
-//! tally    what was done and what went wrong, counted
+//! open_points  the venue's behaviour where the documents leave something open
+//! log      carries the witness entries to the checkers
+//! tally    counts what happened and what failed
 //! ```
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! A seed from its mix to its result.
+//! Runs one seed, from its mix to its result.
 
 use std::sync::Arc;
 
@@ -23,45 +23,45 @@ use crate::venue::Venue;
 use crate::witness::Terms;
 use crate::world::{BORN_NS, World};
 
-/// What a life came to.
+/// The result of a life.
 #[derive(Clone, Debug)]
 pub struct Result {
     /// The seed.
     pub seed: u64,
-    /// Hash of everything that the runtime did: bytes on the wire, chains of records.
+    /// Hash of everything that the runtime did: bytes on the wire, and the hashes of its records.
     pub fingerprint: String,
-    /// How long it lived, seconds.
+    /// Simulated age in seconds.
     pub age_s: i64,
-    /// Entries of its witness.
+    /// Number of witness entries.
     pub entries: u64,
-    /// What was done in it, and what went wrong.
+    /// Counts of what happened and what failed.
     pub tally: Tally,
-    /// The rule that was broken, if one was.
+    /// The broken rule, if any.
     pub broken: Option<Broken>,
-    /// The last entries of the witness, where a rule was broken or all were asked for.
+    /// The last witness entries, if a rule was broken or all entries were requested.
     pub context: Vec<String>,
 }
 
-/// The host of the venue.
+/// The host name of the venue.
 const HOST: &str = "venue";
 
-/// How a life is led.
+/// Options of a life.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Which faults may be drawn.
+    /// The faults that may be drawn.
     pub choice: Choice,
     /// Simulated time with faults, milliseconds.
     pub faults_ms: i64,
-    /// The whole witness is kept.
+    /// Keeps all witness entries.
     pub keep_all: bool,
-    /// Judged by these rules alone; by all where none is named.
+    /// Only these rules are judged; all rules if the list is empty.
     pub rules: &'static [&'static str],
 }
 
-/// Leads the life of a seed.
+/// Runs the life of a seed.
 ///
 /// # Errors
-/// The simulator itself cannot be set up.
+/// If the simulator itself cannot be set up.
 pub fn lead(
     seed: u64,
     modules: &Modules,
@@ -112,7 +112,10 @@ pub fn lead(
 fn identity(keys: &AccountKeys, terms: &Terms) -> std::result::Result<Identity, String> {
     let secret = |text: &str| SecretString::from(text.to_owned());
     let brand = Brand::new("svc").map_err(|error| error.to_string())?;
-    let user: Address = keys.user.parse().map_err(|_| "the user is no address")?;
+    let user: Address = keys
+        .user
+        .parse()
+        .map_err(|_| "the user is not an address")?;
     let signer = Wallet::from_hex(&secret(&keys.signer_key)).map_err(|error| error.to_string())?;
     let api = if terms.v3 { Api::V3 } else { Api::V1 };
     Ok(Identity {
@@ -129,7 +132,7 @@ fn identity(keys: &AccountKeys, terms: &Terms) -> std::result::Result<Identity, 
         },
         spot_api: api,
         futures_api: api,
-        // All surfaces of the venue have one host.
+        // All surfaces of this venue have the same host.
         hosts: [const { Some(HOST) }; 4].map(|host| host.map(str::to_owned)),
     })
 }

@@ -1,5 +1,6 @@
-//! The witness as it is written: entries go to the checkers as they happen, and the last of them
-//! are kept for the context of a report. What is sent goes into the hash of the life.
+//! The witness while it is written. Each entry goes to the checkers at once, and the last entries
+//! are kept as the context of a report. Everything that the runtime sends goes into the hash of the
+//! life.
 
 use std::collections::VecDeque;
 
@@ -9,17 +10,17 @@ use crate::check::{self, Check};
 use crate::tally::Tally;
 use crate::witness::{Entry, Rest, Seen, Terms};
 
-/// Entries that a report shows.
+/// Number of entries that a report shows.
 const CONTEXT: usize = 60;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The rule.
+    /// The name of the rule.
     pub rule: String,
-    /// How.
+    /// How it was broken.
     pub how: String,
-    /// When, seconds into the life.
+    /// When it was broken, seconds into the life.
     pub at_s: i64,
 }
 
@@ -38,8 +39,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Nothing was seen yet. With `keep_all`, the context is everything. Rules that are named are
-    /// the only ones.
+    /// An empty log. With `keep_all`, the context has all entries. If `rules` is not empty, only
+    /// these rules are checked.
     pub fn new(
         terms: &Terms,
         born_ns: i64,
@@ -61,7 +62,7 @@ impl Log {
         }
     }
 
-    /// Something was seen.
+    /// Adds an entry.
     pub fn see(&mut self, at_ns: i64, seen: Seen) {
         let entry = Entry {
             number: self.next,
@@ -87,22 +88,22 @@ impl Log {
         self.recent.push_back(entry);
     }
 
-    /// A fault happened.
+    /// Counts a fault.
     pub fn count(&mut self, kind: &'static str) {
         self.tally.count(kind);
     }
 
-    /// Counts what the venue does at an open point.
+    /// Counts a value of an open point that is not the default.
     pub fn count_choice(&mut self, point: &'static str, value: &'static str) {
         *self.tally.choices.entry((point, value)).or_default() += 1;
     }
 
-    /// What was done and what went wrong so far.
+    /// The counts so far.
     pub const fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Everything is at rest.
+    /// Gives the state at rest to all checkers.
     pub fn rest(&mut self, rest: &Rest) {
         for check in &mut self.checks {
             if let Err(how) = check.at_rest(rest)
@@ -117,7 +118,7 @@ impl Log {
         }
     }
 
-    /// A rule of the simulator itself was broken.
+    /// Reports that a rule of the simulator itself was broken.
     pub fn fail(&mut self, at_ns: i64, rule: &str, how: String) {
         let judged = self.rules.is_empty() || self.rules.contains(&rule);
         if judged && self.broken.is_none() {
@@ -129,7 +130,7 @@ impl Log {
         }
     }
 
-    /// Bytes that left the runtime, or that stand for what it did.
+    /// Hashes bytes that the runtime sent, or that represent what it did.
     pub fn effect(&mut self, bytes: &[u8]) {
         self.hash.update((bytes.len() as u64).to_le_bytes());
         self.hash.update(bytes);
@@ -140,12 +141,12 @@ impl Log {
         hex::encode(self.hash.clone().finalize())
     }
 
-    /// How many entries there were.
+    /// Number of entries so far.
     pub const fn entries(&self) -> u64 {
         self.next
     }
 
-    /// The last entries, one a line.
+    /// The last entries, one per line.
     pub fn context(&self) -> impl Iterator<Item = String> {
         self.recent.iter().map(|entry| {
             let at_ms = (entry.at_ns - self.born_ns) / 1_000_000;

@@ -1,4 +1,4 @@
-//! `faults`: lives of the runtime under faults, seed after seed.
+//! `faults`: runs lives of the runtime with faults, seed after seed.
 //!
 //! ```text
 //! cargo run -p faults --release -- --seeds 2000 --hours 1
@@ -19,58 +19,58 @@ use faults::modules::Modules;
 use faults::open_points::Points;
 use faults::tally::Tally;
 
-/// Lives of the runtime under faults, in virtual time.
+/// Runs lives of the runtime with faults, in virtual time.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// How many seeds, from --from on.
+    /// Number of seeds, starting with --from.
     #[arg(long, default_value_t = 50)]
     seeds: u64,
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     from: u64,
-    /// This seed alone.
+    /// Only this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Simulated hours with faults, for each seed.
+    /// Simulated hours with faults, per seed.
     #[arg(long, default_value = "1")]
     hours: f64,
-    /// Lives at a time.
+    /// Number of lives that run at the same time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// These kinds of faults alone.
+    /// Only these kinds of faults.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Not these kinds.
+    /// Without these kinds of faults.
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
-    /// No faults at all.
+    /// Without any faults.
     #[arg(long)]
     calm: bool,
-    /// Values of open points (docs/open-points.md) that every seed has, such as
-    /// flat-position=listed; the others are drawn.
+    /// Values of open points (docs/open-points.md) for every seed, such as flat-position=listed;
+    /// each seed draws the other points.
     #[arg(long, value_delimiter = ',')]
     choices: Vec<String>,
-    /// No open point is drawn: the venue keeps to the strict reading of the documents.
+    /// Draws no open point: the venue follows the strict reading of the documents.
     #[arg(long)]
     strict: bool,
-    /// Goes on after a broken rule.
+    /// Continues after a broken rule.
     #[arg(long)]
     keep_going: bool,
-    /// A line `SEED HASH` for each seed is written here.
+    /// Writes a line `SEED HASH` for each seed to this file.
     #[arg(long)]
     hashes: Option<PathBuf>,
-    /// With --seed: everything that was seen is written here.
+    /// With --seed: writes everything that the witness saw to this file.
     #[arg(long)]
     log: Option<PathBuf>,
-    /// Modules that were built before: a folder with `market_maker.wasm`, `ema_cross.wasm` and
-    /// `greedy.wasm`.
+    /// Uses modules that are already built: a folder with `market_maker.wasm`, `ema_cross.wasm`,
+    /// `greedy.wasm` and `quoter.wasm`.
     #[arg(long)]
     modules: Option<PathBuf>,
-    /// Plants this bug (feature `planted`).
+    /// Plants this bug (needs the feature `planted`).
     #[arg(long)]
     bug: Option<String>,
-    /// Hunts every planted bug in --seeds seeds each, or the one that --bug names; fails if one is
-    /// not found.
+    /// Hunts every planted bug, or the one that --bug names, in up to --seeds seeds each; fails if
+    /// a bug is not found.
     #[arg(long)]
     bugs: bool,
 }
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all seeds; whether no rule was broken.
+/// Runs all seeds; returns whether no rule was broken.
 fn run(arguments: &Arguments) -> Result<bool, String> {
     plant(arguments.bug.as_deref())?;
     let options = Options {
@@ -161,8 +161,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
 fn choice(arguments: &Arguments) -> Result<Choice, String> {
     let kinds = |names: &[String]| -> Result<Vec<Kind>, String> {
         let known = || Kind::ALL.map(|(_, name)| name).join(", ");
-        let kind =
-            |name: &String| Kind::named(name).ok_or_else(|| format!("{name}: one of {}", known()));
+        let kind = |name: &String| {
+            Kind::named(name)
+                .ok_or_else(|| format!("unknown kind of fault {name}; use one of {}", known()))
+        };
         names.iter().map(kind).collect()
     };
     Ok(Choice {
@@ -173,7 +175,7 @@ fn choice(arguments: &Arguments) -> Result<Choice, String> {
     })
 }
 
-/// Hunts every planted bug; whether each was found.
+/// Hunts every planted bug; returns whether each was found.
 #[cfg(feature = "planted")]
 fn hunt(arguments: &Arguments, modules: &Modules, options: &Options) -> Result<bool, String> {
     use windvane_engine::planted::Planted;
@@ -230,7 +232,7 @@ fn plant(bug: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// What broke, what was seen before it, and the command that repeats it.
+/// Prints the broken rule, the entries before it, and the command that repeats the life.
 fn report(life: &Life, arguments: &Arguments) {
     let Some(broken) = &life.broken else { return };
     eprintln!(
@@ -272,7 +274,7 @@ fn progress(done: u64, count: u64, began: Instant) {
             "\r{done} of {count} seeds, {:.0} s ",
             began.elapsed().as_secs_f64()
         );
-        // A progress line that cannot be shown is no failure.
+        // A progress line that cannot be printed is not an error.
         let _ = std::io::stderr().flush();
     }
 }

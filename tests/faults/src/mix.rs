@@ -1,7 +1,8 @@
-//! What a seed is: strategies and their figures, the market's rate, and how often what goes wrong.
-//! Each kind of fault is absent in about half of the seeds, so that every combination comes up.
+//! What a seed draws: strategies and their parameters, the market's rate, and how often each fault
+//! happens. Each kind of fault is absent in about half of the seeds, so that all combinations
+//! occur.
 //!
-//! What may never enter: what the faults do.
+//! The effects of the faults do not belong here.
 
 mod file;
 mod own;
@@ -16,20 +17,20 @@ use crate::process::SignerTerms;
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
-/// After the faults have ended, everything converges within this.
+/// After the faults everything must converge within this time.
 pub const CONVERGE_NS: i64 = 60_000_000_000;
-/// With nonces an order that was lost may arrive for a minute and a margin, and is asked for until
-/// then: nothing can converge before.
+/// With nonces a lost order may still arrive for a minute and a margin, and the runtime queries it
+/// until then. Nothing can converge before that.
 const CONVERGE_NONCES_NS: i64 = 90_000_000_000;
-/// Where others used up the weight of a minute, readings wait until the last header that showed it is a
-/// minute old.
+/// If others used up the weight of a minute, account snapshots wait until the last header that
+/// showed it is a minute old.
 const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
-/// Where the account's modes were others: what was read of them counts for a minute.
+/// If the account's modes changed: a snapshot of the modes is valid for a minute.
 const CONVERGE_MODES_NS: i64 = 150_000_000_000;
-/// Where the run is paused before it is compared: what it did before must arrive, and be read again.
+/// If the run is paused before the comparison: its earlier actions must arrive and be read again.
 const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
-/// Where account trades are not told, user events come late so often, and by so much: later than a
-/// fill is waited for before it is made up from its order's totals.
+/// If the venue serves no account trades, user events are late this often, and by this much. That
+/// is longer than the runtime waits for a fill before it derives it from its order's totals.
 const LATE_UNTOLD_PPM: u32 = 20_000;
 /// Milliseconds.
 const LATE_UNTOLD_MS: i64 = 9_000;
@@ -37,21 +38,21 @@ const LATE_UNTOLD_MS: i64 = 9_000;
 /// A kind of fault, as `--only` and `--without` name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Requests and answers are late.
+    /// Requests and responses are late.
     Slow,
-    /// Requests or answers are lost.
+    /// Requests or responses are lost.
     Lose,
-    /// Questions, cancels and heartbeats arrive twice.
+    /// Queries, cancels and heartbeats arrive twice.
     Double,
-    /// The venue answers 503, -1000, -1001, -1006 or -1007, having acted or not.
+    /// The venue responds with 503, -1000, -1001, -1006 or -1007, after acting or without acting.
     Unknown,
-    /// HTML, nothing, or half of the answer.
+    /// The response is HTML, empty, or cut in half.
     Spoil,
-    /// 429 and 418.
+    /// The venue responds with 429 and 418.
     Ban,
     /// User events are lost.
     EventLost,
-    /// User events are late, and so out of order.
+    /// User events are late, and therefore out of order.
     EventLate,
     /// User events come twice.
     EventTwice,
@@ -59,15 +60,15 @@ pub enum Kind {
     Public,
     /// Connections of streams are cut.
     Cut,
-    /// Connections die without a word.
+    /// Connections die without any message.
     HalfOpen,
-    /// Everything of one channel is held back and then released in random order.
+    /// One channel is held back completely and then released in random order.
     Stall,
     /// The process is killed.
     Crash,
-    /// A kill takes records along that were durable, or tears the last block.
+    /// A kill loses durable records, or tears the last block.
     Tear,
-    /// The process stops for longer than the countdown, or shorter.
+    /// The process stops for a time longer or shorter than the countdown.
     Pause,
     /// The process's wall clock jumps.
     Clock,
@@ -77,29 +78,29 @@ pub enum Kind {
     Disk,
     /// Others act on the account: orders, fills, funding, transfers, ADL, liquidation.
     Others,
-    /// People and programs beside the runtime: a person closes or cancels by hand or changes the
-    /// leverage, another program uses the address's weight, the venue calls for margin.
+    /// People and other programs act: a person closes or cancels by hand or changes the leverage,
+    /// another program uses the address's weight, the venue sends a margin call.
     Actors,
     /// Listen keys expire early.
     Keys,
     /// The operator pauses, halts and resumes.
     Operator,
-    /// The venue does not tell account trades, and some user events come seconds late.
+    /// The venue serves no account trades, and some user events come seconds late.
     Untold,
-    /// The list of open orders is short or empty, or the account is told as it was when it was
-    /// asked for before, though all is well-formed.
+    /// The list of open orders is short or empty, or the account response repeats an earlier one,
+    /// although all is well-formed.
     False,
     /// The operator reloads: strategies get new instances.
     Reload,
-    /// Others on the address use much of the weight, and surfaces count it together or apart.
+    /// Others on the address use much of the weight, and surfaces count it together or separately.
     Weight,
-    /// A strategy orders as much as its limits allow, whatever is unknown. No fault of anybody, but
-    /// chosen like one.
+    /// A strategy orders as much as its limits allow, even while outcomes are unknown. It is not a
+    /// fault, but is chosen like one.
     Greedy,
-    /// The key loses its trading right, a symbol stops, or the venue accepts no orders for another
-    /// reason, for a while.
+    /// For a while the key loses its trading right, a symbol stops, or the venue accepts no orders
+    /// for another reason.
     Barred,
-    /// Another instance of the runtime, with a data folder of its own, trades on the account.
+    /// Another instance of the runtime, with its own data folder, trades on the account.
     Second,
     /// Others trade on a symbol that is not configured.
     Elsewhere,
@@ -107,25 +108,26 @@ pub enum Kind {
     Blind,
     /// The run is paused, and the account loses money on a symbol that is not configured.
     Idle,
-    /// Others trade on a symbol that is not configured three times a second for a while, so that the account is
-    /// another at each look. The process is killed meanwhile, or the operator flattens.
+    /// Others trade three times a second on a symbol that is not configured, so that the account
+    /// differs at each look. The process is killed meanwhile, or the operator flattens.
     Busy,
-    /// Connections of streams live for minutes, in place of the 24 hours that they may live at most.
+    /// Connections of streams live for minutes instead of the permitted 24 hours.
     Ends,
-    /// The operator stops the run in order, and starts it again.
+    /// The operator stops the run in order and starts it again.
     Stop,
-    /// The disk takes no block for long, and has room for few.
+    /// The disk accepts no block for a long time, and the journal has room for few.
     Full,
-    /// Somebody changes the account's modes, and changes them back after a while.
+    /// Somebody changes the account's modes and changes them back after a while.
     Modes,
-    /// Public data comes by the streams of documents 1 to 3 and by polling, and the account by the info endpoint.
+    /// Public data comes from the streams of documents 1 to 3 and from polling, and the account
+    /// from the info endpoint.
     Documented,
-    /// A strategy trades on spot beside those of futures, with a watchdog process. No fault of anybody, but
-    /// chosen like one.
+    /// A strategy trades on spot beside the futures strategies, with a watchdog process. It is not
+    /// a fault, but is chosen like one.
     Spot,
-    /// The account is in hedge mode, as configured. No fault of anybody, but chosen like one.
+    /// The account is in hedge mode, as configured. It is not a fault, but is chosen like one.
     Hedge,
-    /// One strategy trades on both surfaces. No fault of anybody, but chosen like one.
+    /// One strategy trades on both surfaces. It is not a fault, but is chosen like one.
     Surfaces,
 }
 
@@ -192,11 +194,11 @@ impl Kind {
 /// Which kinds may be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// These alone, if any is named.
+    /// Only these, if the list is not empty.
     pub only: Vec<Kind>,
-    /// Not these.
+    /// Without these.
     pub without: Vec<Kind>,
-    /// None.
+    /// No kind at all.
     pub none: bool,
     /// How the open points of the documents are chosen.
     pub points: Points,
@@ -208,34 +210,34 @@ impl Choice {
         wanted && !self.none && !self.without.contains(&kind)
     }
 
-    /// Whether a kind comes up in a life; one that is named does.
+    /// Whether a life has this kind: if it was drawn, or named in `only`.
     fn takes(&self, kind: Kind, drawn: bool) -> bool {
         (drawn || self.only.contains(&kind)) && self.allows(kind)
     }
 }
 
-/// How often what goes wrong. Shares are of a million, periods are mean seconds; 0 is never.
+/// How often each fault happens. Shares are in a million, periods are mean seconds; 0 means never.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Requests, and answers, that take `slow_ms` longer at most.
+    /// Requests and responses that take up to `slow_ms` longer.
     pub slow_ppm: u32,
     /// Milliseconds.
     pub slow_ms: i64,
     /// Requests that never arrive.
     pub lose_request_ppm: u32,
-    /// Answers that never arrive.
+    /// Responses that never arrive.
     pub lose_answer_ppm: u32,
-    /// Requests that arrive twice, of those that may.
+    /// Requests that arrive twice, of those that may be doubled.
     pub double_ppm: u32,
-    /// Answers that say that the outcome is unknown.
+    /// Responses that say that the outcome is unknown.
     pub unknown_ppm: u32,
-    /// Answers that are none.
+    /// Responses that are not valid.
     pub spoil_ppm: u32,
     /// Period of bans.
     pub ban_s: u32,
     /// User events that never come.
     pub event_lost_ppm: u32,
-    /// User events that come up to `event_late_ms` later than their turn.
+    /// User events that come up to `event_late_ms` late.
     pub event_late_ppm: u32,
     /// Milliseconds.
     pub event_late_ms: i64,
@@ -245,7 +247,7 @@ pub struct Faults {
     pub public_ppm: u32,
     /// Period of cuts of a stream.
     pub cut_s: u32,
-    /// Period of streams that die without a word.
+    /// Period of streams that die without any message.
     pub half_open_s: u32,
     /// Period of stalls of a channel.
     pub stall_s: u32,
@@ -253,19 +255,19 @@ pub struct Faults {
     pub crash_s: u32,
     /// Kills that tear the last block.
     pub torn_ppm: u32,
-    /// Kills that take durable blocks along.
+    /// Kills that lose durable blocks.
     pub rolled_back_ppm: u32,
-    /// Period of stops.
+    /// Period of stops of the process.
     pub pause_s: u32,
     /// Period of jumps of the wall clock.
     pub clock_s: u32,
     /// Period of a wrong clock of the venue.
     pub skew_s: u32,
-    /// Period of troubles of the disk.
+    /// Period of disk problems.
     pub disk_s: u32,
     /// Period of acts of others.
     pub others_s: u32,
-    /// Period of acts of people and programs beside the runtime.
+    /// Period of acts of people and other programs.
     pub actors_s: u32,
     /// Period of expiring listen keys.
     pub keys_s: u32,
@@ -281,7 +283,7 @@ pub struct Faults {
     pub second_s: u32,
     /// Period of trades on a symbol that is not configured.
     pub elsewhere_s: u32,
-    /// Period of times in which others trade there three times a second.
+    /// Period of times in which others trade on such a symbol three times a second.
     pub busy_s: u32,
     /// Period of flattens while the user stream is down.
     pub blind_s: u32,
@@ -289,43 +291,43 @@ pub struct Faults {
     pub hand_s: u32,
     /// Period of losses of a run that is paused from its first moments on.
     pub idle_s: u32,
-    /// The life of a stream's connection, seconds; 0 is what the documents say.
+    /// Lifetime of a stream's connection, seconds; 0 means as documented.
     pub ends_s: u32,
     /// Period of orderly stops.
     pub stop_s: u32,
-    /// Period of times in which the disk takes nothing.
+    /// Period of times in which the disk accepts nothing.
     pub full_s: u32,
     /// Period of changes of the account's modes.
     pub modes_s: u32,
-    /// Public data comes as documents 1 to 3 have it.
+    /// Public data comes as in documents 1 to 3.
     pub documented: bool,
-    /// Blocks that may be on their way to the disk; 0 is what the session says.
+    /// Blocks that may be in flight to the disk; 0 means the session's default.
     pub disk_room: usize,
-    /// Answers that are well-formed and false, of those that may be.
+    /// Responses that are well-formed but false, of those that may be false.
     pub false_ppm: u32,
-    /// Account trades are refused.
+    /// The venue refuses to serve account trades.
     pub untold: bool,
 }
 
 /// Everything that a seed draws before its life begins.
 #[derive(Clone, Debug)]
 pub struct Mix {
-    /// What the checkers may know.
+    /// The terms that the checkers may know.
     pub terms: Terms,
     /// The configuration of the runtime.
     pub config: String,
     /// Actions of the market per second and symbol.
     pub per_second: u32,
-    /// How often what goes wrong.
+    /// How often each fault happens.
     pub faults: Faults,
-    /// When all is over, the operator has everything closed.
+    /// At the end the operator flattens.
     pub flattens: bool,
-    /// What the venue does where the documents leave something open.
+    /// The venue's behaviour where the documents leave something open.
     pub choices: Choices,
 }
 
 impl Mix {
-    /// The mix of a seed, for so many milliseconds of faults.
+    /// The mix of a seed, for this many milliseconds with faults.
     pub fn draw(seed: u64, choice: &Choice, faults_ms: i64) -> Self {
         let mut random = Random::of(seed, "mix");
         let mut kinds = Random::of(seed, "kinds");
@@ -402,7 +404,7 @@ impl Mix {
         }
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
-        // Trading goes on while a balance is behind by so much: it cannot be compared within a minute.
+        // The balance lags behind while trading goes on, so it cannot be compared within a minute.
         if own::is_documented(seed, choice) {
             faults.documented = true;
             config = config.replacen("[venue]\n", "[venue]\nmarket_data = \"documented\"\n", 1);
@@ -421,12 +423,12 @@ impl Mix {
         terms.is_documented = faults.documented;
         terms.entries_to_tick = chosen(&choices, "entry-price-rounding") == Some("tick");
         if !has_account {
-            // The info endpoint allows 1,200 of weight a minute. Others who use more leave one reading a
-            // minute, and a run stays degraded with that.
+            // The info endpoint allows a weight of 1,200 a minute. If others use more, one snapshot
+            // a minute is left, and a run stays degraded with that.
             faults.weight_s = 0;
         }
         if faults.modes_s > 0 {
-            // An event may be lost: the modes are read once a minute.
+            // The event may be lost, and the runtime reads the modes only once a minute.
             terms.converge_ns = terms.converge_ns.max(CONVERGE_MODES_NS);
         }
         if terms.pauses_to_rest {
@@ -443,7 +445,7 @@ impl Mix {
     }
 }
 
-/// Whether no event tells commissions, and account trades tell them late or never.
+/// Whether no event reports commissions, and account trades report them late or never.
 fn tells_commissions_late(choices: &Choices, faults: &Faults) -> bool {
     let has_trades = chosen(choices, "account-trades-route") == Some("served") && !faults.untold;
     let is_behind = matches!(chosen(choices, "trades-lag"), Some("5s" | "10s"));
@@ -456,7 +458,7 @@ fn chosen(choices: &Choices, name: &str) -> Option<&'static str> {
 }
 
 impl Faults {
-    /// In a short life what comes up seldom comes sooner: within its length in the mean.
+    /// In a short life rare faults come sooner: their mean period is at most its length.
     fn fit(&mut self, faults_ms: i64) {
         let most_s = u32::try_from(faults_ms / 1_000).unwrap_or(u32::MAX).max(10);
         for period_s in [
@@ -490,7 +492,7 @@ impl Faults {
     }
 }
 
-/// A strategy that orders up to limits so tight that one order more is over them.
+/// A strategy that orders up to limits so tight that one more order exceeds them.
 fn greedy_terms(random: &mut Random) -> StrategyTerms {
     let most = random.pick(&["700", "1300", "1900"]).copied();
     StrategyTerms {
@@ -506,7 +508,7 @@ fn greedy_terms(random: &mut Random) -> StrategyTerms {
     }
 }
 
-/// Its part of the configuration file.
+/// The part of this strategy in the configuration file.
 fn write_greedy(text: &mut String, strategies: &[StrategyTerms], random: &mut Random) {
     let Some(strategy) = strategies.last() else {
         return;
@@ -600,7 +602,7 @@ fn terms(seed: u64, random: &mut Random) -> Terms {
     }
 }
 
-/// A loss that some lives come to.
+/// A daily loss limit that some lives reach.
 fn daily_loss(random: &mut Random) -> Option<String> {
     let loss = random.pick(&["0.5", "1", "2", "5"]).copied();
     let limited = random.chance(150_000);
@@ -613,7 +615,8 @@ fn few(random: &mut Random, of: &[u32]) -> Option<u32> {
     picked.filter(|_| random.chance(200_000))
 }
 
-/// Wide in some lives; in the others each is one that some strategies together come up against.
+/// Account limits. They are wide in some lives. In the others each limit is one that some
+/// strategies reach together.
 fn account_limits(random: &mut Random) -> LimitTerms {
     let wide = random.chance(400_000);
     let mut drawn = |of: [&'static str; 4]| {
@@ -630,13 +633,13 @@ fn account_limits(random: &mut Random) -> LimitTerms {
 }
 
 fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
-    // Drawn whether allowed or not, so that a choice leaves the rest of a seed as it is.
+    // Drawn even if not allowed, so that a choice does not change the other draws of a seed.
     let mut on = |kind| {
         let drawn = random.chance(500_000);
         let figure = random.below(1_000_000);
         choice.takes(kind, drawn).then_some(figure as u32)
     };
-    // From a share, or a period, of rare to one of often.
+    // Scales a draw to a share or a period, from rare to frequent.
     let share = |drawn: Option<u32>, most: u32| drawn.map_or(0, |d| 500 + d / 100 * most / 10_000);
     let period = |drawn: Option<u32>, least: u32, most: u32| {
         drawn.map_or(0, |d| least + d / 100 * (most - least) / 10_000)

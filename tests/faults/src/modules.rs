@@ -1,5 +1,5 @@
-//! The real sample modules: built once by the build path of the binary, compiled once by the host,
-//! instantiated for each start of a process.
+//! The real sample modules. The binary's build path builds them once, the host compiles them once,
+//! and each start of a process creates new instances.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use windvane_build::modules::{Guest, host};
 use windvane_host::{ContractVersion, Host, Limits};
 use windvane_session::Made;
 
-/// The modules that live here, and their folders: two samples, and two of our own: one that orders as
-/// much as it may, and one that quotes every instrument and both sides of hedge mode.
+/// The modules and their folders: two samples, and two modules of the simulator. `greedy` orders as
+/// much as it may; `quoter` quotes every instrument and both sides of hedge mode.
 const NAMES: [(&str, &str); 4] = [
     ("market_maker", "../../strategies/market_maker"),
     ("ema_cross", "../../strategies/ema_cross"),
@@ -18,45 +18,46 @@ const NAMES: [(&str, &str); 4] = [
     ("quoter", "quoter"),
 ];
 
-/// What each is granted.
+/// The capabilities of each module.
 const CAPABILITIES: [&str; 6] = ["orders", "account", "market", "timers", "log", "plot"];
 
-/// Why there are no modules.
+/// Why the modules are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
-    /// One does not build.
+    /// A module does not build.
     #[error("module {name}: {source}")]
     Build {
-        /// Its name.
+        /// The module.
         name: &'static str,
-        /// Why.
+        /// The build error.
         source: windvane_build::BuildError,
     },
-    /// One that was built cannot be read.
+    /// A built module cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// Its file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system error.
         source: std::io::Error,
     },
-    /// One is no strategy.
+    /// A file is not a strategy.
     #[error("module {name}: {source}")]
     Load {
-        /// Its name.
+        /// The module.
         name: String,
-        /// Why.
+        /// The error of the host.
         source: windvane_host::LoadError,
     },
-    /// One was built for an earlier version of the strategy contract: no run would start it.
+    /// A module was built for an earlier version of the strategy contract, so that no run would
+    /// start it.
     #[error("module {name} was built for strategy contract {contract}: build it again")]
     Contract {
-        /// Its name.
+        /// The module.
         name: &'static str,
-        /// Its contract.
+        /// Its contract version.
         contract: ContractVersion,
     },
-    /// No WebAssembly here.
+    /// The WebAssembly host cannot be created.
     #[error(transparent)]
     Host(#[from] windvane_host::HostError),
 }
@@ -69,10 +70,10 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Builds them, where they are not built yet.
+    /// Builds the modules that are not built yet.
     ///
     /// # Errors
-    /// No toolchain, or the sources do not build.
+    /// If there is no toolchain, or the sources do not build.
     pub fn build() -> Result<Self, ModulesError> {
         let host = host()?;
         let mut modules = Vec::new();
@@ -85,10 +86,10 @@ impl Modules {
         Ok(Self { host, modules })
     }
 
-    /// Takes modules that were built before: `market_maker.wasm` and so on, in one folder.
+    /// Reads modules that are already built: `market_maker.wasm` and so on, in one folder.
     ///
     /// # Errors
-    /// One cannot be read, or is not for the present contract.
+    /// If one cannot be read, or is not built for the current contract.
     pub fn read(dir: &Path) -> Result<Self, ModulesError> {
         let host = host()?;
         let mut modules = Vec::new();
@@ -111,10 +112,11 @@ impl Modules {
         Ok(Self { host, modules })
     }
 
-    /// An instance of a build of a module for the strategy `id`. Builds differ in a section that means nothing.
+    /// A new instance of a module's build for the strategy `id`. Builds differ only in a section
+    /// without meaning.
     ///
     /// # Errors
-    /// It is no strategy.
+    /// If the module is not a strategy.
     pub fn instance(
         &self,
         (module, build): (&str, u8),

@@ -1,31 +1,31 @@
-//! The choices of a life's venue at the points that the documents leave open. Each seed draws them,
-//! from a sequence of its own, so that the rest of a seed stays as it is.
+//! The behaviour of a life's venue at the points that the documents leave open. Each seed draws it
+//! from a separate random sequence, so that the other draws of the seed do not change.
 
 use windvane_sim_server::{Choices, OpenPoint};
 
 use crate::random::Random;
 
-/// Without this route a run reads the info endpoint, which shows less than the route: so few lives of a
+/// Without this route a run reads the info endpoint, which shows less. So only this many lives of a
 /// million may draw its absence.
 const ACCOUNT_ROUTE: (&str, u32) = ("account-route", 250_000);
 
-/// A point keeps its default in so many lives of a million, beside those in which it is drawn.
+/// Share of lives, in a million, in which a point keeps its default without a draw.
 const STRICT_PPM: u32 = 400_000;
 
 /// How the points of every life are chosen.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
-    /// Nothing is drawn.
+    /// No point is drawn.
     pub strict: bool,
-    /// These have the same value in every life.
+    /// Points with the same value in every life.
     pub pinned: Vec<(String, String)>,
 }
 
 impl Points {
-    /// From `NAME=VALUE` of the command line.
+    /// Parses `NAME=VALUE` pairs of the command line.
     ///
     /// # Errors
-    /// Names what is not a point or a value of one.
+    /// If a name is not a point, or a value is not a value of its point.
     pub fn new(pinned: &[String], strict: bool) -> Result<Self, String> {
         let pair = |text: &String| {
             let pair = text.split_once('=');
@@ -48,7 +48,7 @@ pub fn draw(seed: u64, points: &Points) -> Choices {
     let is_rare_left = !Random::of(seed, rare).chance(ppm);
     let mut choices = Choices::default();
     for point in OpenPoint::ALL {
-        // Drawn whether it counts or not, so that a pinned point leaves the others as they are.
+        // Drawn even if unused, so that a pinned point does not change the others.
         let strict = points.strict || random.chance(STRICT_PPM);
         let value = random.pick(point.values).copied();
         let is_left = point.name == rare && is_rare_left;
@@ -64,7 +64,7 @@ pub fn draw(seed: u64, points: &Points) -> Choices {
 
 fn set(choices: &mut Choices, name: &str, value: &str) {
     let set = choices.set(name, value);
-    debug_assert!(set.is_ok(), "{name} = {value} is not a choice");
+    debug_assert!(set.is_ok(), "{name} = {value} is not a valid choice");
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_of_every_point_comes_up() {
+    fn every_value_of_every_point_is_drawn() {
         let drawn: Vec<_> = (1..=200)
             .map(|seed| draw(seed, &Points::default()))
             .collect();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn pins_are_checked() {
+    fn pinned_points_are_validated() {
         let pins = |text: &str| Points::new(&[text.to_owned()], true);
         assert!(pins("flat-position").is_err());
         assert!(pins("flat-position=gone").is_err());

@@ -1,8 +1,9 @@
-//! What is going to happen, in order of its time; at one time, in the order in which it was put.
+//! The future events, ordered by time. Events of the same time keep the order in which they were
+//! added.
 
 use std::collections::BTreeMap;
 
-/// The future.
+/// The future events.
 #[derive(Debug)]
 pub struct Queue<E> {
     events: BTreeMap<(i64, u64), E>,
@@ -19,19 +20,19 @@ impl<E> Default for Queue<E> {
 }
 
 impl<E> Queue<E> {
-    /// Something happens then.
+    /// Adds an event at this time.
     pub fn put(&mut self, at_ns: i64, event: E) {
         self.put += 1;
         self.events.insert((at_ns, self.put), event);
     }
 
-    /// The next thing, and when.
+    /// Takes the next event with its time.
     pub fn take(&mut self) -> Option<(i64, E)> {
         let ((at_ns, _), event) = self.events.pop_first()?;
         Some((at_ns, event))
     }
 
-    /// Whether anything of a kind is still to come.
+    /// Whether an event that satisfies the condition is still to come.
     pub fn any(&self, of: impl Fn(&E) -> bool) -> bool {
         self.events.values().any(of)
     }

@@ -1,5 +1,4 @@
-//! What was done in a life and what went wrong in it, counted: a life in which nothing happens
-//! proves nothing.
+//! Counts what happened in a life and what failed: a life in which nothing happens proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +6,20 @@ use crate::witness::Seen;
 
 /// Kills that tore the block that was being written.
 pub const TORN: &str = "torn";
-/// Kills that took durable blocks along.
+/// Kills that lost durable blocks.
 pub const ROLLED_BACK: &str = "rolled-back";
 
-/// Orderly stops that ended with everything done.
+/// Orderly stops that completed `on_stop`.
 pub const STOPPED: &str = "stopped";
-/// Those that did not.
+/// Orderly stops that did not complete it.
 pub const HURRIED: &str = "hurried";
-/// Starts within a ban that a process before was told of.
+/// Starts during a ban that an earlier process was notified of.
 pub const BAN_HEEDED: &str = "ban-heeded";
-/// Times that the watchdog process of spot cancelled.
+/// Times that a spot watchdog process cancelled orders.
 pub const WATCHDOG_ACTS: &str = "watchdog-acts";
-/// Watchdog processes that did not answer, and were killed by their run.
+/// Watchdog processes that did not respond, so that their run killed them.
 pub const WATCHDOG_KILLED: &str = "watchdog-killed";
-/// Modes of the account that the venue let somebody change.
+/// Changes of an account mode that the venue accepted.
 pub const MODE_CHANGED: &str = "mode-changed";
 /// Reloads that found other parameters or modules.
 pub const CHANGED: &str = "changed";
@@ -28,21 +27,21 @@ pub const CHANGED: &str = "changed";
 /// The counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Orders that left.
+    /// Orders that were sent.
     pub orders: u64,
-    /// Times that the venue executed something of one.
+    /// Executions at the venue.
     pub fills: u64,
-    /// Intents that broke a rule or a limit of ours.
+    /// Intents that the runtime rejected because of a rule or a limit.
     pub refused: u64,
-    /// Faults, by their kind (`src/mix.rs` names them); kills that damaged the journal also by the
-    /// damage.
+    /// Faults by their kind (`src/mix.rs` names the kinds). Kills that damaged the journal are also
+    /// counted by their damage.
     pub faults: BTreeMap<&'static str, u64>,
     /// Lives in which the venue had a value other than the default, by point and value.
     pub choices: BTreeMap<(&'static str, &'static str), u64>,
 }
 
 impl Tally {
-    /// Something was seen.
+    /// Counts a witness entry.
     pub fn see(&mut self, seen: &Seen) {
         match seen {
             Seen::Sent(request) if request.route.ends_with(".new_order") => self.orders += 1,
@@ -52,12 +51,12 @@ impl Tally {
         }
     }
 
-    /// A fault happened.
+    /// Counts a fault.
     pub fn count(&mut self, kind: &'static str) {
         *self.faults.entry(kind).or_default() += 1;
     }
 
-    /// Adds another.
+    /// Adds the counts of another tally.
     pub fn add(&mut self, other: &Self) {
         self.orders += other.orders;
         self.fills += other.fills;

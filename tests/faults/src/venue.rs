@@ -1,4 +1,5 @@
-//! The venue of a life: the simulated venue's own state machine, and what of it is witnessed.
+//! The venue of a life: the simulated venue's own state machine, and the calls that feed the
+//! witness.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,24 +17,24 @@ use windvane_sim_server::{
 use crate::mix::Mix;
 use crate::witness::Answer;
 
-/// Where the runtime sends from; others act from elsewhere.
+/// The address of the runtime; others use other addresses.
 const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
-/// Whoever looks at the market from elsewhere.
+/// The address of an observer of the public market.
 const OTHER_IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 9, 9, 9));
 
 /// A stream as the world names it.
 pub type LinkName = u64;
 
-/// What a stream said.
+/// A frame of a stream.
 pub enum Said {
     /// A text.
     Text(String),
     /// A ping.
     Ping,
-    /// It ended with a close frame.
+    /// The stream ended with a close frame.
     Closed,
-    /// It ended without one.
+    /// The stream ended without a close frame.
     Cut,
 }
 
@@ -49,7 +50,7 @@ impl Venue {
     /// The venue of a seed, with a market of its own.
     ///
     /// # Errors
-    /// The server's words.
+    /// The error of the simulated venue.
     pub fn new(seed: u64, mix: &Mix, now_ns: i64) -> Result<Self, String> {
         let mut settings = Settings {
             seed,
@@ -72,12 +73,12 @@ impl Venue {
         })
     }
 
-    /// Time passes.
+    /// Advances the venue's time.
     pub fn advance(&mut self, now_ns: i64) {
         self.machine.advance(Time(now_ns));
     }
 
-    /// A request arrives: the venue's own answer, and what goes onto the wire.
+    /// A request arrives: returns the venue's own response, and the response on the wire.
     pub fn request(
         &mut self,
         surface: Surface,
@@ -105,7 +106,7 @@ impl Venue {
     /// A handshake arrives.
     ///
     /// # Errors
-    /// Its answer.
+    /// The response that refuses it.
     pub fn connect(
         &mut self,
         link: LinkName,
@@ -121,21 +122,21 @@ impl Venue {
         Ok(())
     }
 
-    /// A client's message arrives.
+    /// A message of the client arrives.
     pub fn say(&mut self, link: LinkName, text: &str, now_ns: i64) {
         if let Some(stream) = self.streams.get(&link) {
             self.machine.say(*stream, text, Time(now_ns));
         }
     }
 
-    /// The connection is gone.
+    /// The connection is closed.
     pub fn hang_up(&mut self, link: LinkName) {
         if let Some(stream) = self.streams.remove(&link) {
             self.machine.hang_up(stream);
         }
     }
 
-    /// Everything that the streams have said.
+    /// All frames that the streams have sent since the last call.
     pub fn said(&mut self) -> Vec<(LinkName, Said)> {
         let mut said = Vec::new();
         let mut gone = Vec::new();
@@ -159,7 +160,7 @@ impl Venue {
         said
     }
 
-    /// What was executed of orders of our account since the last time.
+    /// Executions of own orders since the last call: client order id and executed quantity so far.
     pub fn executions(&mut self) -> Vec<(String, String)> {
         let all = self.machine.executions().into_iter();
         all.filter(|(account, ..)| *account == 0)
@@ -167,7 +168,7 @@ impl Venue {
             .collect()
     }
 
-    /// The first levels of the public book of futures, both sides, as somebody else is told them.
+    /// The first levels of the public futures book, both sides, as another client gets them.
     pub fn book(
         &mut self,
         symbol: &str,
@@ -194,7 +195,7 @@ impl Venue {
         Some([side("bids")?, side("asks")?])
     }
 
-    /// Asks the control port.
+    /// Sends a request to the control port.
     pub fn control(&mut self, method: &str, target: &str, body: &str, now_ns: i64) -> Answer {
         answer(
             self.machine
@@ -202,7 +203,7 @@ impl Venue {
         )
     }
 
-    /// Whether user events are waiting at the venue.
+    /// Whether user events wait at the venue.
     pub fn holds_events(&mut self, now_ns: i64) -> bool {
         let answer = self.control("GET", "/faults", "", now_ns);
         let held = answer
@@ -211,7 +212,7 @@ impl Venue {
         held != Some(0)
     }
 
-    /// The truth of our account; brief, without what is over.
+    /// The true state of our account; `brief` leaves out finished orders and trades.
     pub fn truth(&mut self, brief: bool, now_ns: i64) -> Value {
         let target = if brief {
             "/state?account=0&brief=true"

@@ -1,67 +1,69 @@
-//! What is seen of a life: every request and answer at both ends of the links, every user event,
-//! the process and its states, the venue's truth and the runtime's own view at rest.
+//! Everything that is seen of a life: each request and response at both ends of the links, each
+//! user event, the process and its states, the venue's true state, and the runtime's own view.
 //!
-//! It is append-only and of plain types: text, numbers and JSON. Entries come in the order in which
-//! they happened; times are of the world's one true clock (nanoseconds, Unix), which the clocks of
-//! the process and of the venue may differ from. Amounts, prices and quantities are decimal text,
-//! as on the wire.
+//! The witness is append-only and has plain types: text, numbers and JSON. Entries come in the
+//! order in which they happened. Times are those of the world's one true clock (nanoseconds since
+//! 1970); the clocks of the process and of the venue may differ from it. Amounts, prices and
+//! quantities are decimal text, as on the wire.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a life is held to: drawn by its seed, and all that a checker may know beforehand.
+/// The terms of a life, drawn by its seed: all that a checker may know beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// The seed.
     pub seed: u64,
-    /// Ids of the strategies, in their order: each client order id of ours begins with one.
+    /// The strategies, in their order; each own client order id begins with the id of one.
     pub strategies: Vec<StrategyTerms>,
     /// Limits of the account as a whole.
     pub limits: LimitTerms,
-    /// The loss of a day that halts the account.
+    /// The daily loss that halts the account.
     pub max_daily_loss: Option<String>,
-    /// `surface:SYMBOL` of everything that is traded.
+    /// `surface:SYMBOL` of all traded instruments.
     pub instruments: Vec<String>,
     /// `countdownTime` of the dead man's switch, milliseconds.
     pub countdown_ms: u64,
-    /// It is renewed this often, milliseconds.
+    /// Renewal interval of the countdown, milliseconds.
     pub renew_ms: u64,
-    /// State is compared with the venue this often, milliseconds.
+    /// Reconciliation interval, milliseconds.
     pub reconcile_ms: u64,
     /// `recvWindow`, milliseconds.
     pub recv_window_ms: u64,
-    /// Requests carry the wallet signature (v3) rather than HMAC (v1).
+    /// Requests carry the wallet signature (v3) instead of HMAC (v1).
     pub v3: bool,
     /// What happens to own open orders at a start: `adopt` or `cancel`.
     pub on_start: String,
-    /// What happens to own open orders, and to positions, at an orderly stop: `cancel`, `keep` or `flatten`.
+    /// What happens to own open orders, and to positions, at an orderly stop: `cancel`, `keep` or
+    /// `flatten`.
     pub on_stop: String,
-    /// What follows a liquidation or an ADL: `halt`, `pause` or `continue`.
+    /// Reaction to a liquidation or an ADL: `halt`, `pause` or `continue`.
     pub on_liquidation: String,
-    /// After the faults have ended, everything converges within this, nanoseconds.
+    /// After the faults everything must converge within this time, nanoseconds.
     pub converge_ns: i64,
-    /// User events come later than the 3 s within which a ready run sees on its stream what REST
-    /// confirmed, so that a run that trades is right to be degraded again and again.
+    /// User events may come later than the 3 s within which a ready run must see on its stream what
+    /// REST confirmed. A run that trades is then rightly degraded again and again.
     pub is_stream_slow: bool,
-    /// The signer leaves calls unanswered now and then: a heartbeat leaves with its next try.
+    /// The signer does not answer some calls; a heartbeat then leaves with its next try.
     pub is_signer_silent: bool,
-    /// The operator pauses the run before it is compared with the venue: while it trades, something that
-    /// the venue states late is always missing.
+    /// The operator pauses the run before it is compared with the venue. While it trades, something
+    /// that the venue reports late is always missing.
     pub pauses_to_rest: bool,
-    /// The venue rounds the entry prices that it states to the tick.
+    /// The venue rounds the entry prices that it reports to the tick.
     pub entries_to_tick: bool,
-    /// The venue rounds the commissions that it states to four decimals, and charges all of them.
+    /// The venue rounds the commissions that it reports to four decimals, but charges the exact
+    /// amounts.
     pub rounds_fees: bool,
-    /// The run keeps to documents 1 to 3: it reads no account trades of futures.
+    /// The run uses only documents 1 to 3: it reads no account trades of futures.
     pub is_documented: bool,
-    /// The account is in hedge mode, and is configured so.
+    /// The account is in hedge mode, and is configured as such.
     pub hedge: bool,
 }
 
 impl Terms {
-    /// The state of a run in which nothing goes on any more.
+    /// The state of a run at rest.
     pub const fn state_at_rest(&self) -> &'static str {
         if self.pauses_to_rest {
             "paused"
@@ -70,7 +72,8 @@ impl Terms {
         }
     }
 
-    /// Truth and view are witnessed so often, nanoseconds: every second where a loss must halt soon.
+    /// Interval of the samples of truth and view, nanoseconds: one second if a loss must halt the
+    /// run soon.
     pub const fn sample_ns(&self) -> i64 {
         if self.max_daily_loss.is_some() {
             1_000_000_000
@@ -79,11 +82,11 @@ impl Terms {
         }
     }
 
-    /// Whether a run is in the state in which nothing goes on any more.
+    /// Whether a run is at rest.
     pub fn is_at_rest(&self, view: &View) -> bool {
-        // Only an order shows that a block of trading is over, and a paused run sends none.
+        // Only an order shows that a trading block is over, and a paused run sends no orders.
         let is_block = |doubt: &String| doubt.contains("cannot trade");
-        // A paused strategy still closes, and each close is a change that a slow stream shows too late.
+        // A paused strategy still closes positions. A slow stream shows each such change too late.
         let is_slow = |doubt: &String| {
             self.is_stream_slow && doubt.contains("user stream cannot be relied on")
         };
@@ -97,46 +100,47 @@ impl Terms {
     }
 }
 
-/// A strategy as configured.
+/// The terms of a strategy, from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyTerms {
     /// Its id.
     pub id: String,
     /// Its module: `market_maker`, `ema_cross`, `greedy` or `quoter`.
     pub module: String,
-    /// `surface:SYMBOL` of what it trades.
+    /// `surface:SYMBOL` of the instruments that it trades.
     pub instruments: Vec<String>,
     /// Its own limits.
     pub limits: LimitTerms,
-    /// What follows its fault: `cancel` or `flatten`.
+    /// Reaction to its fault: `cancel` or `flatten`.
     pub on_fault: String,
 }
 
-/// Limits; what is not set does not bind.
+/// Limits; `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitTerms {
     /// Decimal text.
     pub max_order_notional: Option<String>,
-    /// Decimal text; the sum over instruments, open, in-flight and unknown orders at their worst.
+    /// Decimal text; the sum over instruments, with open, in-flight and unknown orders at their
+    /// worst case.
     pub max_position_notional: Option<String>,
-    /// Orders.
+    /// Number of orders.
     pub max_open_orders: Option<u32>,
-    /// Orders.
+    /// Number of orders.
     pub max_orders_per_minute: Option<u32>,
 }
 
-/// One thing that was seen.
+/// One entry of the witness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its place: 0, 1, 2, ...
+    /// Its number: 0, 1, 2, ...
     pub number: u64,
-    /// When, true time in nanoseconds since 1970.
+    /// Its true time, nanoseconds since 1970.
     pub at_ns: i64,
-    /// What.
+    /// What was seen.
     pub seen: Seen,
 }
 
-/// An order as its strategy meant it.
+/// An order as its strategy intended it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntentTerms {
     /// `surface:SYMBOL`.
@@ -145,91 +149,91 @@ pub struct IntentTerms {
     pub side: String,
     /// Quantity.
     pub qty: Option<String>,
-    /// Limit price; a market order has none.
+    /// Limit price; `None` for a market order.
     pub price: Option<String>,
-    /// It may only reduce.
+    /// The order may only reduce a position.
     pub reduce_only: bool,
     /// `BOTH`, `LONG` or `SHORT`.
     pub position_side: String,
 }
 
-/// Names one request through its life. A link that doubles a request makes it arrive twice under
-/// one id.
+/// Identifies one request through its life. If a link doubles a request, both arrivals have the
+/// same id.
 pub type RequestId = u64;
 
-/// What was seen.
+/// The kinds of entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Seen {
     /// The runtime handed a request to its socket.
     Sent(Request),
-    /// The request arrived at the venue, which is about to carry it out, or to refuse it.
+    /// The request arrived at the venue, which is about to execute or refuse it.
     Arrived {
-        /// Which.
+        /// The request.
         request: RequestId,
-        /// 0 for the first arrival, 1 for the second of a doubled one.
+        /// 0 for the first arrival, 1 for the second arrival of a doubled request.
         copy: u32,
-        /// As it arrived: equal to what was sent.
+        /// The request as it arrived, equal to what was sent.
         what: Request,
     },
-    /// The venue's own answer, before any fault touched it.
+    /// The venue's own response, before any fault changed it.
     Answered {
-        /// To which.
+        /// The request that it answers.
         request: RequestId,
-        /// To which arrival.
+        /// The arrival that it answers.
         copy: u32,
-        /// The answer.
+        /// The response.
         answer: Answer,
     },
-    /// What the runtime got for an answer; after a fault not what the venue said.
+    /// The response that the runtime received; a fault may have changed it.
     Heard {
-        /// To which.
+        /// The request that it answers.
         request: RequestId,
-        /// `None`: nothing will come, the connection was cut or the time is over.
+        /// `None`: no response will come, because the connection was cut or the request timed out.
         answer: Option<Answer>,
     },
     /// The venue emitted a user event.
     Emitted {
-        /// Names it through its life.
+        /// Identifies the event through its life.
         event: u64,
         /// `spot` or `futures`.
         surface: String,
-        /// The connection that it was emitted on.
+        /// The connection on which it was emitted.
         stream: u64,
         /// The frame.
         text: String,
     },
-    /// The venue executed an order of our account, whether a stream tells it or not: a checker's
-    /// knowledge, not the runtime's.
+    /// The venue executed an own order, whether a stream reports it or not. Only checkers know
+    /// this, not the runtime.
     Executed {
         /// The order.
         client_order_id: String,
-        /// What is executed of it now.
+        /// The order's executed quantity so far, this execution included.
         executed_qty: String,
     },
-    /// A user event reached the runtime; one that a link doubles does so twice.
+    /// A user event reached the runtime; one that a link doubles arrives twice.
     Delivered {
-        /// Which.
+        /// The event.
         event: u64,
-        /// The connection that it came on.
+        /// The connection on which it came.
         stream: u64,
     },
-    /// The answer to a PING on a user stream reached the runtime.
+    /// The PONG for a PING on a user stream reached the runtime.
     Pong {
         /// The connection.
         stream: u64,
     },
-    /// A connection of a stream came about, or ended, as the runtime sees it.
+    /// A stream connected or disconnected, as the runtime sees it.
     Stream {
-        /// Which.
+        /// The connection.
         stream: u64,
         /// `spot` or `futures`.
         surface: String,
-        /// The user stream; else public data.
+        /// True for the user stream, false for public data.
         user: bool,
-        /// It stands now.
+        /// It is connected now.
         up: bool,
     },
-    /// The public top of an instrument as the runtime got it: bid and ask.
+    /// The public top of the book of an instrument as the runtime has it: bid and ask.
     Top {
         /// `surface:SYMBOL`.
         instrument: String,
@@ -238,110 +242,111 @@ pub enum Seen {
         /// Best ask.
         ask: String,
     },
-    /// The runtime let an order leave: it is on its way to the connection.
+    /// The runtime released an order: it is on its way to the connection.
     Released {
         /// Its id.
         client_order_id: String,
-        /// When, true time in nanoseconds since 1970.
+        /// The true time, nanoseconds since 1970.
         at_ns: i64,
     },
-    /// A strategy intended an order: its module's callback has returned with it. It is what the
-    /// module answered, read before the engine takes it.
+    /// A strategy intended an order: the callback of its module returned with it. The entry has the
+    /// output of the module, read before the engine processes it.
     Intended {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// The client order id that it will have.
         client_order_id: String,
-        /// What is wanted.
+        /// The intended order.
         terms: IntentTerms,
     },
-    /// What a strategy knew: as it intended an order, or as it saved something new. A state is told
-    /// by its hash.
+    /// The state of a strategy when it intended an order or saved something new. The state is
+    /// represented by its hash.
     Knew {
-        /// Which.
+        /// The strategy.
         strategy: String,
-        /// The client order id that the order will have.
+        /// The client order id that the order will have; `None` for a save.
         client_order_id: Option<String>,
-        /// Its state.
+        /// The hash of its state.
         state: u64,
     },
-    /// A strategy was given a state that it once saved.
+    /// A strategy was given a state that it saved earlier.
     Given {
-        /// Which.
+        /// The strategy.
         strategy: String,
-        /// Its state.
+        /// The hash of the state.
         state: u64,
     },
-    /// The runtime told people that it refused what a strategy intended.
+    /// The runtime reported that it rejected an intent of a strategy.
     Refused {
-        /// Whose it was.
+        /// The strategy.
         strategy: String,
-        /// The rule that it broke.
+        /// The rule that the intent broke.
         rule: String,
     },
-    /// A command of the operator reached a process that runs.
+    /// A command of the operator reached a running process.
     Commanded {
-        /// For this strategy alone.
+        /// The strategy that it is for; `None` for the whole run.
         strategy: Option<String>,
         /// `pause`, `resume`, `halt` or `flatten`.
         command: String,
     },
-    /// The operator was answered that what all commands so far latched is durable.
+    /// The operator was notified that the latches of all commands so far are durable.
     CommandsKept,
-    /// What is latched, as the file beside the journal has it now: `none`, `paused` or `halted`.
+    /// The latches that the file beside the journal has now: `none`, `paused` or `halted`.
     Latched {
-        /// For the account.
+        /// The latch of the account.
         account: String,
-        /// By strategy; what is left out is `none`.
+        /// The latches by strategy; missing strategies have `none`.
         strategies: BTreeMap<String, String>,
     },
-    /// The runtime told people that a loss limit of the account halted it. A sample follows.
+    /// The runtime reported that a loss limit of the account halted it. A sample follows.
     LossHalt,
-    /// The runtime told people that a strategy is in quarantine.
+    /// The runtime reported that a strategy is in quarantine.
     Quarantined {
         /// Its id.
         strategy: String,
     },
-    /// The disk has made a block durable: nothing but a roll-back takes it away.
+    /// The disk made a block durable; only a roll-back can remove it.
     Durable {
         /// The life of the process that wrote it.
         process: u32,
-        /// Client order ids of the orders that were intended in it, read from its records.
+        /// Client order ids of the orders that strategies intended in this block, read from its
+        /// records.
         client_order_ids: Vec<String>,
     },
-    /// The runtime told people of a fill that it booked for an own order.
+    /// The runtime reported that it booked a fill of an own order.
     Booked {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// `surface:SYMBOL`.
         instrument: String,
-        /// Its order.
+        /// The client order id of its order.
         client_order_id: String,
-        /// The trade; negative where it was made up from the order's totals.
+        /// The trade id; negative if the fill was derived from the order's totals.
         trade_id: i64,
         /// `BUY` or `SELL`.
         side: String,
         /// Its quantity.
         qty: String,
-        /// Its price times its quantity.
+        /// Price times quantity.
         quote: String,
         /// Its fee.
         fee: String,
         /// The asset of the fee.
         fee_asset: String,
-        /// What it realized for the account, before fees.
+        /// The profit that it realized for the account, before fees.
         realized: String,
     },
-    /// The runtime told people that an account trade stated the commission of a fill that it had booked
+    /// The runtime reported that an account trade gave the commission of a fill that was booked
     /// without one.
     LateFee {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// `surface:SYMBOL`.
         instrument: String,
-        /// Its order's number at the venue.
+        /// The venue's id of its order.
         order_id: i64,
-        /// The trade.
+        /// The trade id.
         trade_id: i64,
         /// Its fee.
         fee: String,
@@ -349,168 +354,170 @@ pub enum Seen {
         fee_asset: String,
         /// The estimate that it replaces, in the quote asset.
         estimate: String,
-        /// A reading of the account had it already: the balance did not move.
+        /// An account snapshot already included it: the balance did not change.
         in_balance: bool,
     },
-    /// What one step of the engine, in which fills were booked or something was adjusted, made of a
-    /// balance of its own. It comes after what was booked and adjusted.
+    /// The change of an own balance by one step of the engine that booked fills or adjusted
+    /// something. The entry comes after these fills and adjustments.
     Balance {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// `surface:ASSET`.
         of: String,
-        /// Before.
+        /// The balance before the step.
         from: String,
-        /// After.
+        /// The balance after the step.
         to: String,
-        /// Fills and adjustments alone moved it.
+        /// Only fills and adjustments changed it.
         by_fills: bool,
     },
-    /// The journal told the process of itself: `stalled`, `flows`, `failed` or, after a failure,
+    /// The journal notified the process: `stalled`, `flows`, `failed` or, after a failure,
     /// `rolled`.
     Journal(String),
-    /// The runtime told people that it took the venue's word against its own.
+    /// The runtime reported that it overwrote its own state with the venue's value.
     Adjusted {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// `position`, `balance`, `absent` or `alive`.
         kind: String,
-        /// `surface:SYMBOL`, in hedge mode with `LONG` or `SHORT` after it; `surface:ASSET`; or the client order id.
+        /// `surface:SYMBOL`, in hedge mode with `LONG` or `SHORT` after it; `surface:ASSET`; or the
+        /// client order id.
         of: String,
-        /// What it had; empty for an order.
+        /// The own value; empty for an order.
         from: String,
-        /// What it took; empty for an order.
+        /// The venue's value; empty for an order.
         to: String,
     },
-    /// The runtime told people that the venue denies an order that it had confirmed.
+    /// The runtime reported that the venue denies an order that it had confirmed.
     Denied {
-        /// The order.
+        /// The client order id.
         client_order_id: String,
     },
-    /// The runtime told people that outside orders had closed a part of a strategy's position; or a kill
-    /// took that back, because no durable record has it.
+    /// The runtime reported that outside orders closed a part of a strategy's position. Also used
+    /// to undo this after a kill, if no durable record has it.
     ClosedOutside {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// The strategy.
         strategy: String,
         /// `surface:SYMBOL`; in hedge mode `surface:SYMBOL LONG` or the same with `SHORT`.
         instrument: String,
-        /// What it held of it, negative where it was short.
+        /// The closed part of its position; negative if it was short.
         qty: String,
     },
-    /// The runtime told people that the venue closed a position itself.
+    /// The runtime reported that the venue closed a position itself.
     ForcedClose {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
         /// `surface:SYMBOL`.
         instrument: String,
-        /// Quantity; 0 before the order trades.
+        /// Quantity; 0 before the closing order trades.
         qty: String,
     },
-    /// The process.
+    /// The process changed.
     Process(ProcessSeen),
     /// The state of the run changed.
     State {
-        /// From `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
+        /// The old state: `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
         from: String,
-        /// To one of these.
+        /// The new state, one of the same.
         to: String,
-        /// What is in doubt now, as people are told.
+        /// The degraded reasons now, as shown to the operator.
         doubts: Vec<String>,
     },
-    /// Somebody else acted: the body of `POST /act` of the control port, with whether the venue
-    /// took it. Orders so placed are not ours, even on our account.
+    /// Somebody else acted: the body of `POST /act` of the control port, and whether the venue did
+    /// it. Orders placed in this way are not own orders, even on our account.
     Act {
-        /// What was asked.
+        /// The requested act.
         act: Value,
-        /// Whether it was done.
+        /// Whether the venue did it.
         done: bool,
     },
-    /// The venue's truth, `GET /state?account=0&brief=true`: open orders, positions, balances.
+    /// The venue's true state, `GET /state?account=0&brief=true`: open orders, positions, balances.
     Truth(Value),
-    /// The runtime's own view at the same moment as the truth before it, as far as it runs.
+    /// The runtime's own view at the moment of the truth entry before it, if the process runs.
     View(View),
-    /// The venue's whole truth while the operator has everything closed and faults go on.
+    /// The venue's full true state while the operator flattens and faults go on.
     Closing(Value),
-    /// A market order of ours was carried out or refused.
+    /// The venue executed or refused an own market order.
     Market {
-        /// As it was sent.
+        /// The request as it was sent.
         what: Request,
-        /// What the runtime believed as it sent it.
+        /// The runtime's view when it sent the request.
         view: Box<View>,
-        /// The venue's truth before it.
+        /// The venue's true state before it.
         before: Value,
-        /// The same after it.
+        /// The venue's true state after it.
         after: Value,
     },
-    /// An orderly stop was asked of a process that runs.
+    /// A running process was asked for an orderly stop.
     Stopping {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
     },
-    /// The process ended by itself after that: the venue's whole truth at that moment.
+    /// The process ended by itself after that, with the venue's full true state at that moment.
     Stopped {
-        /// Its life of the process.
+        /// The life of the process.
         process: u32,
-        /// `stopped`, or `hurried` where `on_stop` was not done in its time or the stop was asked for twice.
+        /// `stopped`, or `hurried` if `on_stop` did not complete in time or a second stop was
+        /// requested.
         how: String,
-        /// The truth.
+        /// The true state.
         truth: Value,
     },
-    /// The runtime opens a stream: its handshake leaves.
+    /// The runtime opens a stream: it sends the handshake.
     Handshake {
-        /// Its surface.
+        /// The surface of the stream.
         surface: String,
     },
-    /// What the file beside the journal says of limits as a process starts: it told one before that nothing may
-    /// be sent until then.
+    /// At the start of a process, the file of bans says that nothing may be sent until this time.
+    /// An earlier process was notified of that ban.
     BanRemembered {
         /// True time, nanoseconds.
         until_ns: i64,
     },
-    /// The runtime gives the watchdog process of spot orders a sign of health.
+    /// The runtime sends a sign of health to the watchdog process of spot orders.
     Beat,
-    /// The runtime found that its own books contradict each other, and left a report.
+    /// The runtime found a contradiction in its own books and wrote a report.
     InvariantBroken {
-        /// What it found.
+        /// The text of the contradiction.
         words: String,
-        /// Length of the report, bytes.
+        /// Size of the report in bytes.
         report: usize,
     },
-    /// What a process goes by from here on: at its start, and after a reload.
+    /// The configuration of a process from here on: at its start, and after a reload.
     Configured {
         /// `cancel`, `keep` or `flatten`.
         on_stop: String,
-        /// Each strategy's limit of its open orders.
+        /// For each strategy, the limit of its open orders.
         max_open_orders: Vec<(String, Option<u32>)>,
     },
     /// A reload begins.
     Reloading {
-        /// The strategies that get new instances.
+        /// The strategies that must get new instances.
         strategies: Vec<String>,
     },
     /// A strategy got a new instance.
     Renewed {
-        /// Which.
+        /// The strategy.
         strategy: String,
     },
-    /// The reload is over.
+    /// The reload is complete.
     Reloaded {
-        /// Nothing was changed.
+        /// The reload was refused: nothing changed.
         refused: bool,
     },
-    /// From here on there are no faults.
+    /// There are no faults from here on.
     FaultsEnded,
-    /// After the faults the operator had everything closed, and the runtime says that it is: the
-    /// venue's whole truth.
+    /// After the faults, the operator flattened, and the runtime reports that everything is closed.
+    /// The entry has the venue's full true state.
     Flattened(Value),
-    /// A fault that happened, in words, for the context of a report alone.
+    /// A fault as text, only for the context of a report.
     Fault(String),
 }
 
 impl Seen {
-    /// A close by others, taken back.
+    /// The reverse of a close by others.
     #[must_use]
     pub fn undone(self) -> Self {
         match self {
@@ -536,9 +543,9 @@ impl Seen {
 /// A request of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Its id.
+    /// The id of the request.
     pub id: RequestId,
-    /// Which life of the process sent it: 1, 2, ...
+    /// The life of the process that sent it: 1, 2, ...
     pub process: u32,
     /// `spot`, `futures`, `chain` or `rpc`.
     pub surface: String,
@@ -546,10 +553,10 @@ pub struct Request {
     pub route: String,
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: String,
-    /// Path, with the version in it.
+    /// Path, including the version.
     pub path: String,
-    /// Query and body parameters, decoded, in the order of the wire, with what authentication
-    /// adds (`timestamp`, `nonce`, `signature`).
+    /// Query and body parameters, decoded, in the order of the wire, including those that
+    /// authentication adds (`timestamp`, `nonce`, `signature`).
     pub params: Vec<(String, String)>,
 }
 
@@ -561,19 +568,19 @@ impl Request {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as text; JSON unless a fault spoilt it.
+    /// The body as text; JSON unless a fault changed it.
     pub body: String,
 }
 
 impl Answer {
-    /// The first header of this name, lower case.
+    /// The first header of this name, in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -585,46 +592,46 @@ impl Answer {
     }
 }
 
-/// What became of the process.
+/// Changes of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessSeen {
     /// It began to start.
     Started {
-        /// Its life: 1, 2, ...
+        /// The life of the process: 1, 2, ...
         process: u32,
     },
-    /// It recovered and runs.
+    /// It has recovered and runs.
     Running {
-        /// Its life.
+        /// The life of the process.
         process: u32,
         /// The epoch of its client order ids.
         epoch: u64,
-        /// What its journal was found to be: `fresh`, `clean`, `torn`, `rolled back`, `damaged`.
+        /// The verdict on its journal: `fresh`, `clean`, `torn`, `rolled back`, `damaged`.
         journal: String,
     },
     /// It was killed, or it ended.
     Crashed {
-        /// Its life.
+        /// The life of the process.
         process: u32,
     },
-    /// It was stopped like by SIGSTOP: the venue and the links go on.
+    /// It was stopped as by SIGSTOP: the venue and the links go on.
     Paused {
-        /// Its life.
+        /// The life of the process.
         process: u32,
     },
-    /// It goes on.
+    /// It continues after a stop.
     Resumed {
-        /// Its life.
+        /// The life of the process.
         process: u32,
     },
 }
 
-/// What the runtime believes, in plain words.
+/// The state that the runtime believes, in plain types.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
     pub state: String,
-    /// What is in doubt.
+    /// The degraded reasons.
     pub doubts: Vec<String>,
     /// The epoch of client order ids.
     pub epoch: u64,
@@ -636,11 +643,11 @@ pub struct View {
     pub elsewhere: Vec<ElsewhereView>,
     /// Balances of the account.
     pub balances: Vec<BalanceView>,
-    /// Each strategy's own part.
+    /// The sub-positions and sums of each strategy.
     pub strategies: Vec<StrategyView>,
-    /// The mark price of each instrument that has one, `surface:SYMBOL`.
+    /// The mark price of each instrument that has one, by `surface:SYMBOL`.
     pub marks: BTreeMap<String, String>,
-    /// `tickSize` of each `surface:SYMBOL`, by the rules that are used.
+    /// `tickSize` by `surface:SYMBOL`, from the rules in use.
     pub ticks: std::collections::BTreeMap<String, String>,
 }
 
@@ -653,7 +660,7 @@ pub struct OrderView {
     pub strategy: String,
     /// Its client order id.
     pub client_order_id: String,
-    /// The venue's id, where it is known.
+    /// The venue's order id, if known.
     pub order_id: Option<i64>,
     /// `BUY` or `SELL`.
     pub side: String,
@@ -665,9 +672,9 @@ pub struct OrderView {
     pub qty: Option<String>,
     /// Executed quantity.
     pub executed_qty: String,
-    /// The engine's own word for its state: `UNKNOWN` where the outcome is unknown.
+    /// The engine's name of its state; `UNKNOWN` if the outcome is unknown.
     pub state: String,
-    /// It was not sent yet.
+    /// It has not been sent yet.
     pub held: bool,
 }
 
@@ -678,9 +685,9 @@ pub struct PositionView {
     pub instrument: String,
     /// `BOTH`, `LONG` or `SHORT`.
     pub position_side: String,
-    /// Signed quantity, in whole steps.
+    /// Signed quantity in whole steps.
     pub qty: String,
-    /// What is held beside that: on spot a commission in the base asset leaves less than a step.
+    /// The rest below one step: on spot a commission in the base asset leaves such a rest.
     pub dust: String,
     /// Signed cost.
     pub cost: String,
@@ -695,7 +702,7 @@ pub struct ElsewhereView {
     pub position_side: String,
     /// Signed quantity.
     pub qty: String,
-    /// The unrealized profit that the venue stated last.
+    /// The unrealized profit that the venue reported last.
     pub unrealized: String,
 }
 
@@ -710,18 +717,18 @@ pub struct BalanceView {
     pub total: String,
 }
 
-/// A strategy's part.
+/// The state of a strategy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyView {
     /// Its id.
     pub id: String,
-    /// Why it is quarantined, if it is.
+    /// The reason of its quarantine, if any.
     pub fault: Option<String>,
-    /// Its positions that are not flat.
+    /// Its sub-positions that are not flat.
     pub positions: Vec<PositionView>,
-    /// What its fills realized in all, before fees.
+    /// Total realized profit of its fills, before fees.
     pub realized: String,
-    /// What its fills cost in fees, in all.
+    /// Total fees of its fills.
     pub fees: String,
 }
 
@@ -730,8 +737,8 @@ pub struct StrategyView {
 pub struct Rest {
     /// True time, nanoseconds.
     pub at_ns: i64,
-    /// The venue's whole truth of our account, `GET /state?account=0`: finished orders, trades and
-    /// accepted ids included.
+    /// The venue's full true state of our account, `GET /state?account=0`, including finished
+    /// orders, trades and accepted ids.
     pub truth: Value,
     /// The runtime's view at the same moment.
     pub view: View,

@@ -1,5 +1,5 @@
-//! A live run whose own books contradict each other halts, cancels its orders, says so, and leaves a snapshot for the
-//! report.
+//! A live run whose own books contradict each other halts, cancels its orders, reports it, and
+//! leaves a snapshot for a bug report.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -25,9 +25,9 @@ fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
     instance.ready();
     let orders = instance.until("orders", &|orders| rows(orders).count() >= 2);
     let reports = data.join("bug-reports");
-    assert!(!reports.exists(), "nothing is wrong before the first fill");
+    assert!(!reports.exists(), "a report exists before the first fill");
 
-    // The commission of this fill is booked to the strategy alone.
+    // The planted bug books the commission of this fill only to the strategy.
     let id = rows(&orders).next().unwrap()["client_order_id"].clone();
     venue.control(
         "/act",
@@ -43,7 +43,7 @@ fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
     let snapshot = kept.into_iter().next().unwrap().unwrap();
     assert!(snapshot.metadata().unwrap().len() > 0);
 
-    // Whoever resumes accepts the books as they are until they are compared again: the halt comes back.
+    // A resume accepts the books until they are compared again. Then the halt comes back.
     assert!(instance.verb("resume").status.success());
     instance.until("status", &|status| status["state"] == "halted");
     assert_eq!(instance.terminate().code(), Some(0));

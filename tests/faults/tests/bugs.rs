@@ -1,5 +1,5 @@
-//! Three planted bugs are found: proof that the checkers see. All of them are hunted by a
-//! documented command (`tests/faults/README.md`).
+//! Three planted bugs must be found, which proves that the checkers work. A documented command
+//! hunts all of them (`tests/faults/README.md`).
 
 use faults::hunt::hunt;
 use faults::life::Options;

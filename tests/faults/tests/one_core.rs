@@ -1,4 +1,4 @@
-//! The live binary and the simulator of faults run the same session: a constant of it that is changed
+//! The live binary and the fault simulator run the same session: a changed constant of the session
 //! changes what both do.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -15,17 +15,18 @@ use windvane_tests::venue::Venue;
 /// The behaviour of a live run that the constants change.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
-    /// An order came to the venue; else it was too late to leave.
+    /// An order reached the venue; otherwise it was too late to be sent.
     places_orders: bool,
-    /// The weight that its plan keeps.
+    /// The weight in its plan.
     planned: Option<String>,
-    /// Its journal has more segments than the one of its start.
+    /// Its journal has more segments than the first one.
     has_short_segments: bool,
-    /// It ended with `on_stop` done.
+    /// It completed `on_stop` before it ended.
     ends_in_order: bool,
 }
 
-/// Runs the live binary against the simulated venue until its strategy has placed an order, or cannot.
+/// Runs the live binary against the simulated venue until its strategy has placed an order or was
+/// too late.
 fn run(changed: Option<Constant>) -> Shown {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -62,7 +63,7 @@ fn run(changed: Option<Constant>) -> Shown {
     }
 }
 
-/// Seeds that are led with each constant until one goes otherwise.
+/// Seeds to run with each constant until one differs.
 const SEEDS: std::ops::Range<u64> = 1..13;
 
 /// The fingerprint of a seed's life.
@@ -84,7 +85,11 @@ fn a_changed_constant_changes_the_live_run_and_a_seed() {
     let usual = run(None);
     assert!(usual.places_orders && usual.ends_in_order && !usual.has_short_segments);
     let seeds: Vec<_> = SEEDS.map(|seed| lead(seed, &modules, None)).collect();
-    assert_eq!(lead(1, &modules, None), seeds[0], "a seed is one life");
+    assert_eq!(
+        lead(1, &modules, None),
+        seeds[0],
+        "a seed must always give the same life"
+    );
     for constant in Constant::ALL {
         let (shown, name) = (run(Some(constant)), constant.name());
         let is_changed = match constant {
@@ -95,10 +100,10 @@ fn a_changed_constant_changes_the_live_run_and_a_seed() {
         };
         assert!(
             is_changed,
-            "{name} changes the live run: {shown:?}, {usual:?}"
+            "{name} must change the live run: {shown:?}, {usual:?}"
         );
         let mut all = SEEDS.zip(&seeds);
         let changes = all.any(|(seed, was)| lead(seed, &modules, Some(constant)) != *was);
-        assert!(changes, "{name} changes a seed");
+        assert!(changes, "{name} must change the life of a seed");
     }
 }

@@ -1,15 +1,16 @@
-//! The simulator in the small: fifty seeds of some simulated minutes with every kind of fault, and
-//! the same seeds again. The full proof is a documented command (`tests/faults/README.md`).
+//! A small run of the simulator: fifty seeds of some simulated minutes with every kind of fault,
+//! some of them twice. The full proof is a documented command (`tests/faults/README.md`).
 
 use faults::life::{Options, lead};
 use faults::mix::Kind;
 use faults::modules::Modules;
 use faults::tally::{ROLLED_BACK, TORN, Tally};
 
-/// Unoptimized, a simulated minute costs some hundredths of a second: more would make the tests slow.
+/// In an unoptimized build a simulated minute takes some hundredths of a second; more minutes would
+/// make the tests slow.
 const MINUTES: i64 = 3;
-/// Kinds that the tally does not count under their own name (a strategy of a life; kills, which it counts by
-/// their damage).
+/// Kinds that the tally does not count under their own name: a strategy of a life, and kills, which
+/// it counts by their damage.
 const NOT_COUNTED: [Kind; 2] = [Kind::Greedy, Kind::Tear];
 
 #[test]
@@ -47,8 +48,11 @@ fn fifty_seeds_keep_every_rule_and_are_the_same_twice() {
     let counted = kinds.filter(|(kind, _)| !NOT_COUNTED.contains(kind));
     let wanted = counted.map(|(_, name)| *name).chain([TORN, ROLLED_BACK]);
     for kind in wanted {
-        assert!(tally.faults.contains_key(kind), "no {kind} in {tally}");
+        assert!(
+            tally.faults.contains_key(kind),
+            "no life had the fault {kind}: {tally}"
+        );
     }
-    assert!(idle <= 5, "{idle} of 50 lives have no order");
+    assert!(idle <= 5, "{idle} of 50 lives sent no order");
     assert!(tally.orders > 500 && tally.fills > 300, "{tally}");
 }

@@ -1,4 +1,4 @@
-//! Panics at its first trade, as a programming error in a strategy does.
+//! A strategy that panics at its first trade, as a programming error would.
 
 use windvane_sdk::prelude::*;
 
@@ -11,7 +11,7 @@ impl Strategy for Panics {
         Ok(Self)
     }
 
-    #[expect(clippy::panic, reason = "it is what this strategy is for")]
+    #[expect(clippy::panic, reason = "the strategy must panic")]
     fn on_trade(&mut self, _: &Ctx, trade: &Trade) {
         panic!("no position for the first trade, of {:?}", trade.qty);
     }

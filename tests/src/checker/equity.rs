@@ -1,4 +1,4 @@
-//! `equity.csv`: one row per second, each explained by the fills up to it.
+//! Checks `equity.csv`: one row per second, and each row follows from the fills up to it.
 
 use crate::fixed::{half_even, mantissa};
 use crate::results::{Equity, Results};
@@ -31,7 +31,7 @@ pub(super) fn check(results: &Results, books: &Books, findings: &mut Findings) {
     check_money(results, books, findings);
 }
 
-/// Whole seconds, one after the other; the last row is the end of the run.
+/// Rows are whole seconds without gaps; the last row is the end of the run.
 fn check_times(rows: &[Equity], findings: &mut Findings) {
     for (pair, row) in rows.windows(2).zip(2..) {
         let step = pair[1].time_ns - pair[0].time_ns;
@@ -65,7 +65,7 @@ fn check_drawdown(results: &Results, findings: &mut Findings) {
     }
 }
 
-/// Cash before the first fill: the last row's less what the fills brought.
+/// Cash before the first fill: the cash of the last row minus the change by the fills.
 fn start_cash(results: &Results) -> i128 {
     let last = results.equity.last().map_or(0, |row| row.cash);
     let change: i128 = results
@@ -75,7 +75,7 @@ fn start_cash(results: &Results) -> i128 {
             let flow = match (super::is_spot(&fill.instrument), fill.buy) {
                 (true, true) => -fill.quote_qty,
                 (true, false) => fill.quote_qty,
-                // That it is right is checked row by row.
+                // The realized profit is checked row by row elsewhere.
                 (false, _) => fill.realized_pnl,
             };
             flow - fill.fee
@@ -84,13 +84,14 @@ fn start_cash(results: &Results) -> i128 {
     last - change - mantissa(text(&results.summary, "funding"), 8).unwrap_or(0)
 }
 
-/// What the holdings at the start were worth: start equity that is not cash.
+/// Value of the holdings at the start: the start equity that is not cash.
 pub(super) fn start_cost(results: &Results) -> i128 {
     mantissa(text(&results.summary, "start_equity"), 8).unwrap_or(0) - start_cash(results)
 }
 
-/// Every row is the account after some number of fills, never fewer than the row before: cash
-/// follows from them, and equity is cash, unrealized profit and what spot holdings cost.
+/// Each row must match the account after some number of fills, and that number never decreases.
+/// Cash follows from these fills. Equity is cash plus unrealized profit plus the cost of the spot
+/// holdings.
 fn check_money(results: &Results, books: &Books, findings: &mut Findings) {
     let start = start_cash(results);
     let first_cost = books.states[0].spot_cost;
@@ -98,7 +99,7 @@ fn check_money(results: &Results, books: &Books, findings: &mut Findings) {
         let rule = "start_equity is cash and holdings before the first fill";
         findings.equal_amount("summary.json", rule, stated, start + first_cost);
     }
-    // Payments of funding stand in no file with their times.
+    // No file lists funding payments with their times.
     if mantissa(text(&results.summary, "funding"), 8) != Some(0) {
         return;
     }
@@ -119,7 +120,11 @@ fn check_money(results: &Results, books: &Books, findings: &mut Findings) {
     }
     if !explains_all(results, books, start) {
         let rule = "the last row follows from all fills";
-        findings.add("equity.csv last row", rule, "some are missing in it");
+        findings.add(
+            "equity.csv last row",
+            rule,
+            "the last row does not include all fills",
+        );
     }
 }
 

@@ -1,7 +1,8 @@
-//! Proves the result files of a run from one another, by arithmetic of its own.
+//! Checks that the result files of a run agree with one another, with its own arithmetic.
 //!
-//! Positions are recomputed from fills alone, profit and cash from positions, equity from cash,
-//! counts from rows. No code of the runtime may enter: agreement must mean something.
+//! The checker recomputes positions from the fills, profit and cash from the positions, equity from
+//! the cash, and counts from the rows. It must not use any code of the runtime: otherwise both
+//! could share the same mistake.
 
 mod equity;
 mod orders;
@@ -15,14 +16,14 @@ use std::collections::BTreeMap;
 use crate::results::{Fill, Results};
 use position::Position;
 
-/// One thing that is wrong.
+/// One mistake in the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file, with the row where there is one.
+    /// The file, and the row if the mistake belongs to one.
     pub place: String,
-    /// What must hold, as a short name.
+    /// Short name of the rule that is broken.
     pub rule: &'static str,
-    /// What was found against what belongs there.
+    /// The value that was found and the value that was expected.
     pub message: String,
 }
 
@@ -32,7 +33,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Everything that is wrong with the results of a run; empty when they are proven.
+/// All mistakes in the results of a run; empty if the results are correct.
 pub fn check(results: &Results) -> Vec<Finding> {
     let mut findings = Findings::default();
     let books = Books::of(results, &mut findings);
@@ -66,7 +67,7 @@ impl Findings {
         }
     }
 
-    /// Amounts, shown as decimals.
+    /// Compares amounts and shows them as decimals.
     fn equal_amount(&mut self, place: &str, rule: &'static str, found: i128, expected: i128) {
         let show = crate::fixed::show;
         if found != expected {
@@ -87,18 +88,18 @@ type Key = (String, String);
 struct State {
     /// Change of cash since the start.
     cash: i128,
-    /// Cost of what is held on spot.
+    /// Cost of the spot holdings.
     spot_cost: i128,
     /// No position is open.
     flat: bool,
 }
 
-/// What follows from the fills.
+/// The state that the checker computes from the fills.
 #[derive(Debug)]
 struct Books {
     /// The account's positions at the end.
     account: BTreeMap<Key, Position>,
-    /// Realized profit of each strategy's own positions.
+    /// Realized profit of each strategy's own sub-positions.
     realized: BTreeMap<String, i128>,
     /// The account before the first fill and after each.
     states: Vec<State>,
@@ -163,7 +164,7 @@ fn close_state(state: &mut State, account: &BTreeMap<Key, Position>) {
     state.flat = account.values().all(|position| position.qty == 0);
 }
 
-/// Values that one row must have by itself.
+/// Checks the values of one row that do not depend on other rows.
 fn check_fill(fill: &Fill, place: &str, findings: &mut Findings) {
     let rule = "quote_qty is price times qty";
     let expected = crate::fixed::notional(fill.price, fill.qty);
@@ -173,7 +174,7 @@ fn check_fill(fill: &Fill, place: &str, findings: &mut Findings) {
     }
 }
 
-/// What is held before the first fill: what is held at the end less what the fills brought. Its
+/// The holdings before the first fill: the holdings at the end minus the change by the fills. Their
 /// cost is the part of the start equity that is not cash.
 fn start_positions(results: &Results, findings: &mut Findings) -> BTreeMap<Key, Position> {
     let mut held = BTreeMap::new();
@@ -212,7 +213,7 @@ fn start_positions(results: &Results, findings: &mut Findings) -> BTreeMap<Key, 
         _ => findings.add(
             "summary.json",
             "at most one start holding can be checked",
-            format!("{} are there", held.len()),
+            format!("{} start holdings", held.len()),
         ),
     }
     held

@@ -1,4 +1,4 @@
-//! `orders.csv` against itself and against the fills of each order.
+//! Checks `orders.csv` for consistency, and against the fills of each order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::results::{Fill, Order, Results};
 
 use super::Findings;
 
-/// The numbers of a client order id `<strategy>.<epoch>.<sequence>`.
+/// The numbers in a client order id `<strategy>.<epoch>.<sequence>`.
 struct OwnId {
     epoch: u64,
     sequence: u64,
@@ -16,7 +16,7 @@ struct OwnId {
 pub(super) fn check(results: &Results, findings: &mut Findings) {
     let mut fills: BTreeMap<&str, Vec<(usize, &Fill)>> = BTreeMap::new();
     for (fill, row) in results.fills.iter().zip(1..) {
-        // A fill without a strategy is the venue's own, such as a liquidation.
+        // A fill without a strategy was made by the venue, for example a liquidation.
         if !fill.strategy.is_empty() {
             let of_order = fills.entry(fill.client_order_id.as_str()).or_default();
             of_order.push((row, fill));
@@ -65,7 +65,7 @@ pub(super) fn check(results: &Results, findings: &mut Findings) {
         .zip(1..)
         .find(|(sequence, expected)| *sequence != expected);
     if let Some((found, expected)) = gap {
-        let message = format!("{found} where {expected} belongs");
+        let message = format!("found sequence {found}, expected {expected}");
         findings.add("orders.csv", "every accepted order has its row", message);
     }
 }
@@ -85,7 +85,7 @@ fn own_id(order: &Order) -> Option<OwnId> {
     })
 }
 
-/// Lower case, no sign, no leading zero.
+/// Parses base 36: lower case, no sign, no leading zero.
 fn base36(text: &str) -> Option<u64> {
     let digits = |c: char| c.is_ascii_digit() || c.is_ascii_lowercase();
     let canonical = text == "0" || (!text.starts_with('0') && text.chars().all(digits));

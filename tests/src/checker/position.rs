@@ -1,5 +1,5 @@
-//! One position by average cost: closing q of Q releases cost * q / Q half to even at 8 places,
-//! and all of it when q = Q.
+//! One position at average cost. Closing q of a position of Q releases cost * q / Q, rounded half
+//! to even at 8 places. Closing all of it releases the whole cost.
 
 use crate::fixed::half_even;
 
@@ -14,7 +14,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Takes a fill; answers what it realized.
+    /// Applies a fill and returns the profit that it realized.
     pub(super) fn fill(&mut self, buy: bool, qty: i128, quote: i128) -> i128 {
         let sign = if buy { 1 } else { -1 };
         let held = self.qty.abs();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_released_half_to_even_and_the_last_whole() {
+    fn cost_is_released_half_to_even_and_fully_at_the_end() {
         let mut position = Position::default();
         assert_eq!(position.fill(true, 2, 5), 0);
         assert_eq!(position.fill(false, 1, 4), 2, "2 of 5 released");

@@ -1,4 +1,4 @@
-//! `summary.json` against the rows that it sums up.
+//! Checks `summary.json` against the rows of the other files.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::{Books, Findings};
 
 const FILE: &str = "summary.json";
 
-/// A text field; empty where it is none.
+/// A text field; empty if the field is missing or is not a text.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A list field; empty where it is none.
+/// A list field; empty if the field is missing or is not a list.
 pub(super) fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
     let list = value.get(field).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)
@@ -64,7 +64,11 @@ pub(super) fn check(results: &Results, books: &Books, findings: &mut Findings) {
 fn amount(value: &Value, place: &str, field: &'static str, expected: i128, f: &mut Findings) {
     match mantissa(text(value, field), 8) {
         Some(found) => f.equal_amount(place, field, found, expected),
-        None => f.add(place, field, format!("{:?} is no amount", value.get(field))),
+        None => f.add(
+            place,
+            field,
+            format!("{:?} is not an amount", value.get(field)),
+        ),
     }
 }
 
@@ -146,8 +150,8 @@ fn check_rejections(results: &Results, findings: &mut Findings) {
     );
 }
 
-/// Without recorded marks the mid is the mark, so that the last unrealized profit follows from
-/// positions and `final_mid`.
+/// Without recorded marks the mid price is the mark price. The last unrealized profit then follows
+/// from the positions and `final_mid`.
 fn check_marks(results: &Results, books: &Books, findings: &mut Findings) {
     let summary = &results.summary;
     let marks = summary.pointer("/data/marks").and_then(Value::as_u64);

@@ -1,9 +1,9 @@
-//! The checker against a run made by hand, and against every wrong thing done to it.
+//! Tests the checker with a run made by hand, and with one mistake at a time in that run.
 
 use super::check;
 use crate::results::Results;
 
-/// A run as texts, so that single fields can be spoiled.
+/// A run as texts, so that a test can change single fields.
 #[derive(Clone)]
 struct Files {
     fills: String,
@@ -12,8 +12,8 @@ struct Files {
     summary: String,
 }
 
-/// Buys 0.2 at 100 as maker, sells 0.1 at 101 as taker; one order is cancelled, one refused by a
-/// local rule, one by the venue.
+/// Buys 0.2 at 100 as maker and sells 0.1 at 101 as taker. One order is cancelled, one is rejected
+/// by a local rule, and one is rejected by the venue.
 fn futures() -> Files {
     Files {
         fills: "time_ns,strategy,instrument,client_order_id,order_id,trade_id,side,position_side,\
@@ -56,7 +56,7 @@ price,stop_price,qty,executed_qty,avg_price,status,reject_rule
     }
 }
 
-/// Holds 0.5 from the start, worth 100 each, and sells 0.3 of it at 110.
+/// Holds 0.5 from the start, bought at 100, and sells 0.3 of it at 110.
 fn spot() -> Files {
     let futures = futures();
     let header = |text: &str| text.lines().next().unwrap().to_owned() + "\n";
@@ -96,13 +96,13 @@ fn findings(files: &Files) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_run_is_proven() {
+fn a_correct_run_has_no_findings() {
     assert_eq!(findings(&futures()), [""; 0]);
 }
 
 #[test]
-fn a_start_holding_is_taken_into_account() {
-    // The strategy itself never bought: its own position is short 0.3, and realized nothing.
+fn a_start_holding_is_part_of_the_position() {
+    // The strategy itself never bought: its own sub-position is short 0.3 and has realized nothing.
     let mut files = spot();
     files.summary = files
         .summary
@@ -116,11 +116,11 @@ fn a_wrong_profit_of_a_strategy_is_found() {
     assert_eq!(found, ["summary.json strategy mm: realized_pnl: 33, not 0"]);
 }
 
-/// Replaces a text, once, and demands a finding that names the rule.
+/// Replaces a text once and requires a finding that names the rule.
 fn spoiled(file: fn(&mut Files) -> &mut String, from: &str, to: &str, rule: &str) {
     let mut files = futures();
     let text = file(&mut files);
-    assert!(text.contains(from), "{from} is in the file");
+    assert!(text.contains(from), "the file must contain {from}");
     *text = text.replacen(from, to, 1);
     let found = findings(&files);
     assert!(
@@ -222,7 +222,7 @@ fn every_wrong_order_is_found() {
 }
 
 #[test]
-fn every_wrong_second_is_found() {
+fn every_wrong_row_of_equity_is_found() {
     let cases = [
         ("3000000000", "3100000000", "one row per second"),
         ("3400000000", "4400000000", "one row per second"),

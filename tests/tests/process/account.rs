@@ -1,4 +1,4 @@
-//! What the venue says of the account as a whole, by a real process.
+//! How a real process handles the venue's reports about the account as a whole.
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn number(row: &Value, field: &str) -> Decimal {
     row[field].as_str().unwrap().parse().unwrap()
 }
 
-/// The futures wallet of the venue's account, and the notional of its position.
+/// The futures wallet of the venue's account, and the notional of its positions.
 fn standing(venue: &Venue) -> (Value, Decimal) {
     let account = venue.account();
     let notional = |row: &Value| number(row, "qty").abs() * number(row, "mark_price");
@@ -34,7 +34,8 @@ fn a_margin_call_degrades_until_a_person_resumes() {
         json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "type": "MARKET",
         "quantity": "0.5"}),
     );
-    // Money goes until 1.12 times the maintenance margin is left; the venue calls below 1.25.
+    // Money is taken away until 1.12 times the maintenance margin is left. The venue sends a margin
+    // call below 1.25.
     let (wallet, _) = standing(&venue);
     let amount = number(&wallet, "max_withdraw") * Decimal::new(9, 1);
     act(
@@ -59,7 +60,7 @@ fn a_margin_call_degrades_until_a_person_resumes() {
 }
 
 #[test]
-fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
+fn positions_without_a_journal_wait_for_the_operator() {
     let venue = Venue::start(&["--seed", "75"]);
     let launch = support::launch(&venue);
     let mut instance = launch.start();
@@ -83,19 +84,19 @@ fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
 }
 
 #[test]
-fn a_start_outlasts_answers_that_cannot_be_understood() {
+fn a_start_survives_unreadable_responses() {
     let venue = Venue::start(&["--seed", "76"]);
     let empty = json!({"fault": "empty", "route": "futures.exchange_info", "count": 2});
     venue.control("/faults", &empty);
     assert_eq!(venue.hits(), Some(0));
     let mut instance = support::launch(&venue).start();
     support::ready(&mut instance);
-    assert_eq!(venue.hits(), None, "both were met");
+    assert_eq!(venue.hits(), None, "both faults were used");
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
 #[test]
-fn a_start_reads_the_info_endpoint_however_the_account_route_is_refused() {
+fn a_start_falls_back_to_the_info_endpoint() {
     for (seed, refusal) in [("77", "404"), ("78", "refused")] {
         let venue = Venue::start(&["--seed", seed]);
         venue.control("/choices", &json!({"account-route": refusal}));

@@ -1,4 +1,5 @@
-//! Banned, killed and started again: nobody asks the venue before the end of the ban.
+//! The venue bans the address; the run is killed and restarted. No request may leave before the ban
+//! ends.
 
 use std::time::Duration;
 
@@ -8,11 +9,11 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE};
 
-/// Longer than a check and a start take until they would ask the venue.
+/// Longer than `check` and a start need until their first request to the venue.
 const BAN_MS: u64 = 20_000;
 
 #[test]
-fn a_ban_outlives_the_process_that_was_told_of_it() {
+fn a_ban_is_honoured_after_a_restart() {
     let venue = Venue::start(&["--seed", "72"]);
     let launch = support::launch(&venue);
     let mut instance = launch.start();
@@ -48,7 +49,7 @@ fn a_ban_outlives_the_process_that_was_told_of_it() {
         last = Some(now);
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(last, before, "nobody asked during the ban");
+    assert_eq!(last, before, "a request was sent during the ban");
     support::ready(&mut instance);
     assert_eq!(instance.terminate().code(), Some(0));
 }

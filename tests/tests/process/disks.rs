@@ -1,4 +1,4 @@
-//! Disks that are full, hang, take no writes, or belong to somebody else.
+//! Disks that are full, hang, are read-only, or belong to another instance.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,11 +12,11 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE, state};
 
-/// A disk that is full or hangs must be noticed in this time.
+/// A full or hanging disk must be noticed within this time.
 const NOTICED: Duration = Duration::from_secs(20);
 const DOUBT: &str = "the journal does not write in time";
 
-/// Whether this machine lets a process have mounts of its own.
+/// Whether this machine allows a process to have its own mounts.
 fn may_mount() -> bool {
     let tried = Command::new("unshare")
         .args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"])
@@ -24,8 +24,8 @@ fn may_mount() -> bool {
     tried.is_ok_and(|status| status.success())
 }
 
-/// Without a durable journal: nothing new reaches the venue, cancels do, and once it writes again
-/// everything goes on.
+/// Without a durable journal no new order may reach the venue, but cancels must. When the disk
+/// writes again, trading continues.
 fn no_exposure_until_it_writes_again(
     instance: &mut Instance,
     admin: &Admin,
@@ -39,15 +39,18 @@ fn no_exposure_until_it_writes_again(
     instance.until_shown(admin, "/api/status", NOTICED, &degraded);
     let accepted = |account: &Value| account["accepted"]["total"].as_u64().unwrap();
     let before = accepted(&venue.account());
-    // Cancels pass, whatever the disk does.
+    // Cancels must pass in any state of the disk.
     admin.command("/api/halt");
     instance.until_shown(admin, "/api/orders", NOTICED, &|orders| {
         *orders == json!([])
     });
     let account = venue.account();
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    // What was on its way when the disk failed may have arrived after the first look.
-    assert!(accepted(&account) <= before + 2, "orders without a journal");
+    // Orders in flight when the disk failed may have arrived after the first look.
+    assert!(
+        accepted(&account) <= before + 2,
+        "orders were sent without a journal"
+    );
 
     heal();
     instance.until_shown(admin, "/api/status", NOTICED, &|status| {
@@ -59,8 +62,8 @@ fn no_exposure_until_it_writes_again(
     instance.until_shown(admin, "/api/status", NOTICED, &newer);
 }
 
-/// What the journal of a data folder holds plays again after all that; what a disk that failed
-/// lost is told, and nothing else is missing.
+/// The journal must replay after these faults. A failed disk may lose records, which the replay
+/// reports; nothing else may be missing.
 fn verifies(data: &Path) {
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
     let said = String::from_utf8_lossy(&replay.stderr);
@@ -69,19 +72,22 @@ fn verifies(data: &Path) {
 }
 
 #[test]
-fn a_full_disk_stops_new_orders_and_no_cancel() {
+fn a_full_disk_blocks_new_orders_but_not_cancels() {
     if !may_mount() {
-        println!("SKIPPED: this machine lets nobody mount a small disk; a file limit is tested");
+        println!(
+            "SKIPPED: this machine does not allow mounts; only the test with a file size limit runs"
+        );
         return;
     }
     let venue = Venue::start(&["--seed", "31"]);
     let data = venue.folder().join("data");
     std::fs::create_dir_all(&data).unwrap();
     let mount = format!("mount -t tmpfs -o size=24m tmpfs '{}'", data.display());
-    // The mounts are those of its process alone, which is still the one that was started.
+    // Only this process sees the mounts. Because of `exec` it is still the process that was
+    // started.
     let script = format!("exec unshare -rm sh -c \"{mount} && exec \\\"\\$@\\\"\" sh \"$@\"");
     let mut instance = support::launch(&venue).after(&script).start();
-    // Once it answers there, the disk is there.
+    // When the admin server answers in the mounted folder, the mount is complete.
     std::thread::sleep(Duration::from_millis(200));
     let admin = instance.admin_inside();
     instance.until_shown(&admin, "/api/orders", PATIENCE, &|orders| {
@@ -98,7 +104,7 @@ fn a_full_disk_stops_new_orders_and_no_cancel() {
 }
 
 #[test]
-fn a_limit_of_file_size_stops_new_orders_and_no_cancel() {
+fn a_file_size_limit_blocks_new_orders_but_not_cancels() {
     let venue = Venue::start(&["--seed", "32"]);
     let data = venue.folder().join("data");
     let mut instance = support::launch(&venue).after("trap '' XFSZ").start();
@@ -122,8 +128,8 @@ fn a_limit_of_file_size_stops_new_orders_and_no_cancel() {
     verifies(&data);
 }
 
-/// Syncs of a process that hang while a file is there: no trick of the system makes a disk hang
-/// without special rights, but its two calls can be replaced.
+/// Makes the syncs of a process hang while a file exists. No system feature makes a disk hang
+/// without special rights, but the two sync calls can be replaced.
 const HANGING_SYNC: &str = r#"
     unsafe extern "C" { fn sync_file_range(file: i32, at: i64, bytes: i64, flags: u32) -> i32; }
     fn sync(file: i32) -> i32 {
@@ -140,7 +146,7 @@ const HANGING_SYNC: &str = r#"
 "#;
 
 #[test]
-fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
+fn a_hanging_disk_blocks_new_orders_but_not_cancels() {
     let venue = Venue::start(&["--seed", "33"]);
     let data = venue.folder().join("data");
     let gate = venue.folder().join("hanging");
@@ -170,12 +176,12 @@ fn a_disk_that_hangs_stops_new_orders_and_no_cancel() {
 }
 
 #[test]
-fn a_folder_that_takes_no_writes_is_refused_with_the_reason() {
+fn a_read_only_folder_is_refused_with_the_reason() {
     let venue = Venue::start(&["--seed", "34"]);
     let data = venue.folder().join("data");
     std::fs::create_dir_all(&data).unwrap();
     if !may_mount() {
-        println!("SKIPPED: this machine lets nobody mount a disk without writes");
+        println!("SKIPPED: this machine does not allow a read-only mount");
         return;
     }
     let place = data.display();

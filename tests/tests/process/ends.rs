@@ -1,4 +1,4 @@
-//! Told to end, in every way of `on_stop`, and told twice.
+//! A run that is asked to end, with each value of `on_stop`, and with a second signal.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -11,14 +11,14 @@ use windvane_tests::venue::Venue;
 
 use super::support;
 
-/// `on_stop` has 10 seconds; the rest is for a busy machine.
+/// `on_stop` has 10 seconds; the rest is reserve for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(15);
 
 fn positions(account: &Value) -> usize {
     account["positions"].as_array().unwrap().len()
 }
 
-/// Countdowns that still run at the venue.
+/// Number of countdowns that still run at the venue.
 fn countdowns(account: &Value) -> usize {
     let settings = account["settings"].as_array().unwrap().iter();
     settings
@@ -26,14 +26,14 @@ fn countdowns(account: &Value) -> usize {
         .count()
 }
 
-/// Runs until orders rest and a position is held, asks it to end, and answers what the venue then
-/// has.
+/// Runs until orders rest and a position is held, asks the run to end, and returns the venue's
+/// account afterwards.
 fn ended(seed: &str, on_stop: &str) -> Value {
     let venue = Venue::start(&["--seed", seed]);
     let setting = format!("run.on_stop={on_stop}");
     let launch = support::launch(&venue)
         .set(&setting)
-        // A position comes sooner so.
+        // With these parameters a position comes sooner.
         .set("strategy.1.params.fast=5")
         .set("strategy.1.params.slow=20");
     let mut instance = launch.start();
@@ -72,7 +72,7 @@ fn on_stop_flatten_leaves_nothing() {
 }
 
 #[test]
-fn what_on_stop_flatten_could_not_close_is_named() {
+fn positions_that_on_stop_flatten_could_not_close_are_named() {
     let venue = Venue::start(&["--seed", "47"]);
     let launch = support::launch(&venue)
         .set("run.on_stop=flatten")
@@ -99,7 +99,7 @@ fn what_on_stop_flatten_could_not_close_is_named() {
 }
 
 #[test]
-fn a_flatten_at_the_end_takes_its_fills_from_answers_where_nothing_else_tells_them() {
+fn a_final_flatten_takes_its_fills_from_order_responses() {
     let venue = Venue::start(&["--seed", "48"]);
     let launch = support::launch(&venue)
         .set("run.on_stop=flatten")
@@ -118,7 +118,7 @@ fn a_flatten_at_the_end_takes_its_fills_from_answers_where_nothing_else_tells_th
 }
 
 #[test]
-fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_missing() {
+fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
     let venue = Venue::start(&["--seed", "49"]);
     let launch = support::launch(&venue)
         .set("strategy.1.params.fast=5")
@@ -135,7 +135,10 @@ fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_mis
         let orders = admin.show("/api/orders");
         let held = admin.show("/api/positions").unwrap();
         let is_booked = held.as_array().unwrap().is_empty();
-        assert!(!is_booked, "its end was never shown");
+        assert!(
+            !is_booked,
+            "the fills were booked before the test saw the closed order"
+        );
         if is_closed && orders == Some(json!([])) {
             return;
         }
@@ -143,7 +146,7 @@ fn an_order_whose_end_was_reported_is_not_listed_as_open_while_its_fills_are_mis
     }
 }
 
-/// Neither events nor account trades tell of fills from now on.
+/// Hides fills from now on, in user events and in account trades.
 fn hide_fills(venue: &Venue) {
     for fault in [
         json!({"fault": "lost", "surface": "futures"}),
@@ -154,7 +157,7 @@ fn hide_fills(venue: &Venue) {
     }
 }
 
-/// Trades until strategies hold something, and then no more; what it is, in words.
+/// Trades until strategies hold something, then pauses; returns one text for each position.
 fn until_held(instance: &mut Instance) -> Vec<String> {
     let admin = instance.admin();
     let is_held = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
@@ -182,7 +185,7 @@ fn until_held(instance: &mut Instance) -> Vec<String> {
 }
 
 #[test]
-fn a_signal_ends_the_building_of_modules_too() {
+fn a_signal_stops_the_build_of_modules() {
     let venue = Venue::start(&["--seed", "45"]);
     let data = venue.folder().join("data");
     // A compiler that never ends.
@@ -194,7 +197,7 @@ fn a_signal_ends_the_building_of_modules_too() {
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", tools.display());
     let instance = Launch::new(&venue, &data).env("PATH", &path).start();
-    // It listens before it builds.
+    // The run listens before it builds.
     let begin = Instant::now();
     while !data.join("admin.addr").exists() {
         assert!(begin.elapsed() < support::PATIENCE, "{}", instance.log());
@@ -203,17 +206,17 @@ fn a_signal_ends_the_building_of_modules_too() {
     let begin = Instant::now();
     instance.signal("TERM");
     let status = instance.end_within(DEADLINE);
-    println!("a build given up: {:?}", begin.elapsed());
+    println!("the build was stopped after {:?}", begin.elapsed());
     assert_eq!(status.code(), Some(0));
 }
 
 #[test]
-fn a_cancel_without_an_answer_does_not_cost_the_time_of_the_stop() {
+fn an_unanswered_cancel_does_not_delay_the_stop() {
     let venue = Venue::start(&["--seed", "46"]);
     let mut instance = support::launch(&venue).start();
     support::ready(&mut instance);
     support::trading(&mut instance, &venue);
-    // The first cancels are lost with their connections.
+    // The first cancels get no response.
     let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,
         "route": "futures.cancel*", "for_ms": 2000});
     venue.control("/faults", &deaf);
@@ -225,7 +228,7 @@ fn a_cancel_without_an_answer_does_not_cost_the_time_of_the_stop() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once_and_leaves_orders_to_the_dead_man() {
+fn a_second_signal_exits_at_once_without_cancelling() {
     let venue = Venue::start(&["--seed", "44"]);
     let launch = support::launch(&venue)
         .set("heartbeat.countdown_ms=5000")
@@ -233,7 +236,7 @@ fn a_second_signal_ends_at_once_and_leaves_orders_to_the_dead_man() {
     let mut instance = launch.start();
     support::ready(&mut instance);
     support::trading(&mut instance, &venue);
-    // No cancel comes through.
+    // No cancel reaches the venue.
     let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,
         "route": "futures.cancel*"});
     venue.control("/faults", &deaf);

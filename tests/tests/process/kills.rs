@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, in recovery too, with 200 own orders in the book.
+//! `kill -9` at random moments, also during recovery, with 200 own orders in the book.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE};
 
-/// How many kills: 10, or what this variable says.
+/// Environment variable with the number of kills; the default is 10.
 const KILLS: &str = "WINDVANE_KILLS";
-/// Another seed draws other moments.
+/// Environment variable with the seed; another seed draws other moments.
 const SEED: &str = "WINDVANE_SEED";
-/// Own orders that rest while it is killed.
+/// Own orders that rest during the kills.
 const RESTING: usize = 200;
-/// A recovery may take so long (unoptimized builds on a busy machine included).
+/// Longest allowed recovery, with unoptimized builds on a busy machine included.
 const RECOVERY: Duration = Duration::from_secs(5);
-/// With open orders, a start waits so long for a reading that is newer than the start.
+/// With open orders, a start waits up to this long for an account snapshot newer than the start.
 const NEWER_READING: Duration = Duration::from_secs(12);
 
 fn number(variable: &str, otherwise: u64) -> u64 {
@@ -24,9 +24,10 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     text.map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// All 200: `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test process kills -- --nocapture`.
+/// The full test has 200 kills:
+/// `WINDVANE_KILLS=200 cargo test --release -p windvane-tests --test process kills -- --nocapture`.
 #[test]
-fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
+fn kills_lose_and_duplicate_nothing_and_reuse_no_id() {
     let (kills, seed) = (number(KILLS, 10), number(SEED, 1));
     let venue = Venue::start(&["--seed", "21", "--weight", "24000"]);
     let config = support::crowded(venue.folder());
@@ -44,7 +45,7 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
     let mut recoveries = Vec::new();
     let mut in_recovery = 0;
     for kill in 0..kills {
-        // Every third does not wait until the start before it is done.
+        // One kill in three does not wait until the previous start is complete.
         if kill % 3 == 2 {
             std::thread::sleep(Duration::from_millis(random.between(0, 600)));
             in_recovery += u32::from(
@@ -60,14 +61,15 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         instance = launch.start();
         if (kill + 1) % 3 != 2 {
             support::ready(&mut instance);
-            // One that a kill kept from leaving is asked for until its window has passed.
+            // A start queries an order whose request the kill prevented until the order's window
+            // has passed. That time does not count as recovery.
             if !instance.log().contains("it never arrived") {
                 recoveries.push(begin.elapsed());
             }
         }
     }
     support::ready(&mut instance);
-    // It took them over: nothing of the grid was cancelled and placed anew.
+    // The restarts adopted the grid's orders: none was cancelled and placed again.
     let canceled = support::of_grid(&venue, "CANCELED");
     assert_eq!(canceled, Vec::<String>::new());
     let resting = support::of_grid(&venue, "NEW").len();

@@ -1,5 +1,5 @@
-//! The venue's limits, with other programs on the address: cancels, closes and renewals are sent all the same,
-//! and waits only where the venue itself says so.
+//! The venue's limits, while other programs use the address. Cancels, closes and countdown renewals
+//! must still be sent. They wait only if the venue itself refuses requests.
 
 use std::time::{Duration, Instant};
 
@@ -10,26 +10,26 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, PATIENCE, REST};
 
-/// A sound start takes at most so long. A start that waits for the next minute takes longer most of the time.
+/// Longest allowed start. A start that waits for the next minute usually takes longer.
 const START: Duration = Duration::from_secs(20);
 
 fn positions(account: &Value) -> usize {
     account["positions"].as_array().unwrap().len()
 }
 
-/// Other programs use so much of the futures weight in each minute.
+/// Makes other programs use this much of the futures weight in each minute.
 fn others(venue: &Venue, weight: u32) {
     venue.control("/act", &json!({"act": "others_weight", "weight": weight}));
 }
 
 fn launch(venue: &Venue) -> Launch {
     support::launch(venue)
-        // A position comes sooner so.
+        // With these parameters a position comes sooner.
         .set("strategy.1.params.fast=5")
         .set("strategy.1.params.slow=20")
 }
 
-/// Waits until a position is held and own orders rest.
+/// Waits until the run holds a position and own orders rest.
 fn holding(instance: &mut Instance, venue: &Venue) {
     support::ready(instance);
     let admin = instance.admin();
@@ -38,7 +38,7 @@ fn holding(instance: &mut Instance, venue: &Venue) {
     support::trading(instance, venue);
 }
 
-/// Waits until the run knows what others use, by the header of an answer.
+/// Waits until the run knows the weight that others use, from a response header.
 fn heard_of_others(instance: &mut Instance, weight: f64) {
     let admin = instance.admin();
     let used = || {
@@ -70,7 +70,7 @@ fn a_stop_flattens_while_others_use_most_of_the_weight() {
 }
 
 #[test]
-fn a_halt_cancels_and_nothing_fills_after_it_while_others_use_most_of_the_weight() {
+fn a_halt_cancels_all_orders_while_others_use_the_weight() {
     let venue = Venue::start(&["--seed", "82"]);
     let crowded = support::crowded(venue.folder());
     let mut instance = support::launch(&venue)
@@ -92,7 +92,7 @@ fn a_halt_cancels_and_nothing_fills_after_it_while_others_use_most_of_the_weight
         "{}",
         instance.log()
     );
-    // From here on only closes trade.
+    // From here on only closing orders may trade.
     let executed = |account: &Value| {
         let orders = account["orders"].as_array().unwrap().iter();
         let resting = orders.filter(|order| order["type"] == json!("LIMIT"));
@@ -110,7 +110,7 @@ fn a_halt_cancels_and_nothing_fills_after_it_while_others_use_most_of_the_weight
 }
 
 #[test]
-fn after_a_429_nothing_is_sent_until_its_end_and_status_names_what_is_open() {
+fn a_429_pauses_requests_and_status_lists_open_closes() {
     let venue = Venue::start(&["--seed", "83"]);
     let mut instance = launch(&venue).start();
     holding(&mut instance, &venue);
@@ -130,7 +130,7 @@ fn after_a_429_nothing_is_sent_until_its_end_and_status_names_what_is_open() {
     instance.until_shown(&admin, "/api/status", PATIENCE, &told);
     let reason = instance.answer("status")["reason"].to_string();
     assert!(reason.contains("takes no request for"), "{reason}");
-    // Requests that were under way together with the first refused one count, and nothing else.
+    // Requests that were in flight with the first refused one may count, but no later ones.
     let at_once = refusals(&venue);
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(refusals(&venue), at_once, "{}", venue.faults());
@@ -145,7 +145,7 @@ fn after_a_429_nothing_is_sent_until_its_end_and_status_names_what_is_open() {
 }
 
 #[test]
-fn a_stop_sits_out_a_429_and_flattens_then() {
+fn a_stop_waits_out_a_429_and_then_flattens() {
     let venue = Venue::start(&["--seed", "84"]);
     let mut instance = launch(&venue).set("run.on_stop=flatten").start();
     holding(&mut instance, &venue);
@@ -161,11 +161,11 @@ fn a_stop_sits_out_a_429_and_flattens_then() {
 }
 
 #[test]
-fn the_order_limit_keeps_no_cancel_back_and_closes_are_tried_again() {
+fn the_order_limit_allows_cancels_and_closes_are_retried() {
     let venue = Venue::start(&["--seed", "85"]);
     let mut instance = launch(&venue).start();
     holding(&mut instance, &venue);
-    // As the documents have it: without Retry-After.
+    // As documented: without a Retry-After header.
     let limited = json!({"fault": "refuse", "status": 429, "code": -1015,
         "msg": "Too many new orders.", "route": "futures.new_order", "for_ms": 6_000});
     venue.control("/faults", &limited);
@@ -179,14 +179,13 @@ fn the_order_limit_keeps_no_cancel_back_and_closes_are_tried_again() {
     let is_flat = |rows: &Value| *rows == json!([]);
     let (_, took) = instance.until_shown(&admin, "/api/positions", PATIENCE, &is_flat);
     println!("{took:?} until all was closed, {left_s} s left at first");
-    // The refusal ends with the venue's minute, at any time of which the test may begin. The second is
-    // for rounding.
+    // The limit ends with the venue's minute, and the test may start at any time within that
+    // minute. One second is allowed for rounding.
     assert!(took.as_secs() + 1 >= left_s, "{took:?} < {left_s} s");
     assert_eq!(positions(&venue.account()), 0);
 }
 
-/// Runs in documented mode with a reconciliation every 5 s, and answers how often the run was seen
-/// not to be ready.
+/// Runs in documented mode with a reconciliation every 5 s. The run must stay ready.
 fn documented(seed: &str, shared: &str) {
     let venue = Venue::start(&["--seed", seed]);
     venue.control("/act", &json!({"act": "counters", "shared": shared}));
@@ -200,7 +199,7 @@ fn documented(seed: &str, shared: &str) {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(75) {
         let status = admin.must_show("/api/status");
-        // A disk that is busy for a moment says nothing of the weight.
+        // A disk that is busy for a moment has nothing to do with the weight.
         let is_disk = status["reason"] == "the journal does not write in time";
         let is_ready = status["state"] == "ready" || is_disk;
         assert!(is_ready, "{status}\n{}", instance.log());
@@ -219,9 +218,10 @@ fn an_info_endpoint_with_its_own_counter_keeps_the_run_ready() {
     documented("87", "apart");
 }
 
-/// The account is known at once. Its modes do not fit: nothing opens before they are read.
+/// The account is known at once, but the weight does not allow reading its modes. Nothing opens
+/// before they are read.
 #[test]
-fn a_start_reads_within_what_others_left() {
+fn a_start_reads_the_account_with_the_remaining_weight() {
     let venue = Venue::start(&["--seed", "88"]);
     others(&venue, 2_330);
     let mut instance = support::launch(&venue).start();
@@ -237,7 +237,7 @@ fn a_start_reads_within_what_others_left() {
 }
 
 #[test]
-fn a_start_reads_the_modes_where_they_fit() {
+fn a_start_reads_the_modes_if_the_weight_allows() {
     let venue = Venue::start(&["--seed", "90"]);
     others(&venue, 2_100);
     let mut instance = support::launch(&venue).start();
@@ -248,7 +248,7 @@ fn a_start_reads_the_modes_where_they_fit() {
 }
 
 #[test]
-fn starts_after_kills_are_quick_while_others_use_most_of_the_weight() {
+fn restarts_are_quick_while_others_use_most_of_the_weight() {
     let venue = Venue::start(&["--seed", "89"]);
     let crowded = support::crowded(venue.folder());
     let run =
@@ -256,8 +256,9 @@ fn starts_after_kills_are_quick_while_others_use_most_of_the_weight() {
             .config(&crowded)
             .modules(&["market_maker", "ema_cross", "grid"]);
     let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 60);
-    // Four fit into one minute of the venue beside what others used. A fifth one would find no weight for its
-    // second reading, and wait for the next minute.
+    // Four starts fit into one minute of the venue beside the weight that others used. A fifth
+    // start would have no weight for its second account snapshot and would wait for the next
+    // minute.
     for start in 0..4 {
         let mut instance = run.start();
         let took = support::ready(&mut instance);

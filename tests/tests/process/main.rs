@@ -1,5 +1,5 @@
-//! `windvane run` as a process among processes: killed, stopped, without disk, without network,
-//! told to end; and what of its secrets can be found afterwards.
+//! `windvane run` as a real process: killed, stopped, without disk, without network, and ended by
+//! signals. Also checks that no secret leaks into its files and output.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,5 +1,5 @@
-//! No secret is found in anything that a run leaves behind or shows: logs of the loudest level,
-//! journal, metrics, answers, refusals, and the words of a process that breaks.
+//! No secret may appear in anything that a run leaves behind or shows: logs of the highest level,
+//! journal, metrics, responses, refusals, and the output of a process that panics.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use super::support::{self, PATIENCE};
 const TOKEN: &str = "canary-token-5f0c8e1b7a2d4c93b6e8";
 const PASSWORD: &str = "canary-password-93b1fe07";
 
-/// Secrets by name, in the spellings in which they could appear.
+/// Secrets by name, each in all spellings in which it could appear.
 struct Canaries(Vec<(String, Vec<String>)>);
 
 impl Canaries {
@@ -35,7 +35,7 @@ impl Canaries {
     fn add(&mut self, name: &str, secret: &str) {
         let bare = secret.strip_prefix("0x").unwrap_or(secret);
         let hex = hex::encode(bare);
-        // As bytes are printed by `{:?}`.
+        // The form in which `{:?}` prints bytes.
         let list: Vec<_> = bare.bytes().map(|byte| byte.to_string()).collect();
         let spellings = [
             bare.to_ascii_lowercase(),
@@ -49,7 +49,7 @@ impl Canaries {
         ));
     }
 
-    /// The names of those that stand in these bytes.
+    /// The names of the secrets that these bytes contain.
     fn in_bytes(&self, bytes: &[u8]) -> Vec<&str> {
         let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
         let found = self
@@ -60,7 +60,7 @@ impl Canaries {
     }
 }
 
-/// Without its last, unfinished group, whose letters depend on what follows.
+/// Base64 without the last, unfinished group: its letters depend on the bytes that follow.
 fn base64(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = text.as_bytes().chunks_exact(3);
@@ -75,7 +75,7 @@ fn base64(text: &str) -> String {
 }
 
 #[test]
-fn the_search_would_find_each_secret_in_each_spelling() {
+fn the_search_finds_each_spelling_of_a_secret() {
     let mut canaries = Canaries(Vec::new());
     canaries.add("key", "0xABCDEF0123456789");
     for text in [
@@ -89,7 +89,7 @@ fn the_search_would_find_each_secret_in_each_spelling() {
     assert!(canaries.in_bytes(b"abcdef012345678").is_empty());
 }
 
-/// Everything in a folder and below, but for the file that is there to hold the token.
+/// Reads all files in a folder and below.
 fn files(folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -101,7 +101,7 @@ fn files(folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// What the admin server says: everything that it shows, and refusals.
+/// The responses of the admin server: all that it shows, and refusals.
 fn answers(admin: &Admin) -> String {
     let mut all = String::new();
     for path in [
@@ -124,8 +124,8 @@ fn answers(admin: &Admin) -> String {
     all
 }
 
-/// Runs at the loudest level until orders rest, is steered, killed and started again on a damaged
-/// journal; everything that came of it.
+/// Runs at the highest log level until orders rest, uses the admin server, kills the run and
+/// restarts it on a damaged journal. Returns everything that the run produced.
 fn traces(venue: &Venue, api: &str) -> BTreeMap<String, Vec<u8>> {
     let folder = venue.folder();
     let token = folder.join("token");
@@ -147,10 +147,10 @@ fn traces(venue: &Venue, api: &str) -> BTreeMap<String, Vec<u8>> {
         .env("RUST_BACKTRACE", "full")
         .env("WINDVANE_LOG", "trace");
     let mut instance = launch.start();
-    // Its admin server is asked with this token.
+    // The test talks to the admin server with this token.
     std::fs::write(data.join("admin.token"), TOKEN).unwrap();
     support::trading(&mut instance, venue);
-    // Refusals, lost answers and cuts have words of their own.
+    // Refusals, lost responses and cut connections have their own log texts.
     for fault in [
         json!({"fault": "refuse", "code": -2010, "msg": "no", "surface": "futures", "count": 2}),
         json!({"fault": "unknown", "how": "cut", "accepted": true, "surface": "futures", "count": 2}),
@@ -205,32 +205,38 @@ fn searched(api: &str, seed: &str) {
     for (place, bytes) in &traces {
         assert_eq!(canaries.in_bytes(bytes), Vec::<&str>::new(), "in {place}");
     }
-    // The places are what they are meant to be.
+    // The places really contain what they should.
     let holds = |place: &str, word: &str| String::from_utf8_lossy(&traces[place]).contains(word);
     assert!(holds("answers", "windvane_info") && holds("answers", "BTCUSDT"));
-    assert!(holds("answers", "HTTP/1.1 405"), "a refusal");
-    assert!(holds("records", "maker."), "ids of orders");
+    assert!(
+        holds("answers", "HTTP/1.1 405"),
+        "the responses must include a refusal"
+    );
+    assert!(
+        holds("records", "maker."),
+        "the records must include order ids"
+    );
     assert!(holds("log", "TRACE") && holds("log", "the journal"));
     let bytes: usize = traces.values().map(Vec::len).sum();
     let panicked = holds("log", "panicked at");
     println!(
-        "{api}: {bytes} bytes in {} places searched; a panic among them: {panicked}",
+        "{api}: searched {bytes} bytes in {} places; the log has a panic: {panicked}",
         traces.len()
     );
 }
 
 #[test]
-fn an_api_secret_is_found_nowhere() {
+fn no_trace_contains_the_api_secret() {
     searched("v1", "61");
 }
 
 #[test]
-fn an_agents_key_is_found_nowhere() {
+fn no_trace_contains_the_agent_key() {
     searched("v3", "62");
 }
 
-/// A clock that fails, once a file is there, for those who sign a request: the standard library
-/// panics then, with keys and parameters at hand.
+/// A clock that fails for code that signs a request, once a file exists. The standard library then
+/// panics while keys and parameters are in scope.
 const FAILING_CLOCK: &str = r#"
     use std::ffi::c_void;
     unsafe extern "C" {
@@ -254,7 +260,7 @@ const FAILING_CLOCK: &str = r#"
     }
 "#;
 
-/// Panics where requests are signed, with everything printed that can be.
+/// Panics where requests are signed, with the most verbose output.
 fn panics(api: &str, seed: &str) {
     let venue = Venue::start(&["--seed", seed]);
     let canaries = Canaries::of(&venue);
@@ -279,7 +285,11 @@ fn panics(api: &str, seed: &str) {
         log[place..].contains("windvane_client::client")
     };
     while !is_told(&instance.log()) {
-        assert!(begin.elapsed() < PATIENCE, "it panics\n{}", instance.log());
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "the run did not panic\n{}",
+            instance.log()
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     let log = instance.log();
@@ -288,12 +298,12 @@ fn panics(api: &str, seed: &str) {
 }
 
 #[test]
-fn a_panic_with_an_api_secret_at_hand_does_not_name_it() {
+fn a_panic_does_not_print_the_api_secret() {
     panics("v1", "65");
 }
 
 #[test]
-fn a_panic_with_an_agents_key_at_hand_does_not_name_it() {
+fn a_panic_does_not_print_the_agent_key() {
     panics("v3", "66");
 }
 
@@ -307,7 +317,7 @@ const KEYSTORE: &str = r#"{"crypto":{"cipher":"aes-128-ctr",
     "id":"3198bc9c-6672-5ab3-d995-4942343ae5b6","version":3}"#;
 
 #[test]
-fn errors_that_end_a_run_name_no_secret() {
+fn errors_that_end_a_run_print_no_secret() {
     let venue = Venue::start(&["--seed", "63"]);
     let canaries = Canaries::of(&venue);
     let folder = venue.folder();
@@ -326,14 +336,14 @@ fn errors_that_end_a_run_name_no_secret() {
     );
     for (what, launch) in [
         (
-            "a password that is wrong",
+            "a wrong password",
             base.clone()
                 .set("venue.api=v3")
                 .set(&keystore)
                 .env("WALLET_PASSWORD", PASSWORD),
         ),
         (
-            "a key that is none",
+            "an invalid key",
             base.clone()
                 .set("venue.api=v3")
                 .set("account.signer={ env = \"WINDVANE_SIGNER_KEY\" }")
@@ -345,7 +355,7 @@ fn errors_that_end_a_run_name_no_secret() {
                 .set(&format!("admin.token={{ file = \"{}\" }}", open.display())),
         ),
         (
-            "a secret in the place of its source",
+            "a secret instead of its source",
             base.clone().set(&format!("account.api_secret={secret}")),
         ),
     ] {
@@ -364,7 +374,7 @@ fn errors_that_end_a_run_name_no_secret() {
         );
         println!("{what}: {}", text.lines().last().unwrap_or_default());
     }
-    // The venue's own words hold them, which shows that they can be found.
+    // The venue's own line contains the secrets, which shows that the search can find them.
     let line = std::fs::read(venue.file()).unwrap();
     assert_eq!(canaries.in_bytes(&line).len(), 3);
     assert!(binary::root().join("configs").is_dir());

@@ -1,5 +1,5 @@
-//! A process that stands still and a network that is cut: the dead man's switch works, and who
-//! comes back finds out what happened. A heartbeat without an answer costs nothing.
+//! A process that is stopped, and a network that is cut. The dead man's switch cancels the orders,
+//! and the run detects that when it continues. A lost heartbeat response has no bad effect.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, state};
 
-/// As short as the configuration permits a countdown to be.
+/// The shortest countdown that the configuration permits.
 const COUNTDOWN: Duration = Duration::from_secs(5);
-/// A countdown of the venue's may be this late on a busy machine.
+/// On a busy machine the venue's countdown may be this late.
 const LATE: Duration = Duration::from_secs(10);
 
 fn trading(venue: &Venue) -> Instance {
@@ -28,7 +28,7 @@ fn trading(venue: &Venue) -> Instance {
 }
 
 #[test]
-fn a_stopped_process_loses_its_orders_and_finds_out() {
+fn a_stopped_process_loses_its_orders_and_notices_it() {
     let venue = Venue::start(&["--seed", "51"]);
     let mut instance = trading(&venue);
     instance.signal("STOP");
@@ -37,7 +37,7 @@ fn a_stopped_process_loses_its_orders_and_finds_out() {
     instance.signal("CONT");
     support::ready(&mut instance);
     let admin = instance.admin();
-    // It trades again, with orders that it knows to be there.
+    // It trades again, and it knows its new orders.
     let newer = |_: &Value| venue.account()["accepted"]["total"].as_u64() > accepted.as_u64();
     instance.until_shown(&admin, "/api/status", support::REST, &newer);
     support::halt_and_agree(&mut instance, &venue);
@@ -45,7 +45,7 @@ fn a_stopped_process_loses_its_orders_and_finds_out() {
 }
 
 #[test]
-fn a_cut_network_lets_the_dead_man_work_and_heals() {
+fn a_cut_network_triggers_the_dead_mans_switch_and_recovers() {
     let venue = Venue::start(&["--seed", "52"]);
     let mut instance = trading(&venue);
     let cut = json!({"fault": "unknown", "how": "cut", "accepted": false, "surface": "futures"});
@@ -63,7 +63,7 @@ fn a_cut_network_lets_the_dead_man_work_and_heals() {
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
-/// Countdowns of all instruments that became this.
+/// Number of countdowns of all instruments with this outcome.
 fn heartbeats(admin: &Admin, outcome: &str) -> f64 {
     let outcome = format!("outcome=\"{outcome}\"");
     let of_this = |sample: &Sample| {
@@ -74,7 +74,7 @@ fn heartbeats(admin: &Admin, outcome: &str) -> f64 {
 }
 
 #[test]
-fn a_renewal_without_an_answer_is_followed_by_the_next_in_time() {
+fn a_lost_countdown_renewal_is_repeated_in_time() {
     let venue = Venue::start(&["--seed", "53"]);
     let mut instance = trading(&venue);
     let deaf = json!({"fault": "unknown", "how": "half_open", "accepted": false,

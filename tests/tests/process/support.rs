@@ -1,4 +1,4 @@
-//! What these tests share: a book full of own orders, and words about states.
+//! Helpers that these tests share: a configuration with many own orders, and waits for states.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,12 +11,12 @@ use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
-/// The longest that a state may take to come about; strategies are built within it, once.
+/// Longest wait for a state; it includes one build of the strategies.
 pub const PATIENCE: Duration = Duration::from_mins(4);
-/// The longest that both sides may take to agree once nothing happens any more.
+/// Longest time until both sides agree once nothing changes any more.
 pub const REST: Duration = Duration::from_mins(1);
 
-/// Writes `configs/live-sim.toml` with a third strategy, whose 200 orders rest in the book of
+/// Writes `configs/live-sim.toml` with a third strategy that has 200 resting orders in the book of
 /// another instrument.
 pub fn crowded(folder: &Path) -> PathBuf {
     let usual = std::fs::read_to_string(binary::root().join("configs/live-sim.toml")).unwrap();
@@ -26,7 +26,7 @@ pub fn crowded(folder: &Path) -> PathBuf {
             "max_orders_per_minute = 600",
             "max_orders_per_minute = 1100",
         );
-    assert_ne!(usual, roomy, "the limits stand in the configuration");
+    assert_ne!(usual, roomy, "the configuration has these limits");
     let grid = r#"
 [[strategy]]
 id = "grid"
@@ -45,18 +45,18 @@ step_ticks = 100
     file
 }
 
-/// `configs/live-sim.toml` with modules that are built already.
+/// `configs/live-sim.toml` with modules that are already built.
 pub fn launch(venue: &Venue) -> Launch {
     let modules = ["market_maker", "ema_cross"];
     Launch::new(venue, &venue.folder().join("data")).modules(&modules)
 }
 
-/// Whether a status says this state.
+/// Whether a status has this state.
 pub fn state(is: &'static str) -> impl Fn(&Value) -> bool {
     move |status| status["state"] == is
 }
 
-/// Waits until it is ready; how long that took.
+/// Waits until the run is ready, and returns how long that took.
 pub fn ready(instance: &mut Instance) -> Duration {
     let admin = instance.admin();
     let (_, took) = instance.until_shown(&admin, "/api/status", PATIENCE, &state("ready"));
@@ -74,7 +74,7 @@ pub fn trading(instance: &mut Instance, venue: &Venue) {
     assert!(!open_orders(&venue.account()).is_empty());
 }
 
-/// Client order ids of the grid's orders of a status, as the venue remembers them.
+/// Client order ids of the grid's orders with this status, from the venue's list.
 pub fn of_grid(venue: &Venue, status: &str) -> Vec<String> {
     let account = venue.account();
     let orders = account["orders"].as_array().unwrap().iter();
@@ -93,7 +93,7 @@ pub fn open_orders(account: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// Halts, waits until both sides agree that nothing rests, and holds them to everything else.
+/// Halts, waits until both sides agree and no order rests, and checks the other invariants.
 pub fn halt_and_agree(instance: &mut Instance, venue: &Venue) -> (Value, Value) {
     let admin = instance.admin();
     admin.command("/api/halt");
@@ -103,7 +103,7 @@ pub fn halt_and_agree(instance: &mut Instance, venue: &Venue) -> (Value, Value) 
     (own, account)
 }
 
-/// Waits until both sides agree, and holds them to everything else.
+/// Waits until both sides agree, and checks the other invariants.
 pub fn agreed(instance: &Instance, venue: &Venue) -> (Value, Value) {
     let (own, account) = agreement::wait(&instance.admin(), venue, REST)
         .unwrap_or_else(|differing| panic!("{differing:#?}\n{}", instance.log()));
@@ -112,17 +112,20 @@ pub fn agreed(instance: &Instance, venue: &Venue) -> (Value, Value) {
     (own, account)
 }
 
-/// Waits until the venue's countdown has cancelled what rested.
+/// Waits until the venue's countdown has cancelled all resting orders.
 pub fn dead_man(venue: &Venue, within: Duration) {
     let begin = Instant::now();
     while !open_orders(&venue.account()).is_empty() {
-        assert!(begin.elapsed() < within, "orders outlive their countdown");
+        assert!(
+            begin.elapsed() < within,
+            "orders still rest after their countdown"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     println!("the dead man's switch: {:?}", begin.elapsed());
 }
 
-/// A library that replaces calls of the system in a process that preloads it, from its source.
+/// Compiles a library from its source that replaces system calls in a process that preloads it.
 pub fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
     let file = folder.join(name).with_extension("rs");
     std::fs::write(&file, source).unwrap();
@@ -132,6 +135,6 @@ pub fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
         .args(["--edition", "2024", "--crate-type", "cdylib", "-o"])
         .args([&library, &file])
         .status();
-    assert!(made.unwrap().success(), "the library is made");
+    assert!(made.unwrap().success(), "the library compiles");
     library
 }

@@ -1,14 +1,16 @@
-//! Orders as much as its limits allow, on both sides and several at once, whatever became of the
-//! orders before: the limits alone hold it, so that whatever they forget to count is sent.
+//! Orders as much as its limits allow, on both sides and several orders at once, without regard to
+//! earlier orders. Only the limits hold it back, so that any order which a limit forgets to count
+//! is sent.
 //!
-//! What may never enter: memory. All that it knows it asks for, so that a restart or an unknown
-//! outcome changes nothing of what it wants.
+//! It must not keep any memory of orders. It reads everything from the context, so that a restart
+//! or an unknown outcome does not change what it wants.
 
 use windvane_sdk::prelude::*;
 
-/// More are refused by the limits, which is the purpose; so many tries are enough to see it.
+/// Number of tries at once. The limits are meant to reject the surplus, and this many tries are
+/// enough to see that.
 const AT_ONCE: usize = 3;
-/// An order that the market has left behind by so many times its distance goes.
+/// An order is cancelled once it is more than this many times its distance away from the touch.
 const LEASH: i64 = 6;
 
 /// The strategy.
@@ -51,12 +53,12 @@ impl Strategy for Greedy {
 }
 
 impl Greedy {
-    /// Price units that its orders keep from the touch.
+    /// Distance of its orders from the touch, in price units.
     fn distance(&self) -> i64 {
         self.instrument.tick.saturating_mul(self.distance_ticks)
     }
 
-    /// Cancels what the market has left behind.
+    /// Cancels orders that are too far from the market.
     fn let_go(&self, ctx: &Ctx, top: &BookTop) {
         let far = self.distance().saturating_mul(LEASH);
         for id in ctx.open_orders(self.instrument.id) {
@@ -74,7 +76,7 @@ impl Greedy {
         }
     }
 
-    /// Orders until it is refused.
+    /// Places orders until one is rejected.
     fn take_all(&self, ctx: &Ctx, side: Side, top: &BookTop) {
         let price = match side {
             Side::Buy => Price(top.bid.0.saturating_sub(self.distance())),
@@ -112,11 +114,15 @@ mod tests {
         assert_eq!(h.open_orders().len(), 2 * AT_ONCE);
         h.advance_ms(100);
         h.book("65000.0", "1", "65000.2", "1");
-        assert_eq!(h.open_orders().len(), 4 * AT_ONCE, "known or not");
+        assert_eq!(
+            h.open_orders().len(),
+            4 * AT_ONCE,
+            "earlier orders must not matter"
+        );
     }
 
     #[test]
-    fn what_the_market_has_left_behind_goes() {
+    fn orders_far_from_the_market_are_cancelled() {
         let mut h = harness();
         h.book("65000.0", "1", "65000.2", "1");
         h.settle();

@@ -1,19 +1,20 @@
-//! Quotes an entry and an exit of every instrument that it is given: on futures, with `hedge`, of the long and of
-//! the short position. Now and then it exits at the market; in hedge mode it then asks to close more than it holds first.
+//! Quotes an entry and an exit of every instrument. On futures, with `hedge`, it does so for the
+//! long and for the short position. Now and then it exits at the market; in hedge mode it then
+//! first asks to close more than it holds.
 //!
-//! What may never enter: memory. All that it knows it asks for, so that a restart or an unknown outcome changes
-//! nothing of what it wants.
+//! It must not keep any memory of orders. It reads everything from the context, so that a restart
+//! or an unknown outcome does not change what it wants.
 
 use windvane_sdk::prelude::*;
 
-/// An order that the market has left behind by so many times its distance goes.
+/// An order is cancelled once it is more than this many times its distance away from the touch.
 const LEASH: i64 = 4;
-/// In the last of so many slots of time exits go to the market.
+/// Exits go to the market in the last of this many time slots.
 const SLOTS: i64 = 5;
-/// A slot of time, milliseconds.
+/// Length of a time slot in milliseconds.
 const SLOT_MS: i64 = 8_000;
 
-/// An instrument, and when it is looked at again.
+/// An instrument, and when it is handled next.
 #[derive(Debug)]
 struct Place {
     instrument: Instrument,
@@ -74,7 +75,7 @@ impl Strategy for Quoter {
 }
 
 impl Place {
-    /// Cancels what the market has left behind.
+    /// Cancels orders that are too far from the market.
     fn let_go(&self, ctx: &Ctx, top: &BookTop, distance: i64) {
         for id in ctx.open_orders(self.instrument.id) {
             let order = ctx.order(id);
@@ -92,7 +93,7 @@ impl Place {
         }
     }
 
-    /// An entry to a position and an exit from it, as far as there is room.
+    /// Places an entry to a position and an exit from it, as far as there is room.
     fn quote(&self, ctx: &Ctx, top: &BookTop, distance: i64, position_side: PositionSide) {
         let held = ctx.position_of(self.instrument.id, position_side);
         let (opening, entering, leaving) = match position_side {
@@ -103,7 +104,7 @@ impl Place {
             Side::Buy => Side::Sell,
             Side::Sell => Side::Buy,
         };
-        // A position of the other sign is none that was entered here.
+        // A position of the other sign was not entered by this quote.
         let qty = match opening {
             Side::Buy => held.qty().0.max(0),
             Side::Sell => held.qty().0.saturating_neg().max(0),
@@ -115,7 +116,8 @@ impl Place {
         let left = qty.saturating_sub(leaving.0);
         let exits_at_market = ctx.time().millis() / SLOT_MS % SLOTS == SLOTS - 1;
         if exits_at_market && position_side != PositionSide::Both {
-            // More than it holds: what is beyond may be another strategy's, and the runtime must refuse it.
+            // More than it holds: the excess may belong to another strategy, so the runtime must
+            // reject it.
             let more = Qty(left.saturating_add(self.qty.0));
             let order = Order::market(&self.instrument, closing, more);
             Self::send(ctx, order.position_side(position_side));
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_enters_both_positions_of_hedge_mode() {
+    fn it_enters_both_positions_in_hedge_mode() {
         let params = r#"{"qty":"0.010","pace_ms":100,"hedge":true}"#;
         let mut h = harness(params, &["futures:BTCUSDT"]);
         h.book("65000.0", "1", "65000.2", "1");
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn it_exits_what_it_holds() {
+    fn it_exits_its_position() {
         let params = r#"{"qty":"0.010","max_position":"0.010","pace_ms":100}"#;
         let mut h = harness(params, &["spot:BTCUSDT"]);
         h.book("65000.0", "1", "65000.2", "1");

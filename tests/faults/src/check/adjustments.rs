@@ -1,9 +1,10 @@
-//! What the ledger cannot explain is taken from the venue; where the venue tells its account
-//! trades, nothing is left unexplained: no position is adjusted but in the first look after a
-//! journal was lost, which lasts until a process becomes ready, be it the next one. A position that the
-//! venue refused to reduce (-2022 or -2024, or three times by the status REJECTED) needs no trade to be known as
-//! closed: readings that agree suffice. A run that keeps to documents 1 to 3 reads no account trades of futures,
-//! and is not judged.
+//! The runtime takes the venue's value for what its ledger cannot explain. If the venue serves
+//! account trades, nothing must stay unexplained: no position is adjusted. The only exception is
+//! the first look at the account, at the first start and after a lost journal. It lasts until a
+//! process is ready, which may be the next one. A position that the venue refused to reduce (-2022
+//! or -2024, or three times by the status REJECTED) counts as closed without a trade: account
+//! snapshots that agree suffice. A run that uses only documents 1 to 3 reads no account trades of
+//! futures, and is not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,29 +15,29 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Adjustments {
-    /// Questions for account trades.
+    /// Requests for account trades.
     asked: BTreeMap<RequestId, String>,
-    /// The venue refused to tell them, or is not asked.
+    /// The venue refused to serve them, or the run does not request them.
     untold: bool,
-    /// Requests for closes: the position of each.
+    /// Requests for closes, and the position of each.
     requests: BTreeMap<RequestId, String>,
     /// Own orders by id: the position, and whether the order only reduces.
     placed: BTreeMap<String, (String, bool)>,
-    /// Instruments whose position the venue refused to reduce, and where nothing was executed since then.
+    /// Positions that the venue refused to reduce, without an execution since then.
     refused: BTreeSet<String>,
-    /// Closes that the venue gave the status REJECTED, by instrument, since its last execution.
+    /// Closes that got the status REJECTED, by position, since its last execution.
     rejected: BTreeMap<String, BTreeSet<String>>,
-    /// The account as it is found belongs to nobody, until the run is ready.
+    /// The first look: until the run is ready, the account is taken as found.
     finding: bool,
 }
 
 /// `REDUCE_ONLY_REJECT`, and `POSITION_NOT_SUFFICIENT` in hedge mode, where no order has a flag.
 const REDUCES_NOTHING: [i64; 2] = [-2022, -2024];
-/// So many closes with the status REJECTED, which gives no reason, say the same as one -2022.
+/// This many closes with the status REJECTED, which gives no reason, count like one -2022.
 const REJECTED_CLOSES: usize = 3;
 
 impl Adjustments {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             untold: terms.is_documented,
@@ -56,13 +57,13 @@ impl Adjustments {
         }
     }
 
-    /// The position may be another than the refusals said.
+    /// After an execution the position may differ from what the refusals showed.
     fn forget_refusals(&mut self, instrument: &str) {
         self.refused.remove(instrument);
         self.rejected.remove(instrument);
     }
 
-    /// Whether the venue said that there is nothing to reduce, and the position is taken for smaller.
+    /// Whether the venue refused to reduce this position, and the adjustment makes it smaller.
     fn is_refused_close(&self, of: &str, from: &str, to: &str) -> bool {
         let (from, to) = (wire::decimal(from), wire::decimal(to));
         let is_smaller = to.is_zero() || (to.abs() < from.abs() && (to * from).is_sign_positive());
@@ -158,7 +159,7 @@ mod tests {
     use crate::check::log::{Log, terms, verdict};
 
     #[test]
-    fn the_account_is_taken_as_it_is_found() {
+    fn the_first_look_may_adjust_positions() {
         let sound = Log::new()
             .start()
             .adjusted("position", "0", "5")
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_before_it_was_ready_leaves_the_first_look_to_the_next() {
+    fn the_first_look_continues_in_the_next_process() {
         let looks = |first: Log| first.start_after("clean").adjusted("position", "0", "5");
         let lost = || Log::new().start().state("ready").start_after("rolled back");
         assert_eq!(verdict(Adjustments::default(), &looks(lost())), Ok(()));
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_after_a_refusal_ends_it_and_a_fill_that_is_booked_late_does_not() {
+    fn only_a_new_execution_ends_a_refusal() {
         let refused = || {
             let asked = Log::new().start().state("ready");
             let asked = asked.intend_order("mm.a.1", "BUY", None, false);
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn three_closes_with_the_status_rejected_say_the_same_and_an_expired_one_says_nothing() {
+    fn three_rejected_closes_count_as_a_refusal() {
         let closes = |status: &str, times: u32| {
             let mut log = Log::new().start().state("ready");
             for nth in 1..=times {
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn without_account_trades_there_is_nothing_to_explain_it() {
+    fn without_account_trades_adjustments_are_allowed() {
         let untold = Log::new()
             .start()
             .state("ready")

@@ -1,6 +1,7 @@
-//! No futures order without an armed timer: when it leaves, a countdown of its symbol was
-//! confirmed to this very process and is still running at the venue; and no countdown is stopped
-//! while own orders of its symbol may rest, by a process before and later than meant neither.
+//! No futures order is sent without an armed timer. When the order leaves, a countdown of its
+//! symbol was confirmed to this same process and still runs at the venue. No countdown is stopped
+//! while own orders of its symbol may rest. A late stop by the previous process must not do that
+//! either.
 //!
 //! A market order that only reduces cannot rest, so it needs no timer.
 
@@ -15,24 +16,24 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 #[derive(Debug)]
 pub struct Armed {
     orders: Orders,
-    /// Countdowns that were asked for: instrument, length, and when each arrived.
+    /// Requested countdowns: instrument, length in milliseconds, and arrival time.
     asked: BTreeMap<RequestId, (String, i64, i64)>,
     /// Until when the venue's timer of an instrument runs.
     running: BTreeMap<String, i64>,
-    /// Until when this process was told that it does.
+    /// Until when it runs as far as this process was notified.
     confirmed: BTreeMap<String, i64>,
-    /// The last request that a process before asked for a countdown.
+    /// The last countdown request of a previous process.
     before: RequestId,
-    /// A stop keeps what rests: its countdowns are stopped.
+    /// A stop keeps resting orders, so it stops their countdowns.
     keeps: bool,
-    /// A stop was asked for.
+    /// A stop was requested.
     is_stopping: bool,
-    /// Countdowns that a stop let go, so that orders are kept.
+    /// Countdowns that a stop disarmed to keep orders.
     let_go: BTreeSet<RequestId>,
 }
 
 impl Armed {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
@@ -57,12 +58,12 @@ impl Armed {
         } else if running <= now_ns {
             let late_ms = late_ms(running);
             Err(format!(
-                "the countdown of {instrument} ran out {late_ms} ms ago"
+                "the countdown of {instrument} expired {late_ms} ms ago"
             ))
         } else if confirmed <= now_ns {
             let late_ms = late_ms(confirmed);
             Err(format!(
-                "the countdown of {instrument} that was confirmed ran out {late_ms} ms ago"
+                "the confirmed countdown of {instrument} expired {late_ms} ms ago"
             ))
         } else {
             Ok(())
@@ -76,7 +77,7 @@ impl Armed {
                 let counts = |order: &&Placed| futures(&order.instrument) && may_rest(order);
                 for placed in orders.iter().filter(counts) {
                     self.covers(&placed.instrument, now_ns)
-                        .map_err(|why| format!("{} leaves, but {why}", placed.id))?;
+                        .map_err(|why| format!("{} is sent, but {why}", placed.id))?;
                 }
             }
             Asked::Countdown(instrument, length_ms) => {
@@ -90,7 +91,7 @@ impl Armed {
                     && !self.let_go.contains(&request)
                 {
                     return Err(format!(
-                        "the countdown of {instrument} is let go while {} may rest",
+                        "the countdown of {instrument} is disarmed while {} may rest",
                         order.placed.id
                     ));
                 }
@@ -213,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_of_the_process_before_counts_for_nothing() {
+    fn a_timer_of_the_previous_process_does_not_count() {
         let broken = Log::new().arm(30_000).start().place("mm.a.1");
         assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
-    fn letting_go_with_a_resting_order_is_found() {
+    fn disarming_with_a_resting_order_is_found() {
         let resting = || Log::new().arm(30_000).place("mm.a.1");
         let sound = resting().order_event("mm.a.1", "FILLED", "1").arm(0);
         assert_eq!(verdict(rule(), &sound), Ok(()));
@@ -227,17 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_it_settles_an_order_of_the_process_before() {
+    fn a_list_ends_missing_orders_of_the_previous_process() {
         let placed = || Log::new().start().arm(30_000).place("mm.a.1").later_ms(1);
         let listed = |log: Log| log.later_ms(10_000).read_open_orders().arm(30_000).arm(0);
         assert_eq!(verdict(rule(), &listed(placed().start())), Ok(()));
-        assert!(verdict(rule(), &listed(placed())).is_err(), "asked by id");
+        assert!(
+            verdict(rule(), &listed(placed())).is_err(),
+            "its own process can query it by id"
+        );
         let early = placed().start().read_open_orders().arm(30_000).arm(0);
-        assert!(verdict(rule(), &early).is_err(), "it may still arrive");
+        assert!(
+            verdict(rule(), &early).is_err(),
+            "the order may still arrive"
+        );
     }
 
     #[test]
-    fn a_stop_of_the_process_before_that_comes_late_is_found() {
+    fn a_late_disarm_of_the_previous_process_is_found() {
         let again = Log::new().countdown(0).start().arm(30_000).place("mm.a.1");
         let resting = again.order_event("mm.a.1", "NEW", "0");
         assert_eq!(verdict(rule(), &resting), Ok(()));
@@ -247,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_after_letting_go_is_found() {
+    fn an_order_after_disarming_is_found() {
         let broken = Log::new().arm(30_000).arm(0).place("mm.a.1");
         assert!(verdict(rule(), &broken).is_err());
     }

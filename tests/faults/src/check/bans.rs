@@ -1,21 +1,21 @@
-//! A ban is never prolonged: after a 418, or a 429 that says how long to wait, nothing is sent to
-//! that surface before the time is over. A process that was started meanwhile knows what is written down beside
-//! the journal.
+//! A ban is never prolonged: after a 418, or a 429 with a wait time, nothing is sent to that
+//! surface before the time is over. A process that starts meanwhile knows the bans in the file
+//! beside the journal.
 
 use std::collections::BTreeMap;
 
 use super::Check;
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// A client that counts whole milliseconds may be early by less than one. The answer that said how
-/// long to wait was on its way for as long, so that the venue sees nothing of it.
+/// A client that counts whole milliseconds may be early by less than one. The response with the
+/// wait time was in flight for longer than that, so the venue does not notice.
 const MILLISECOND_NS: i64 = 1_000_000;
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Bans {
     surfaces: BTreeMap<RequestId, String>,
-    /// Until when nothing may be sent, by surface, and the status that said so.
+    /// Until when nothing may be sent, by surface, and the status that demanded the wait.
     until: BTreeMap<String, (i64, u16)>,
 }
 
@@ -56,7 +56,7 @@ impl Check for Bans {
                     ));
                 }
             }
-            // It was given up: nobody reads what comes later.
+            // The request was abandoned: its later response is not read.
             Seen::Heard {
                 request,
                 answer: None,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_right() {
+    fn a_request_after_the_wait_is_accepted() {
         let sound = banned()
             .later_ms(120_000)
             .ask("GET", "/fapi/v1/openOrders", &[]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_request_was_given_up_is_read_by_nobody() {
+    fn a_response_after_the_timeout_is_ignored() {
         let late = Log::new().ask("GET", "/fapi/v1/openOrders", &[]).unheard();
         let late = late.heard(418, &[("retry-after", "120")], "{}");
         let sound = late.later_ms(1_000).cancel("mm.a.1");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_that_is_written_down_binds_the_next_process() {
+    fn a_recorded_ban_binds_the_next_process() {
         let next = |ms| banned().start().remember_ban(119_000).later_ms(ms);
         assert!(verdict(Bans::default(), &next(118_000).cancel("mm.a.1")).is_err());
         assert_eq!(
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_knows_of_no_ban_may_ask() {
+    fn a_process_without_a_recorded_ban_may_send() {
         let sound = banned().start().later_ms(1_000).cancel("mm.a.1");
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }

@@ -1,6 +1,6 @@
-//! Blind means careful: no strategy's order that could add exposure is taken while the user stream
-//! of its surface is down or silent, its listen key expired, or before open orders were read after
-//! it came up (promise 5).
+//! No new exposure while blind (promise 5). While the user stream of a surface is down or silent,
+//! no strategy's order that could add exposure is accepted. The same holds after its listen key
+//! expired, and until open orders were read after it connected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// A PING every 5 s is answered within 10 s (promise 4); what comes later is silence, and some time
-/// goes by until it is noticed.
+/// A PING every 5 s must be answered within 10 s (promise 4). Later answers count as silence, and
+/// the runtime needs some time to notice it.
 const SILENCE_NS: i64 = 20_000_000_000;
 
-/// What is known of a surface.
+/// What is known about a surface.
 #[derive(Debug, Default)]
 struct Sight {
     stream: u64,
@@ -43,14 +43,14 @@ impl Sight {
 pub struct Blind {
     surfaces: BTreeMap<String, Sight>,
     questions: BTreeMap<RequestId, String>,
-    /// Events that say that their listen key expired.
+    /// Events that report that their listen key expired.
     expiries: BTreeSet<u64>,
-    /// Orders that were intended while a surface could not be seen: which, and why not.
+    /// Orders that were intended while a surface was blind: the surfaces and the reasons.
     doubtful: BTreeMap<String, BTreeSet<(String, &'static str)>>,
 }
 
 impl Blind {
-    /// The connection brought something.
+    /// The connection delivered a message.
     fn alive(&mut self, stream: u64, now_ns: i64, expired: bool) {
         let sight = self
             .surfaces
@@ -84,7 +84,7 @@ impl Check for Blind {
                 self.surfaces.clear();
                 self.questions.clear();
             }
-            // Silence is the process's own while it is stopped.
+            // While the process is stopped, it causes the silence itself.
             Seen::Process(ProcessSeen::Resumed { .. }) => {
                 for sight in self.surfaces.values_mut() {
                     sight.alive_ns = entry.at_ns;
@@ -107,7 +107,7 @@ impl Check for Blind {
                 let sees = self.surfaces.get(surface).filter(|sight| sight.up);
                 let other = |present: u64| *stream < present || !up && *stream != present;
                 if sees.is_some_and(|sight| other(sight.stream)) {
-                    // One that was given up before the present one came stands or ends late.
+                    // A connection that was abandoned before the current one opens or ends late.
                     return Ok(());
                 }
                 let sight = Sight {
@@ -134,7 +134,7 @@ impl Check for Blind {
                             && !placed.reduces
                         {
                             let id = placed.id;
-                            return Err(format!("{id} was taken while on {surface} {doubt}"));
+                            return Err(format!("{id} was accepted while on {surface} {doubt}"));
                         }
                     }
                 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sees_may_trade() {
+    fn orders_with_a_current_view_are_accepted() {
         let sound = seeing().intend("mm.a.1").place("mm.a.1");
         assert_eq!(verdict(Blind::default(), &sound), Ok(()));
     }
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_was_taken_before_may_leave() {
+    fn an_order_intended_before_may_be_sent() {
         let sound = seeing().intend("mm.a.1").stream(false).place("mm.a.1");
         assert_eq!(verdict(Blind::default(), &sound), Ok(()));
     }
 
     #[test]
-    fn an_order_that_only_reduces_may_pass() {
+    fn a_reducing_order_is_accepted() {
         let down = seeing().stream(false).intend("mm.a.1");
         assert_eq!(
             verdict(Blind::default(), &down.place_reducing("mm.a.1")),

@@ -1,11 +1,13 @@
-//! Orders that no strategy intended: the runtime's own, with which it closes what a strategy holds
-//! because the operator wants it flat, or because of its fault. Each is a market order of such an act,
-//! takes away no more than the strategy holds, and is alone: one of unknown outcome may still close. Beside a
-//! limit order that may be open it only reduces, and leaves what that order may close.
+//! Orders that no strategy intended: the runtime's own closing orders. With them it closes a
+//! strategy's position because of a flatten or because of a fault of the strategy. Each must be a
+//! market order of such an act, must not close more than the strategy holds, and must be the only
+//! one: an earlier one of unknown outcome may still close. Beside a limit order that may be open it
+//! must be reduce-only, and it must leave the part that this limit order may close.
 //!
-//! An act lasts until the operator resumes, one of a stop until the process ends: a strategy that was halted or flattened by a word about it
-//! alone, by one about it alone. The journal remembers it, so that the next process may
-//! go on with one that the last one was told to end, just before it was killed.
+//! An act lasts until the operator resumes; an act of a stop lasts until the process ends. If a
+//! command for one strategy halted or flattened it, only a resume of that strategy ends the act.
+//! The journal records the act. So the next process may continue an act that the last process was
+//! ordered to end just before it was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,7 @@ use super::orders::Orders;
 use super::wire::{self, Placed};
 use crate::witness::{Entry, ProcessSeen, Seen, Terms};
 
-/// What the runtime may close.
+/// The positions that the runtime may close.
 #[derive(Debug)]
 pub struct Closings {
     orders: Orders,
@@ -25,18 +27,18 @@ pub struct Closings {
     acts: BTreeSet<String>,
     ever: BTreeSet<String>,
     faulty: BTreeSet<String>,
-    /// Strategies that were halted by a word about each alone.
+    /// Strategies that were halted by a command for one strategy.
     alone: BTreeSet<String>,
-    /// What was held before a journal was lost is nobody's.
+    /// Positions from before a lost journal are unowned.
     lost: bool,
     /// An orderly stop closes everything.
     stop_closes: bool,
-    /// Such a stop goes on: no resume ends its closes.
+    /// Such a stop is in progress: no resume ends its closes.
     is_stopping: bool,
 }
 
 impl Closings {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         let strategies = terms.strategies.iter();
         Self {
@@ -54,7 +56,7 @@ impl Closings {
         }
     }
 
-    /// Learns what an entry tells.
+    /// Handles an entry.
     pub fn see(&mut self, entry: &Entry) {
         self.orders.see(entry);
         match &entry.seen {
@@ -103,18 +105,18 @@ impl Closings {
         self.acts.extend(concerned);
     }
 
-    /// An order that no strategy intended is about to leave.
+    /// Judges an order that no strategy intended and that is about to be sent.
     ///
     /// # Errors
-    /// Why it is no closing order.
+    /// Why it is not a valid closing order.
     pub fn judge(&self, placed: &Placed) -> Result<(), String> {
         let (id, strategy) = (&placed.id, wire::strategy(&placed.id));
         if placed.price.is_some() {
-            return Err(format!("{id} is sent, and no strategy intended it"));
+            return Err(format!("{id} is sent, but no strategy intended it"));
         }
         if !self.acts.contains(strategy) {
             return Err(format!(
-                "{id} is sent: no strategy intended it, and nothing of {strategy} is to be closed"
+                "{id} is sent: no strategy intended it, and no position of {strategy} has to be closed"
             ));
         }
         let held = self.orders.position(strategy, &placed.book());
@@ -179,18 +181,21 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_may_have_it_closed_by_one_order() {
+    fn a_flatten_may_close_with_one_order() {
         let closed = holding().command("flatten", None);
         let closed = closed.place_market("mm.a.2", "SELL");
         assert_eq!(judged(&closed), Ok(()));
         let again = || closed.clone().unheard().place_market("mm.a.3", "SELL");
-        assert!(judged(&again()).is_err(), "the first may be on its way");
+        assert!(
+            judged(&again()).is_err(),
+            "the first order may be in flight"
+        );
         let done = closed.order_event("mm.a.2", "FILLED", "1");
         assert!(judged(&done.place_market("mm.a.3", "SELL")).is_err());
     }
 
     #[test]
-    fn closing_what_nobody_wants_closed_is_found() {
+    fn a_close_without_a_command_is_found() {
         let sells = |log: Log| judged(&log.place_market("mm.a.2", "SELL"));
         assert!(sells(holding()).is_err());
         assert!(sells(holding().command("halt", None)).is_err());
@@ -224,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_that_only_reduces_leaves_what_a_limit_order_may_close() {
+    fn a_reducing_close_leaves_the_part_of_a_limit_order() {
         let opening = holding().intend("mm.a.2").place("mm.a.2");
         let opening = opening.command("flatten", None);
         assert_eq!(judged(&opening.place_close("mm.a.3", "SELL", "1")), Ok(()));
@@ -241,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_closes_where_it_is_configured_to() {
+    fn a_fault_closes_only_if_configured() {
         let log = holding().quarantined("mm").place_market("mm.a.2", "SELL");
         let told = |word| verdict(Intents::new(&on_fault(word)), &log);
         assert_eq!(told("flatten"), Ok(()));

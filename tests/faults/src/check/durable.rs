@@ -1,6 +1,6 @@
 //! An order leaves only after the record of its intent is durable, and a cancel only after its
-//! order. Market orders that no strategy intended close positions, for an operator or after a
-//! fault: their record is not one of an intent.
+//! order. Market orders that no strategy intended close positions for the operator or after a
+//! fault; their record is not an intent.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ impl Check for Durable {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            // What left before is unknown to the next process, whose journal may hold the intent.
+            // The next process does not know what was sent before it, and its journal may hold the
+            // intent.
             Seen::Process(ProcessSeen::Started { .. }) => self.intended.clear(),
             Seen::Durable {
                 client_order_ids, ..
@@ -38,7 +39,10 @@ impl Check for Durable {
                     for placed in orders {
                         let closes = placed.price.is_none() && !self.intended.contains(&placed.id);
                         if !closes && !self.recorded.contains(&placed.id) {
-                            return Err(format!("{} leaves, its record is not durable", placed.id));
+                            return Err(format!(
+                                "{} is sent, but its record is not durable",
+                                placed.id
+                            ));
                         }
                         self.sent.insert(placed.id);
                     }
@@ -47,7 +51,7 @@ impl Check for Durable {
                     let early =
                         |id: &&String| self.intended.contains(*id) && !self.sent.contains(*id);
                     if let Some(id) = ids.iter().find(early) {
-                        return Err(format!("the cancel of {id} leaves before the order"));
+                        return Err(format!("the cancel of {id} is sent before the order"));
                     }
                 }
                 _ => {}
@@ -68,7 +72,7 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     #[test]
-    fn the_next_process_may_cancel_what_may_have_left() {
+    fn the_next_process_may_cancel_orders_that_may_have_left() {
         let intended = || Log::new().intend("mm.a.1");
         let sound = intended().start().cancel("mm.a.1");
         assert_eq!(verdict(Durable::default(), &sound), Ok(()));

@@ -1,7 +1,7 @@
-//! A market order opens nothing that the runtime sent to take away from a position: one that is for no
-//! more than what its strategy holds, and no more than the account, as the runtime believes. Somebody
-//! else may have closed the position a moment before: the venue must refuse the order then, or carry out
-//! no more than what is left.
+//! A market order that closes must not open anything. It closes if it is for no more than its
+//! strategy holds, and no more than the account holds, in the runtime's view. Somebody else may
+//! have closed the position a moment before. Then the venue must refuse the order, or execute no
+//! more than what is left.
 
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -29,13 +29,13 @@ fn held(positions: &[PositionView], book: &str) -> Decimal {
     positions.map(|held| wire::decimal(&held.qty)).sum()
 }
 
-/// Whether an order of this side and quantity takes away from a position, and from nothing else.
+/// Whether an order only reduces this position.
 fn takes_away(position: Decimal, order: &Placed) -> bool {
     let left = if order.buys { -position } else { position };
     left >= order.qty
 }
 
-/// Whether the runtime believes that the order closes, and nothing beside it closes the same.
+/// Whether in the runtime's view the order closes, and no other order closes the same.
 fn closes(view: &View, order: &Placed) -> bool {
     let strategy = wire::strategy(&order.id);
     let mut strategies = view.strategies.iter();
@@ -80,7 +80,7 @@ impl Check for Exits {
             };
             if opens {
                 return Err(format!(
-                    "{} closes {} of {book}, and makes {is} of {was}",
+                    "{} closes {} of {book}, but changes the position from {was} to {is}",
                     order.id, order.qty
                 ));
             }
@@ -111,7 +111,7 @@ mod tests {
         }]
     }
 
-    /// The strategy and the account hold this, as the runtime believes.
+    /// The strategy and the account hold this in the runtime's view.
     fn view(own: &str, account: &str) -> View {
         View {
             positions: holding(account),
@@ -128,7 +128,7 @@ mod tests {
         json!({"accounts": [{"positions": [{"symbol": "BTCUSDT", "qty": qty}]}]})
     }
 
-    /// A sale of 1 at the market.
+    /// Judges a sale of 1 at the market.
     fn judged(view: View, before: &str, after: &str) -> Result<(), String> {
         let log = Log::new().market("mm.a.1", "SELL", view, (truth(before), truth(after)));
         verdict(Exits, &log)
@@ -139,14 +139,18 @@ mod tests {
         assert_eq!(judged(view("1", "1"), "1", "0"), Ok(()));
         assert!(
             judged(view("1", "1"), "0", "-1").is_err(),
-            "others closed it"
+            "others closed the position"
         );
         assert!(judged(view("1", "1"), "0.4", "-0.6").is_err());
-        assert_eq!(judged(view("1", "1"), "0", "0"), Ok(()), "it was refused");
+        assert_eq!(
+            judged(view("1", "1"), "0", "0"),
+            Ok(()),
+            "the venue refused the order"
+        );
     }
 
     #[test]
-    fn a_close_of_a_side_of_hedge_mode_is_judged_by_that_side() {
+    fn a_hedge_mode_close_is_judged_by_its_side() {
         for (side, buys, qty, over) in [("LONG", "SELL", "1", "-1"), ("SHORT", "BUY", "-1", "1")] {
             let sided = |of: &str, own: &str| {
                 let mut view = view(own, own);
@@ -171,15 +175,19 @@ mod tests {
             assert_eq!(
                 judged(sided(other, qty), over),
                 Ok(()),
-                "{side} is not held"
+                "the strategy does not hold {side}"
             );
         }
     }
 
     #[test]
-    fn an_order_that_is_meant_to_open_is_right() {
+    fn an_opening_order_is_accepted() {
         assert_eq!(judged(view("0", "0"), "0", "-1"), Ok(()));
-        assert_eq!(judged(view("0.5", "1"), "0.5", "-0.5"), Ok(()), "it flips");
+        assert_eq!(
+            judged(view("0.5", "1"), "0.5", "-0.5"),
+            Ok(()),
+            "the strategy flips its position"
+        );
         let nets = view("1", "0");
         assert_eq!(judged(nets, "0", "-1"), Ok(()), "another strategy is short");
         let mut beside = view("1", "1");

@@ -1,9 +1,10 @@
-//! Exposure is never over the limits of a strategy or of the account, with every order counted that
-//! may be open: computed from what the venue said of our orders alone, to whomever.
+//! Exposure never exceeds the limits of a strategy or of the account. Every order that may be open
+//! counts. The rule computes exposure only from what the venue reported about own orders, to any
+//! receiver.
 //!
-//! Positions that came from elsewhere, or from before a journal was lost, are nobody's, so that a
-//! life whose journal was lost is not judged after that. Where others trade on the account, what it
-//! holds is not the sum of our orders: its limits are not judged from there on.
+//! Positions from other sources, or from before a lost journal, are unowned. A life is not judged
+//! after its journal was lost. If others trade on the account, its position is not the sum of our
+//! orders: from then on the account's limits are not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +15,25 @@ use super::orders::{Orders, Own};
 use super::wire::{self, Asked, Placed};
 use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
 
-/// Prices move between the intent and the sending, and the runtime counts at the mark: parts of a
-/// hundred of the limit that are let go.
+/// Tolerance in hundredths of the limit: prices move between the intent and the sending, and the
+/// runtime values positions at the mark price.
 const SLACK: i64 = 5;
-/// An order that was accepted before a reload has left after so long, or does not leave any more: nanoseconds.
+/// An order that was accepted before a reload is sent within this time or never: nanoseconds.
 const ON_ITS_WAY_NS: i64 = 5_000_000_000;
 
 /// The rule.
 #[derive(Debug)]
 pub struct Exposure {
     limits: BTreeMap<String, LimitTerms>,
-    /// Limits before a reload, and until when orders that were accepted under them may leave.
+    /// Limits before a reload, and until when orders that were accepted under them may be sent.
     before: BTreeMap<String, (i64, LimitTerms)>,
     account: LimitTerms,
     orders: Orders,
-    /// What strategies intended: what the runtime closes by itself is never held back.
+    /// Orders that strategies intended. The runtime's own closing orders are never limited.
     intended: BTreeSet<String>,
-    /// When each order was let go: it is signed after that, and leaves.
+    /// The entry number at which each order was released; it is signed and sent after that.
     released: BTreeMap<String, u64>,
-    /// When outside orders last closed something of a strategy.
+    /// The entry number at which outside orders last closed a part of a strategy's position.
     closed_outside: BTreeMap<String, u64>,
     bids: BTreeMap<String, Decimal>,
     /// Others trade on the account.
@@ -40,7 +41,7 @@ pub struct Exposure {
     lost: bool,
 }
 
-/// Whose limits are judged: a strategy's, or the account's.
+/// The owner of the judged limits: a strategy, or the account.
 #[derive(Clone, Copy)]
 struct Party<'a> {
     strategy: Option<&'a str>,
@@ -57,7 +58,7 @@ impl Party<'_> {
     }
 }
 
-/// What the orders of a strategy in an instrument may lead to.
+/// The worst result of the orders of a strategy in an instrument.
 struct Worst {
     position: Decimal,
     buys: Decimal,
@@ -69,7 +70,7 @@ impl Worst {
         self.side(true).abs().max(self.side(false).abs())
     }
 
-    /// What it comes to where only the orders of one side fill: negative where that is less than flat.
+    /// The position if only the orders of one side fill; negative if it is still on the other side.
     fn side(&self, buys: bool) -> Decimal {
         if buys {
             self.position + self.buys
@@ -88,7 +89,7 @@ impl Worst {
 }
 
 impl Exposure {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         let limits = terms.strategies.iter();
         Self {
@@ -105,8 +106,8 @@ impl Exposure {
         }
     }
 
-    /// A reload may change how many orders a strategy may have open. One that was accepted before may
-    /// still be on its way.
+    /// A reload may change the limit of open orders. An order that was accepted before may still be
+    /// in flight.
     fn configured(&mut self, now_ns: i64, max_open_orders: &[(String, Option<u32>)]) {
         for (strategy, max) in max_open_orders {
             let Some(limits) = self.limits.get_mut(strategy) else {
@@ -144,7 +145,8 @@ impl Exposure {
         self.judge(new, account)
     }
 
-    /// Whether others closed what an order was to take away from after it was let go, and before it left.
+    /// Whether others closed the position that an order reduces, after its release and before it
+    /// was sent.
     fn is_overtaken(&self, new: &Placed) -> bool {
         let released = self.released.get(&new.id);
         let closed = self.closed_outside.get(wire::strategy(&new.id));
@@ -156,7 +158,7 @@ impl Exposure {
         let open = self.live(party).count() + 1;
         if let Some(max) = limits.max_open_orders.filter(|max| open > *max as usize) {
             return Err(format!(
-                "{id} is sent: {} may have {open} orders open, {max} are allowed",
+                "{id} is sent: {} may have {open} open orders, but only {max} are allowed",
                 party.name()
             ));
         }
@@ -180,13 +182,14 @@ impl Exposure {
         let book = new.book();
         let mut worst = self.worst(party, &book);
         worst.add(new.buys, new.qty);
-        // What the other side may come to does not cover the order: that side may end without a fill.
+        // The possible result of the other side does not cover the order: that side may end without
+        // a fill.
         let side = worst.side(new.buys);
         let total = side * price + self.elsewhere(party, &book);
         if side > Decimal::ZERO && over(total, &limits.max_position_notional) {
             return Err(format!(
                 "{id} is sent: with position {}, {} to buy and {} to sell, unknown orders included, \
-                 {} may come to {} {} at {price}, {total} in all",
+                 {} may reach {} {} at {price}, {total} in total",
                 worst.position,
                 worst.buys,
                 worst.sells,
@@ -219,7 +222,7 @@ impl Exposure {
         worst
     }
 
-    /// What everything but one position may come to, as far as its price was ever seen.
+    /// The worst value of all other positions whose price was ever seen.
     fn elsewhere(&self, party: Party<'_>, but: &str) -> Decimal {
         let all = self.bids.iter().flat_map(|(instrument, bid)| {
             let books = wire::books(instrument).into_iter();
@@ -302,7 +305,7 @@ mod tests {
         Exposure::new(&terms)
     }
 
-    /// The account's limits alone, with a strategy that has none.
+    /// Only the account has limits, the strategy has none.
     fn account(limits: LimitTerms) -> Exposure {
         let mut terms = terms();
         terms.limits = limits;
@@ -321,11 +324,15 @@ mod tests {
         assert!(verdict(account(limits()), &three).is_err());
         let mixed = Log::new().act(serde_json::json!({"act": "place"}));
         let mixed = mixed.order("mm.a.1").order("ema.a.2").order("ema.a.3");
-        assert_eq!(verdict(account(limits()), &mixed), Ok(()), "others trade");
+        assert_eq!(
+            verdict(account(limits()), &mixed),
+            Ok(()),
+            "others trade on the account"
+        );
     }
 
     #[test]
-    fn what_outside_orders_closed_is_held_no_more() {
+    fn outside_closes_reduce_the_position() {
         let held = || {
             let log = Log::new().order("mm.a.1").order("mm.a.2");
             let log = log.order_event("mm.a.1", "FILLED", "1");
@@ -338,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_close_while_an_order_is_signed_excuses_it() {
+    fn an_outside_close_during_signing_excuses_an_order() {
         let short = || {
             let log = Log::new().order_sell("mm.a.1");
             log.order_event("mm.a.1", "FILLED", "1")
@@ -409,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runtime_closes_by_itself_is_not_held_back() {
+    fn closing_orders_of_the_runtime_are_not_limited() {
         let two = Log::new().order("mm.a.1").order("mm.a.2");
         let filled = two.order_event("mm.a.1", "FILLED", "1");
         assert_eq!(
@@ -419,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_up_to_the_limit_are_right() {
+    fn orders_up_to_the_limit_are_accepted() {
         let sound = Log::new()
             .order("mm.a.1")
             .order("mm.a.2")
@@ -435,21 +442,21 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_ended_counts_no_more() {
+    fn ended_orders_do_not_count() {
         let ended = Log::new().order("mm.a.1").order("mm.a.2");
         let sound = ended.order_event("mm.a.1", "CANCELED", "0").order("mm.a.3");
         assert_eq!(verdict(rule(), &sound), Ok(()));
     }
 
     #[test]
-    fn what_was_filled_is_a_position() {
+    fn filled_orders_count_as_position() {
         let filled = Log::new().order("mm.a.1").order("mm.a.2");
         let broken = filled.order_event("mm.a.1", "FILLED", "1").order("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
 
     #[test]
-    fn sells_count_as_buys_do() {
+    fn sells_count_like_buys() {
         let broken = Log::new()
             .order_sell("mm.a.1")
             .order_sell("mm.a.2")

@@ -1,6 +1,6 @@
-//! Every fee is booked once, as the venue charged it: a fill carries the commission of its trade, and
-//! the runtime's own balance moves by what its fills realized less their fees, to the last digit. On spot a
-//! fill exchanges the base asset for the quote asset.
+//! Every fee is booked once, as the venue charged it. A fill carries the commission of its trade.
+//! The runtime's own balance changes exactly by the realized profit of its fills minus their fees.
+//! On spot a fill exchanges the base asset for the quote asset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,22 +20,22 @@ type Trade = (String, i64);
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Fees {
-    /// Questions for account trades, and their instruments.
+    /// Requests for account trades, and their instruments.
     questions: BTreeMap<RequestId, String>,
-    /// What the venue charged; two own orders that met share one trade, each with its fee.
+    /// The venue's charges; two own orders that met share one trade, and each has its fee.
     charged: BTreeMap<Trade, BTreeSet<(Decimal, String)>>,
-    /// Commissions that were learned from account trades in this life of the process, by order.
+    /// Commissions learned from account trades in this life of the process, by order.
     late: BTreeSet<(Trade, i64)>,
-    /// What fills and adjustments of the running step come to, by balance.
+    /// The sum of the fills and adjustments of the running step, by balance.
     moved: BTreeMap<String, Decimal>,
-    /// Fills of the running step, for the words.
+    /// Fills of the running step, for the error text.
     fills: Vec<String>,
-    /// The last step ended: its balances were told.
+    /// The last step ended: its balances were reported.
     ended: bool,
 }
 
 impl Fees {
-    /// An event or an account trade tells of a commission.
+    /// An event or an account trade reports a commission.
     fn charge(
         &mut self,
         instrument: &str,
@@ -75,7 +75,7 @@ impl Fees {
         }
     }
 
-    /// A step begins, or goes on.
+    /// A step begins or continues.
     fn begin(&mut self) {
         if std::mem::take(&mut self.ended) {
             self.moved.clear();
@@ -99,13 +99,13 @@ impl Fees {
         };
         if let Some(charged) = charged.filter(|charged| !charged.iter().any(names)) {
             return Err(format!(
-                "trade {trade} of {instrument} is booked with a fee of {fee} {asset}, the venue \
+                "trade {trade} of {instrument} is booked with a fee of {fee} {asset}, but the venue \
                  charged {charged:?}"
             ));
         }
         let (surface, symbol) = instrument.split_once(':').unwrap_or_default();
         self.add(format!("{surface}:{asset}"), -fee);
-        // Both surfaces of this venue quote, and settle, in one asset.
+        // Both surfaces of this venue quote and settle in one asset.
         self.add(format!("{surface}:{QUOTE}"), quote);
         if let Some(of) = symbol.strip_suffix(QUOTE) {
             self.add(format!("{surface}:{of}"), base);
@@ -115,8 +115,8 @@ impl Fees {
         Ok(())
     }
 
-    /// An account trade stated the commission of a fill that had been booked without one, or an event that of
-    /// one that had been booked with an estimate.
+    /// A commission became known later: an account trade reported it for a fill that was booked
+    /// without one, or an event replaced an estimate.
     fn booked_late(
         &mut self,
         trade: &Trade,
@@ -132,14 +132,14 @@ impl Fees {
             self.add(format!("{surface}:{asset}"), -fee);
         }
         if fee.is_zero() {
-            // Nothing states the commission yet.
+            // The commission is still unknown.
             return Ok(());
         }
         let charged = self.charged.get(trade);
         let is_charged = |charged: &BTreeSet<_>| charged.contains(&(fee, asset.to_owned()));
         if !charged.is_some_and(is_charged) {
             return Err(format!(
-                "trade {number} of {instrument} is booked late with a fee of {fee} {asset}, the venue \
+                "trade {number} of {instrument} is booked late with a fee of {fee} {asset}, but the venue \
                  charged {charged:?}"
             ));
         }
@@ -162,7 +162,7 @@ impl Fees {
             return Ok(());
         }
         Err(format!(
-            "{of} moves by {} from {from} to {to}, and by {moved} by what was booked: {}",
+            "{of} changes by {} from {from} to {to}, but the bookings sum to {moved}: {}",
             to - from,
             self.fills.join(", ")
         ))
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
 
-    /// A fill of 1 at 100 that the venue charged 0.04 for.
+    /// A fill of 1 at 100 with a commission of 0.04.
     fn filled() -> Log {
         let order = json!({"c": "mm.a.1", "s": "BTCUSDT", "t": 7, "n": "0.04", "N": "USDT"});
         Log::new()
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_balance_that_moves_by_its_fills_is_right() {
+    fn a_balance_that_changes_by_its_fills_is_accepted() {
         let sound = filled()
             .charged("mm.a.1", 7, "0.04")
             .balance("100", "99.96");
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commission_that_account_trades_state_counts_once() {
+    fn a_commission_from_account_trades_counts_once() {
         let order = json!({"c": "mm.a.1", "s": "BTCUSDT", "t": 7});
         let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
         let trades = json!([{"id": 7, "commission": "0.04", "commissionAsset": "USDT"}]);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adjustment_explains_what_it_moved() {
+    fn an_adjustment_explains_its_balance_change() {
         let told = filled()
             .charged("mm.a.1", 7, "0.04")
             .adjusted_balance("99.96", "99.97");

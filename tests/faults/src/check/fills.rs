@@ -1,13 +1,13 @@
-//! Every fill is counted once: no trade of an order is booked twice by a process, no order is booked
-//! for more than the venue executed, and at rest each strategy holds what the venue's trades of its orders
-//! sum up to.
+//! Every fill is counted once. A process books no trade of an order twice, and no order for more
+//! than the venue executed. At rest each strategy holds the sum of the venue's trades of its
+//! orders.
 //!
-//! What outside orders closed of a strategy's position is closed in its account too, as the runtime
-//! tells; a process that died may have told what its journal does not hold, so that such a position is
-//! not compared after another start.
+//! The parts of a strategy's position that outside orders closed, as the runtime reports, are
+//! subtracted. A process that died may have reported closes that its journal does not have, so such
+//! a position is not compared after another start.
 //!
-//! Where a journal was lost, what a strategy held before is nobody's: such a life is not compared
-//! at rest.
+//! After a lost journal the earlier positions of a strategy are unowned: such a life is not
+//! compared at rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::orders::Orders;
 use super::wire;
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
 
-/// A venue may round the commissions that it states to so many decimals.
+/// A venue may round the commissions that it reports to this many decimals.
 const FEE_DECIMALS: u32 = 4;
 
 /// The rule.
@@ -28,18 +28,18 @@ pub struct Fills {
     orders: Orders,
     /// Instrument, trade and order: two own orders that met share one trade.
     trades: BTreeSet<(String, i64, String)>,
-    /// What this process booked, by order.
+    /// The quantity that this process booked, by order.
     booked: BTreeMap<String, Decimal>,
-    /// What outside orders closed, by strategy and position.
+    /// The parts that outside orders closed, by strategy and position.
     outside: Outside,
-    /// Strategies and instruments of spot with a fill that was made up from an order's totals.
+    /// Strategies and spot instruments with a fill that was derived from an order's totals.
     made_up: BTreeSet<(String, String)>,
     rounds_fees: bool,
     lost: bool,
 }
 
 impl Fills {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
@@ -64,7 +64,7 @@ impl Fills {
         let executed = self.orders.get(id).map(|order| order.executed);
         match executed {
             Some(executed) if *booked > executed => Err(format!(
-                "{booked} of {id} is booked with trade {trade}, the venue executed {executed}"
+                "{booked} of {id} is booked with trade {trade}, but the venue executed {executed}"
             )),
             Some(_) => Ok(()),
             None => Err(format!(
@@ -74,11 +74,11 @@ impl Fills {
     }
 }
 
-/// What outside orders closed of the strategies' positions.
+/// The parts of the strategies' positions that outside orders closed.
 #[derive(Debug, Default)]
 pub struct Outside {
     closed: BTreeMap<(String, String), Decimal>,
-    /// Told by a process that has died since.
+    /// Reported by a process that has died since.
     unsure: BTreeSet<(String, String)>,
 }
 
@@ -101,12 +101,12 @@ impl Outside {
         }
     }
 
-    /// Whether what was told of a strategy's position may be lost.
+    /// Whether the reported closes of a strategy's position may be lost.
     pub fn is_unsure(&self, key: &(String, String)) -> bool {
         self.unsure.contains(key)
     }
 
-    /// Whether a part of a strategy's positions was ever closed so.
+    /// Whether outside orders ever closed a part of a strategy's positions.
     pub fn concerns(&self, strategy: &str) -> bool {
         self.closed.keys().any(|(owner, _)| owner == strategy)
     }
@@ -160,7 +160,7 @@ impl Check for Fills {
         };
         match venue.keys().chain(own.keys()).find(differs) {
             Some(key) => Err(format!(
-                "{} holds {} of {} by its own account, and {} by the venue's trades",
+                "{} holds {} of {} in the runtime, but {} according to the venue's trades",
                 key.0,
                 own.get(key).copied().unwrap_or_default(),
                 key.1,
@@ -172,7 +172,7 @@ impl Check for Fills {
 }
 
 impl Fills {
-    /// Learns which orders are ours, and judges nothing.
+    /// Learns which orders are own orders, without judging.
     pub fn learn(&mut self, entry: &Entry) {
         self.orders.see(entry);
         self.outside.see(entry);
@@ -189,13 +189,13 @@ impl Fills {
         }
     }
 
-    /// What outside orders closed.
+    /// The parts that outside orders closed.
     pub const fn outside(&self) -> &Outside {
         &self.outside
     }
 
-    /// How much of the commission in the base asset of spot nothing may state: all of it where a fill was made
-    /// up from its order's totals, and otherwise what the venue rounds.
+    /// The part of a spot commission in the base asset that the venue may never report. It is the
+    /// whole commission if a fill was derived from its order's totals, and otherwise the rounding.
     pub fn unstated_fee(&self, owner: &str, instrument: &str, trade: &Value) -> Decimal {
         let fee = base_fee(instrument, trade);
         let key = (owner.to_owned(), instrument.to_owned());
@@ -208,8 +208,8 @@ impl Fills {
         }
     }
 
-    /// What the venue's trades of each strategy's orders sum up to, less commissions in the base asset of spot,
-    /// and less what outside orders closed of it.
+    /// The sum of the venue's trades of each strategy's orders, minus commissions in the base asset
+    /// of spot, and minus the parts that outside orders closed.
     pub fn held(&self, truth: &Value) -> BTreeMap<(String, String), Decimal> {
         let mut held: BTreeMap<_, Decimal> = BTreeMap::new();
         for (owner, instrument, trade) in self.own_trades(truth) {
@@ -227,7 +227,7 @@ impl Fills {
         held
     }
 
-    /// The venue's trades of our orders: strategy, instrument and trade.
+    /// The venue's trades of own orders: strategy, instrument and trade.
     pub fn own_trades<'a>(&self, truth: &'a Value) -> Vec<(String, String, &'a Value)> {
         let account = truth.pointer("/accounts/0").unwrap_or(&Value::Null);
         let list = |field: &str| account.get(field).and_then(Value::as_array);
@@ -258,7 +258,7 @@ impl Fills {
     }
 }
 
-/// The commission of a trade on spot, where it is in the base asset.
+/// The commission of a spot trade if it is in the base asset, otherwise zero.
 pub fn base_fee(instrument: &str, trade: &Value) -> Decimal {
     let symbol = instrument.strip_prefix("spot:").unwrap_or_default();
     let base = symbol.strip_suffix("USDT").filter(|base| !base.is_empty());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn fills_that_sum_up_to_what_was_executed_are_right() {
+    fn fills_up_to_the_executed_quantity_are_accepted() {
         let more = filled().booked("mm.a.1", 1, "0.4");
         let sound = more
             .order_event("mm.a.1", "FILLED", "1")
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_was_executed_is_found() {
+    fn booking_more_than_was_executed_is_found() {
         let broken = filled()
             .booked("mm.a.1", -1, "0.4")
             .booked("mm.a.1", 1, "0.4");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn each_side_of_hedge_mode_is_held_by_itself() {
+    fn hedge_mode_sides_are_compared_separately() {
         for (side, word, qty) in [("LONG", "BUY", "0.4"), ("SHORT", "SELL", "-0.4")] {
             let truth = json!({"accounts": [{
                 "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_outside_orders_closed_is_not_held() {
+    fn outside_closes_reduce_the_position() {
         let truth = json!({"accounts": [{
             "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
                 "client_order_id": "mm.a.1"}],
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_process_may_book_what_the_last_one_lost() {
+    fn a_new_process_may_book_lost_fills_again() {
         let sound = filled()
             .booked("mm.a.1", 1, "0.4")
             .start()
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_that_holds_other_than_its_trades_is_found() {
+    fn a_position_that_differs_from_the_trades_is_found() {
         let truth = json!({"accounts": [{
             "orders": [{"surface": "futures", "symbol": "BTCUSDT", "order_id": 7,
                 "client_order_id": "mm.a.1"}],

@@ -1,11 +1,12 @@
-//! The operator has everything closed while faults go on: as long as the venue answers requests, no
-//! position of a strategy is left after a stated time, although the user stream is down. What others
-//! traded by hand is not the runtime's to close.
+//! The operator flattens while faults go on. As long as the venue answers requests, no position of
+//! a strategy may be left after a fixed time, even if the user stream is down. The runtime need not
+//! close what others traded by hand.
 //!
-//! Time counts from the command, and anew from whatever keeps requests from being answered: a lost, late,
-//! false or unreadable answer, a refusal for a limit, a closed or stopped symbol, a clock that is wrong, a
-//! journal that does not write, a process that does not run. After a start it counts from the moment at which
-//! readings cannot be from before.
+//! The time counts from the command, and starts anew after anything that keeps requests from being
+//! answered. That is a lost, late, false or unreadable response, a rate limit refusal, a closed or
+//! stopped symbol, a wrong clock, a journal that does not write, or a process that does not run.
+//! After a start the time counts from the moment when account snapshots can no longer be older than
+//! the start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +17,16 @@ use super::Check;
 use super::wire;
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
-/// Everything is closed within this.
+/// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
-/// The same where requests carry nonces: an order without an answer may arrive for longer.
+/// The same if requests carry nonces: an order without a response may arrive for longer.
 const WITHIN_NONCES_NS: i64 = 90_000_000_000;
-/// After a start, readings may be from before it for so long.
+/// For this time after a start, account snapshots may be older than the start.
 const START_NS: i64 = 15_000_000_000;
-/// An answer that takes longer is late.
+/// A response that takes longer is late.
 const LATE_NS: i64 = 1_000_000_000;
-/// Refusals that say that the venue takes no order, or nothing, at this time: unknown outcomes, the
-/// clock, the rights of the key, the wallet, the symbol.
+/// Refusal codes that say that the venue accepts no order, or no request, at this time: unknown
+/// outcomes, the clock, the rights of the key, the wallet, the symbol.
 const CLOSED: [i64; 12] = [
     -1000, -1001, -1003, -1006, -1007, -1021, -2015, -2016, -2019, -4087, -4088, -4140,
 ];
@@ -36,17 +37,17 @@ pub struct Flattened {
     within_ns: i64,
     strategies: BTreeSet<String>,
     instruments: BTreeSet<String>,
-    /// Since when everything is to be closed.
+    /// When the flatten began.
     since_ns: Option<i64>,
-    /// When something kept requests from being answered.
+    /// The last time at which something kept requests from being answered.
     trouble_ns: i64,
-    /// What does so until it is over: the journal, the key's rights, symbols.
+    /// Ongoing obstacles: the journal, the key's rights, symbols, a stopped process.
     standing: BTreeSet<String>,
-    /// Requests without an answer, and when they were sent.
+    /// Requests without a response, and when they were sent.
     asked: BTreeMap<RequestId, i64>,
     answered: BTreeMap<RequestId, Answer>,
-    /// A process was ready once, or this one where another instance acts: a start watches such an instance
-    /// before it changes anything.
+    /// A process was ready once; or this process, if another instance acts. A start watches such an
+    /// instance before it changes anything.
     ready: bool,
     /// Another instance placed orders on the account.
     has_another: bool,
@@ -54,7 +55,7 @@ pub struct Flattened {
 }
 
 impl Flattened {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             within_ns: if terms.v3 {
@@ -116,11 +117,11 @@ impl Flattened {
         }
     }
 
-    /// What strategies may still hold of each instrument: what the account holds, beyond what others
+    /// The strategies' possible rest of each instrument: the account's position minus what others
     /// traded there.
     fn judge(&mut self, truth: &Value, now_ns: i64) -> Result<(), String> {
         let pending = self.asked.values().any(|sent| {
-            // An answer that does not come at all is given up by the runtime some time.
+            // If no response comes at all, the runtime abandons the request after some time.
             (sent + LATE_NS..sent + self.within_ns).contains(&now_ns)
         });
         if pending || !self.standing.is_empty() {
@@ -153,8 +154,8 @@ impl Flattened {
             let left = wire::number(position, "qty").unwrap_or_default().abs();
             if left > by_hand {
                 return Err(format!(
-                    "everything was to be closed {} s ago, and for {} s requests are answered; the \
-                     account holds {left} of {book}, of which others traded {by_hand}",
+                    "the flatten began {} s ago, and requests are answered for {} s; the \
+                     account still holds {left} of {book}, of which others traded {by_hand}",
                     (now_ns - since_ns) / 1_000_000_000,
                     (now_ns - from_ns) / 1_000_000_000,
                 ));
@@ -266,24 +267,32 @@ mod tests {
         assert!(judged(late(), "1").is_err());
         assert!(judged(late(), "-1").is_err());
         assert_eq!(judged(late(), "0"), Ok(()));
-        assert_eq!(judged(late(), "0.5"), Ok(()), "a person holds it");
+        assert_eq!(
+            judged(late(), "0.5"),
+            Ok(()),
+            "the position belongs to a person"
+        );
         assert_eq!(judged(told().later_ms(19_000), "1"), Ok(()));
         let over = told().command("resume", None).later_ms(30_000);
         assert_eq!(judged(over, "1"), Ok(()));
     }
 
     #[test]
-    fn a_start_closes_once_readings_cannot_be_from_before() {
+    fn a_start_closes_after_its_snapshots_are_current() {
         let again = || told().later_ms(1_000).start().command("flatten", None);
         assert_eq!(judged(again().later_ms(34_000), "1"), Ok(()));
         assert!(judged(again().later_ms(36_000), "1").is_err());
         let places = json!({"act": "place", "client_order_id": "mm.9.1"});
         let beside = told().act(places).start().command("flatten", None);
-        assert_eq!(judged(beside.later_ms(36_000), "1"), Ok(()), "it watches");
+        assert_eq!(
+            judged(beside.later_ms(36_000), "1"),
+            Ok(()),
+            "the start watches the other instance"
+        );
     }
 
     #[test]
-    fn requests_without_an_answer_are_a_reason_to_wait() {
+    fn missing_or_late_responses_restart_the_time() {
         let asked = || told().later_ms(5_000).ask("GET", "/fapi/v3/account", &[]);
         let lost = asked().unheard().later_ms(19_000);
         assert_eq!(judged(lost, "1"), Ok(()));
@@ -296,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_symbol_is_a_reason_to_wait() {
+    fn a_stopped_symbol_stops_the_time() {
         let stops = json!({"act": "rules", "symbol": "BTCUSDT", "status": "SETTLING"});
         let trades = json!({"act": "rules", "symbol": "BTCUSDT", "status": "TRADING"});
         let stopped = told().act(stops).later_ms(30_000);

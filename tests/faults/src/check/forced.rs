@@ -1,7 +1,7 @@
-//! The strategies hold together the account's position at the venue, except for the quantity that people
-//! traded by hand: after a liquidation or an ADL, and after fills that were told late. A run halts or
-//! pauses at the moment it learns of a forced close, as configured: at the latest some seconds after the
-//! event of its order was delivered.
+//! The strategies together hold the account's position at the venue, except for the quantity that
+//! people traded by hand. This holds also after a liquidation or an ADL, and after late fills. A
+//! run halts or pauses when it learns of a forced close, as configured: at the latest some seconds
+//! after the event of its order was delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::Check;
 use super::wire;
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 
-/// From the delivery of the event of a forced close to the reaction.
+/// Longest time from the delivery of the event of a forced close to the reaction.
 const WITHIN_NS: i64 = 5_000_000_000;
 
 /// The rule.
@@ -22,24 +22,24 @@ pub struct Forced {
     strategies: BTreeSet<String>,
     instruments: BTreeSet<String>,
     state: String,
-    /// The run reported a forced close at this time, and has not reacted yet.
+    /// When the run reported a forced close to which it has not reacted yet.
     told_ns: Option<i64>,
-    /// When the first event of each forced order was emitted: a venue may repeat events.
+    /// When the first event of each forced order was emitted, because a venue may repeat events.
     first: BTreeMap<String, i64>,
-    /// Events of forced closes on their way, and when the first one of the order was emitted.
+    /// Events of forced closes in flight, and when the first event of the order was emitted.
     emitted: BTreeMap<u64, i64>,
-    /// When the venue closed a position last.
+    /// When the venue last closed a position.
     closed_ns: i64,
-    /// When the run reported a forced close last: a late event of it is no news.
+    /// When the run last reported a forced close: a late event of it is not new.
     reported_ns: i64,
-    /// The process is stopped, and reads what is delivered only when it goes on.
+    /// The process is stopped, and reads delivered messages only when it continues.
     stopped: bool,
-    /// The reaction to an event that was delivered is due then.
+    /// When the reaction to a delivered event is due.
     due_ns: Option<i64>,
     lost: bool,
 }
 
-/// What is traded on futures: spot knows no liquidation.
+/// The futures instruments; spot has no liquidation.
 fn futures(terms: &Terms) -> BTreeSet<String> {
     let all = terms.instruments.iter();
     let of_futures = all.filter(|name| name.starts_with("futures:"));
@@ -47,7 +47,7 @@ fn futures(terms: &Terms) -> BTreeSet<String> {
 }
 
 impl Forced {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             reaction: terms.on_liquidation.clone(),
@@ -73,7 +73,7 @@ impl Forced {
         }
     }
 
-    /// The order of an event that tells of a forced close of something that is traded here.
+    /// The order of an event that reports a forced close of a configured instrument.
     fn forced_order(&self, text: &str) -> Option<String> {
         let event: Value = serde_json::from_str(text).ok()?;
         let event = event.get("data").unwrap_or(&event);
@@ -120,7 +120,7 @@ impl Check for Forced {
             && entry.at_ns > told_ns
         {
             return Err(format!(
-                "the run reported a forced close and is {}, but its configuration says {}",
+                "the run reported a forced close and is {}, but its configuration requires {}",
                 self.state, self.reaction
             ));
         }
@@ -128,8 +128,8 @@ impl Check for Forced {
             && entry.at_ns > due_ns
         {
             return Err(format!(
-                "an event told of a forced close {} s ago, and the run is {}, but its configuration \
-                 says {}",
+                "an event reported a forced close {} s ago and the run is {}, but its configuration \
+                 requires {}",
                 WITHIN_NS / 1_000_000_000,
                 self.state,
                 self.reaction
@@ -231,7 +231,7 @@ mod tests {
         Forced::new(&terms)
     }
 
-    /// The venue closed 1 of 2, or somebody else did.
+    /// The venue, or somebody else, closed 1 of 2.
     fn truth(id: &str) -> Value {
         json!({"accounts": [{
             "orders": [{"order_id": 9, "client_order_id": id}],
@@ -263,12 +263,15 @@ mod tests {
         assert_eq!(judged("autoclose-1", "1"), Ok(()));
         assert!(judged("autoclose-1", "2").is_err());
         assert!(judged("adl_autoclose", "2").is_err());
-        assert_eq!(judged("web_1", "2"), Ok(()), "a person closed it");
-        assert!(judged("mm.a.1", "2").is_err(), "its own order did");
+        assert_eq!(judged("web_1", "2"), Ok(()), "a person closed the position");
+        assert!(
+            judged("mm.a.1", "2").is_err(),
+            "an own order closed the position"
+        );
     }
 
     #[test]
-    fn each_side_of_hedge_mode_is_judged_by_itself() {
+    fn hedge_mode_sides_are_judged_separately() {
         for (side, sign) in [("LONG", ""), ("SHORT", "-")] {
             let signed = |qty: &str| format!("{sign}{qty}");
             let mut truth = truth("autoclose-1");
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_close_that_was_delivered_and_not_noticed_is_found() {
+    fn an_unnoticed_forced_close_is_found() {
         let order = json!({"s": "BTCUSDT", "c": "adl_autoclose", "z": "1"});
         let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
         let act = || Log::new().start().state("ready").act(json!({"act": "adl"}));
@@ -295,11 +298,11 @@ mod tests {
         let late = |log: Log| verdict(rule("halt"), &log.later_ms(6_000).pong());
         assert!(late(told()).is_err());
         assert_eq!(late(told().state("halted")), Ok(()));
-        assert_eq!(late(told().start()), Ok(()), "it was killed");
+        assert_eq!(late(told().start()), Ok(()), "the process was killed");
     }
 
     #[test]
-    fn a_run_that_goes_on_in_spite_of_its_configuration_is_found() {
+    fn a_run_that_ignores_its_reaction_is_found() {
         let told = |reaction: &str, to: &str| {
             let log = Log::new().state("ready").forced_close();
             let log = log.state(to).later_ms(1).booked("mm.a.1", 1, "1");

@@ -1,10 +1,12 @@
-//! After a halt nothing fills that the venue had time to cancel. A cancel of every order that the
-//! runtime knows to rest leaves soon after the operator halts or flattens its strategy, or after an answer
-//! tells of an order that was on its way then. Where nothing keeps requests from being sent and answered, before any fill of it later than two seconds after the
-//! halt. The runtime may not wait for its own count of weight, and must wait after a refusal for a limit.
+//! After a halt no order fills that the venue had time to cancel. Every order that the runtime
+//! knows to rest must be cancelled soon. The time starts when the operator halts or flattens its
+//! strategy, or when a response reports an order that was in flight then. If nothing keeps requests
+//! from being sent and answered, the cancel must leave before any fill that comes later than two
+//! seconds after the halt. The runtime may not wait for its own count of weight, but it must wait
+//! after a rate limit refusal.
 //!
-//! Requests that take long, or get no answer, and a journal that does not write give it two seconds from
-//! their end. Market orders fill at once, whatever was sent.
+//! Slow or lost responses, and a journal that does not write, give the runtime two more seconds
+//! from their end. Market orders fill at once, so they are excluded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +16,12 @@ use super::Check;
 use super::wire::{self, Asked, Report};
 use crate::witness::{Entry, ProcessSeen, Request, RequestId, Rest, Seen};
 
-/// Cancels leave within this. An order of unknown state is asked for first, and its answer may take
-/// as long as a request may.
+/// Cancels must leave within this time. An order of unknown state is queried first, and the
+/// response may take as long as a request may.
 const WITHIN_NS: i64 = 20_000_000_000;
-/// A fill that comes later than this after the halt, or after the last trouble, was to be prevented.
+/// A cancel must prevent fills that come later than this after the halt, or after the last trouble.
 const FILLS_WITHIN_NS: i64 = 2_000_000_000;
-/// An answer that takes longer is late.
+/// A response that takes longer is late.
 const LATE_NS: i64 = 1_000_000_000;
 
 /// The rule.
@@ -28,23 +30,24 @@ pub struct Halted {
     placed: BTreeMap<RequestId, Vec<String>>,
     /// The quantity of each order.
     quantities: BTreeMap<String, Decimal>,
-    /// Orders that rest, as an answer told the runtime, and when a halt wanted each cancelled.
+    /// Orders that rest, as a response reported to the runtime, and when a halt required the cancel
+    /// of each.
     resting: BTreeMap<String, Option<i64>>,
-    /// What the venue executed of each order.
+    /// The executed quantity of each order at the venue.
     executed: BTreeMap<String, Decimal>,
     /// Orders without a price.
     markets: BTreeSet<String>,
-    /// Requests without an answer, and when they were sent.
+    /// Requests without a response, and when they were sent.
     asked: BTreeMap<RequestId, i64>,
-    /// When something kept requests from being sent or answered.
+    /// The last time at which something kept requests from being sent or answered.
     trouble_ns: i64,
     /// The journal does not write.
     hangs: bool,
-    /// Strategies of which halts stand; `None` is all of them.
+    /// Strategies that are halted; `None` means all.
     halts: BTreeSet<Option<String>>,
-    /// Orders that ended. The answer to their request may come later than the event of their end.
+    /// Orders that ended. The response to their request may come later than the event of their end.
     ended: BTreeSet<String>,
-    /// Until when the venue has requests wait.
+    /// Until when the venue makes requests wait.
     wait_ns: i64,
 }
 
@@ -64,7 +67,7 @@ impl Halted {
         self.ended.insert(id.to_owned());
     }
 
-    /// A filled order needs no cancel, however the runtime comes to know of it.
+    /// A filled order needs no cancel, even if the runtime does not know the fill yet.
     fn executed(&mut self, id: &str, qty: &str, now_ns: i64) -> Result<(), String> {
         let qty = qty.parse::<Decimal>().unwrap_or_default();
         let before = self.executed.insert(id.to_owned(), qty);
@@ -74,7 +77,7 @@ impl Halted {
             let from_ns = since_ns.max(self.trouble_ns);
             if now_ns > from_ns + FILLS_WITHIN_NS && !self.markets.contains(id) {
                 return Err(format!(
-                    "{id} filled {} ms after a halt, and no cancel of it had left",
+                    "{id} filled {} ms after a halt, and no cancel of it had been sent",
                     (now_ns - since_ns) / 1_000_000
                 ));
             }
@@ -85,7 +88,7 @@ impl Halted {
         Ok(())
     }
 
-    /// Whether no request waits long for its answer, and the journal writes.
+    /// Whether no request waits long for its response, and the journal writes.
     fn could_send(&self, now_ns: i64) -> bool {
         let is_late = self.asked.values().any(|sent| now_ns > sent + LATE_NS);
         !self.hangs && !is_late
@@ -131,7 +134,7 @@ impl Halted {
         }
     }
 
-    /// Late answers and lost ones are trouble.
+    /// Late and lost responses count as trouble.
     fn settle(&mut self, request: RequestId, is_lost: bool, now_ns: i64) {
         let sent_ns = self.asked.remove(&request);
         if is_lost || sent_ns.is_some_and(|sent| now_ns > sent + LATE_NS) {
@@ -139,7 +142,7 @@ impl Halted {
         }
     }
 
-    /// Whether its strategy is halted. Market orders close, and need no cancel.
+    /// Whether its strategy is halted. Market orders close positions and need no cancel.
     fn is_halted(&self, id: &str) -> bool {
         let strategy = Some(wire::strategy(id).to_owned());
         let is_halted = self.halts.contains(&None) || self.halts.contains(&strategy);
@@ -177,7 +180,7 @@ impl Check for Halted {
         });
         if let Some(id) = overdue {
             return Err(format!(
-                "{id} rests, and no cancel of it was sent within {} s after a halt",
+                "{id} rests, but no cancel of it was sent within {} s after a halt",
                 WITHIN_NS / 1_000_000_000
             ));
         }
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_is_cancelled_soon_after_a_halt_is_right() {
+    fn an_order_cancelled_soon_after_a_halt_is_accepted() {
         let sound = resting().command("halt", None).later_ms(1_000);
         let sound = sound.cancel("mm.a.1").later_ms(60_000).state("halted");
         assert_eq!(verdict(Halted::default(), &sound), Ok(()));
@@ -255,19 +258,31 @@ mod tests {
     fn a_fill_without_a_cancel_after_a_halt_is_found() {
         let halted = || resting().command("halt", None);
         let filled = |log: Log| verdict(Halted::default(), &log.executed("mm.a.1", "0.5"));
-        assert_eq!(filled(halted().later_ms(1_900)), Ok(()), "it takes time");
+        assert_eq!(
+            filled(halted().later_ms(1_900)),
+            Ok(()),
+            "a cancel takes time"
+        );
         assert!(filled(halted().later_ms(2_100)).is_err());
         let cancelled = halted().later_ms(1_000).cancel("mm.a.1");
         assert_eq!(filled(cancelled.later_ms(2_000)), Ok(()));
         let resumed = halted().command("resume", None);
         assert_eq!(filled(resumed.later_ms(3_000)), Ok(()));
-        assert_eq!(filled(resting().later_ms(3_000)), Ok(()), "no halt");
+        assert_eq!(
+            filled(resting().later_ms(3_000)),
+            Ok(()),
+            "there was no halt"
+        );
         let before = resting().executed("mm.a.1", "0.5").command("halt", None);
-        assert_eq!(filled(before.later_ms(3_000)), Ok(()), "the same fill");
+        assert_eq!(
+            filled(before.later_ms(3_000)),
+            Ok(()),
+            "the fill came before the halt"
+        );
     }
 
     #[test]
-    fn an_order_that_was_on_its_way_at_the_halt_needs_a_cancel_too() {
+    fn an_order_in_flight_at_the_halt_needs_a_cancel() {
         let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
         let sent = || Log::new().start().order("mm.a.1");
         let heard = |strategy| sent().command("halt", strategy).heard(200, &[], body);
@@ -277,20 +292,32 @@ mod tests {
         };
         assert!(filled(heard(None)).is_err());
         assert!(filled(heard(Some("mm"))).is_err());
-        assert_eq!(filled(heard(Some("ema"))), Ok(()), "another one's halt");
+        assert_eq!(
+            filled(heard(Some("ema"))),
+            Ok(()),
+            "another strategy was halted"
+        );
         assert_eq!(filled(heard(None).cancel("mm.a.1")), Ok(()));
         let resumed = sent().command("halt", None).command("resume", None);
         assert_eq!(filled(resumed.heard(200, &[], body)), Ok(()));
     }
 
     #[test]
-    fn a_fill_is_nobodys_fault_while_nothing_can_be_sent() {
+    fn fills_are_excused_while_nothing_can_be_sent() {
         let halted = || resting().command("halt", None);
         let filled = |log: Log| verdict(Halted::default(), &log.executed("mm.a.1", "0.5"));
         let asks = || halted().ask("GET", "/fapi/v1/openOrders", &[]);
-        assert_eq!(filled(asks().later_ms(3_000)), Ok(()), "no answer yet");
+        assert_eq!(
+            filled(asks().later_ms(3_000)),
+            Ok(()),
+            "no response came yet"
+        );
         let lost = || asks().later_ms(3_000).unheard();
-        assert_eq!(filled(lost().later_ms(1_000)), Ok(()), "lost a moment ago");
+        assert_eq!(
+            filled(lost().later_ms(1_000)),
+            Ok(()),
+            "a response was lost a moment ago"
+        );
         assert!(filled(lost().later_ms(2_100)).is_err());
         let hangs = || halted().journal("stalled").later_ms(5_000);
         assert_eq!(filled(hangs()), Ok(()));
@@ -299,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_market_order_fills_whatever_was_sent() {
+    fn market_orders_may_fill_after_a_halt() {
         let body = r#"{"clientOrderId":"mm.a.2","orderId":2,"status":"NEW","executedQty":"0"}"#;
         let market = Log::new().start().place_market("mm.a.2", "SELL");
         let halted = market.heard(200, &[], body).command("halt", None);
@@ -308,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_ended_before_its_answer_came_needs_no_cancel() {
+    fn an_order_that_ended_before_its_response_needs_no_cancel() {
         let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
         let ended = Log::new().start().order("mm.a.1");
         let ended = ended
@@ -319,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_the_venue_is_a_reason_to_wait() {
+    fn a_rate_limit_refusal_delays_cancels() {
         let waits = resting().ask("GET", "/fapi/v1/openOrders", &[]);
         let waits = waits.heard(429, &[("retry-after", "50")], "{}");
         let sound = waits.command("halt", None).later_ms(40_000).state("halted");

@@ -1,6 +1,6 @@
-//! Ordinary requests keep within the weight that headers show: once an answer says that the minute's
-//! weight is used up, whoever used it, no order that a strategy intended leaves, and no depth is asked
-//! for, before a header shows otherwise or time has passed. Cancels, closes and renewals may leave.
+//! Ordinary requests keep within the weight that headers show. Once a response reports that the
+//! minute's weight is used up, by any client, no intended order and no depth request may leave
+//! until a header shows less or some time has passed. Cancels, closes and renewals may leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
 /// Weight of a minute on futures (spec 2, Limits, 1).
 const LIMIT: u32 = 2_400;
-/// So long a header is fresh: the venue's minute may have begun anew after it.
+/// For this time a header is fresh; later the venue's minute may have begun anew.
 const FRESH_NS: i64 = 2_000_000_000;
-/// The header.
+/// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Headers {
     futures: BTreeSet<RequestId>,
-    /// The last header and when it was heard.
+    /// The last header value and when it was received.
     used: Option<(u32, i64)>,
-    /// Orders that strategies intended.
+    /// Orders that strategies intended and that were not sent yet.
     intended: BTreeMap<String, i64>,
 }
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_leave_while_weight_is_left() {
+    fn orders_may_be_sent_while_weight_is_left() {
         assert_eq!(
             verdict(Headers::default(), &used("2399").order("mm.a.1")),
             Ok(())
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_risk_away_may_leave() {
+    fn risk_reducing_requests_may_be_sent() {
         let sound = used("2400").cancel("mm.a.1").place_market("mm.a.2", "SELL");
         assert_eq!(verdict(Headers::default(), &sound), Ok(()));
     }

@@ -47,13 +47,13 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     #[test]
-    fn every_order_has_an_id_of_its_own() {
+    fn each_order_has_its_own_id() {
         let sound = Log::new().place("mm.a.1").start().place("mm.b.1");
         assert_eq!(verdict(Ids::default(), &sound), Ok(()));
     }
 
     #[test]
-    fn an_id_of_the_life_before_is_found() {
+    fn an_id_of_the_previous_life_is_found() {
         let broken = Log::new().place("mm.a.1").start().place("mm.a.1");
         assert!(verdict(Ids::default(), &broken).is_err());
     }

@@ -1,10 +1,9 @@
-//! At most one live order per intent: an order that is sent was intended once, under that very id
-//! and on those very terms, by the process that sends it; and the venue took each id at most once.
-//! An order that is sent again because its outcome is unknown has either its old id or one that
-//! nobody intended.
+//! At most one live order per intent. An order that is sent was intended once, with exactly this id
+//! and these terms, by the process that sends it. The venue accepted each id at most once. An order
+//! that is sent again because its outcome is unknown has either its old id or an id without an
+//! intent, so the rule finds it.
 //!
-//! What no strategy intended is a closing act of the runtime: its own rule is asked
-//! (`closings.rs`).
+//! Orders that no strategy intended are closing acts of the runtime; `closings.rs` judges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,14 +54,14 @@ impl Check for Intents {
         let repeated = repeated.and_then(serde_json::Value::as_object);
         let own = |(id, _): &(&String, &serde_json::Value)| self.sent.contains(*id);
         match repeated.into_iter().flatten().find(own) {
-            Some((id, times)) => Err(format!("the venue took {id} {times} times")),
+            Some((id, times)) => Err(format!("the venue accepted {id} {times} times")),
             None => Ok(()),
         }
     }
 }
 
 impl Intents {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             waiting: BTreeMap::new(),
@@ -81,11 +80,11 @@ impl Intents {
         };
         if intended != process {
             return Err(format!(
-                "{id} was intended in life {intended} of the process and is sent in life {process}"
+                "{id} was intended in life {intended} of the process, but is sent in life {process}"
             ));
         }
         if !is_as_meant(placed, &terms) {
-            return Err(format!("{terms:?} was intended, and {placed:?} is sent"));
+            return Err(format!("{terms:?} was intended, but {placed:?} is sent"));
         }
         Ok(())
     }
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_nobody_intended_is_found() {
+    fn an_order_without_an_intent_is_found() {
         let broken = Log::new().intend("mm.a.1").place("mm.a.1").place("mm.a.2");
         assert!(verdict(rule(), &broken).is_err());
     }
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn other_terms_than_were_meant_are_found() {
+    fn terms_that_differ_from_the_intent_are_found() {
         let broken = Log::new().intend("mm.a.1").place_sell("mm.a.1");
         assert!(verdict(rule(), &broken).is_err());
         let broken = Log::new().intend("mm.a.1").place_market("mm.a.1", "BUY");
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_intent_of_a_life_that_ended_is_not_sent_any_more() {
+    fn an_intent_of_an_ended_process_is_not_sent() {
         let broken = Log::new().intend("mm.a.1").start().place("mm.a.1");
         assert!(verdict(rule(), &broken).is_err());
     }

@@ -1,4 +1,4 @@
-//! The runtime checks its own books in every build. It never finds a contradiction.
+//! The runtime checks its own books in every build. It must never find a contradiction.
 
 use super::Check;
 use crate::witness::{Entry, Rest, Seen};
@@ -15,7 +15,7 @@ impl Check for Invariants {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             Seen::InvariantBroken { words, report } => {
-                Err(format!("{words} (its report has {report} bytes)"))
+                Err(format!("{words} (the bug report has {report} bytes)"))
             }
             _ => Ok(()),
         }

@@ -1,6 +1,6 @@
-//! Answers may be behind the stream. An order whose end the runtime was told is not taken up again
-//! because a list still has it, and an order that is open is not called denied because a query does not
-//! have it yet.
+//! Responses may be behind the stream. The runtime must not revive an order after it was notified
+//! of its end, only because a list still has it. It must not report an open order as denied because
+//! a query does not find it yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::witness::{Entry, RequestId, Rest, Seen, Terms};
 #[derive(Debug)]
 pub struct Lagging {
     orders: Orders,
-    /// Orders whose end an event tells that is on its way.
+    /// Orders whose final event is in flight, by event.
     told: BTreeMap<u64, String>,
-    /// Orders whose end the runtime was told.
+    /// Orders of whose end the runtime was notified.
     ended: BTreeSet<String>,
-    /// Queries that the venue answered otherwise than the runtime heard.
+    /// The venue's own responses, to compare them with those that the runtime received.
     answered: BTreeMap<RequestId, String>,
-    /// The runtime heard a false answer.
+    /// The runtime received a false response.
     misled: bool,
 }
 
 impl Lagging {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
@@ -72,14 +72,16 @@ impl Check for Lagging {
             }
             Seen::Adjusted { kind, of, .. } if kind == "alive" && self.ended.contains(of) => {
                 return Err(format!(
-                    "{of} is taken up again, although the runtime was told that it ended"
+                    "{of} is revived, although the runtime was notified of its end"
                 ));
             }
             Seen::Denied { client_order_id } if !self.misled => {
                 let mut live = self.orders.live();
                 let open = live.find(|own| own.placed.id == *client_order_id && own.accepted);
                 if open.is_some_and(|own| own.left() > rust_decimal::Decimal::ZERO) {
-                    return Err(format!("{client_order_id} is called denied, and is open"));
+                    return Err(format!(
+                        "{client_order_id} is reported as denied, but it is open"
+                    ));
                 }
             }
             _ => {}
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_ended_and_is_taken_up_again_is_found() {
+    fn an_ended_order_that_is_revived_is_found() {
         let ended = |status| {
             Log::new()
                 .order("mm.a.1")
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_order_that_is_called_denied_is_found() {
+    fn an_open_order_reported_as_denied_is_found() {
         let open = || Log::new().order("mm.a.1").order_event("mm.a.1", "NEW", "0");
         assert!(judged(&open().denied("mm.a.1")).is_err());
         let ended = open().order_event("mm.a.1", "CANCELED", "0");

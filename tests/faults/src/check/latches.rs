@@ -1,7 +1,7 @@
-//! Whoever halted hears of no new order, and whoever paused of none that opens: no order that a
-//! strategy intends while it is halted leaves, nor one that could add to what it holds while it is
-//! paused; over a restart as the file beside the journal remembers it. And what the operator has
-//! closed, once faults have ended, is closed by the venue's own account of it.
+//! After a halt no new order leaves, and after a pause no opening order. An order that a strategy
+//! intends while it is halted is never sent, nor an order that could add to its position while it
+//! is paused. Over a restart the latches of the file beside the journal count. Everything that the
+//! operator flattened after the faults must be closed by the venue's own trades.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::orders::Orders;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, IntentTerms, ProcessSeen, Rest, Seen, Terms};
 
-/// The stricter comes last.
+/// The latches; the stricter one comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Latch {
     #[default]
@@ -40,8 +40,8 @@ impl Latch {
     }
 }
 
-/// What strategies may still hold of spot after they were closed: the venue takes no order that is worth less than
-/// 5, and a commission in the base asset leaves less than a step.
+/// What strategies may still hold on spot after a flatten: the venue accepts no order worth less
+/// than 5, and a commission in the base asset leaves less than a step.
 const SPOT_LEFT: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 
 /// The rule.
@@ -50,7 +50,7 @@ pub struct Latches {
     orders: Orders,
     fills: Fills,
     account: Latch,
-    /// Those of the account and of each strategy.
+    /// The latches of the account and of each strategy.
     on_disk: (Latch, BTreeMap<String, Latch>),
     strategies: BTreeMap<String, Latch>,
     /// Orders that were intended under a latch that forbids them.
@@ -59,7 +59,7 @@ pub struct Latches {
 }
 
 impl Latches {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
@@ -93,13 +93,14 @@ impl Latches {
         }
     }
 
-    /// Whether the file is as strict as all commands that were given: an answered command holds over a restart.
+    /// Whether the file is as strict as all commands so far: an answered command must hold over a
+    /// restart.
     fn is_kept(&self) -> Result<(), String> {
         let (account, strategies) = &self.on_disk;
         if *account < self.account {
             let latch = self.account;
             return Err(format!(
-                "{latch:?} was answered as durable, and the file says {account:?}"
+                "{latch:?} was answered as durable, but the file has {account:?}"
             ));
         }
         let lost = self.strategies.iter().find(|(id, latch)| {
@@ -108,12 +109,12 @@ impl Latches {
         });
         lost.map_or(Ok(()), |(id, latch)| {
             Err(format!(
-                "{latch:?} of {id} was answered as durable, and the file does not say it"
+                "{latch:?} of {id} was answered as durable, but the file does not have it"
             ))
         })
     }
 
-    /// Whether an order takes away from what its strategy holds, and no more than that.
+    /// Whether an order reduces its strategy's position without closing more than that.
     fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
         let held = self.orders.position(
             wire::strategy(id),
@@ -158,7 +159,7 @@ impl Check for Latches {
                 if let Asked::Place(orders) = wire::asked(request) {
                     for placed in orders {
                         if let Some(latch) = self.forbidden.get(&placed.id) {
-                            return Err(format!("{} was taken while {latch:?}", placed.id));
+                            return Err(format!("{} was accepted while {latch:?}", placed.id));
                         }
                     }
                 }
@@ -171,7 +172,7 @@ impl Check for Latches {
                     .filter(|(key, _)| !self.fills.outside().is_unsure(key));
                 if let Some(((strategy, instrument), qty)) = sure.next() {
                     return Err(format!(
-                        "{strategy} still holds {qty} of {instrument}, by the venue's trades"
+                        "{strategy} still holds {qty} of {instrument} according to the venue's trades"
                     ));
                 }
             }
@@ -187,7 +188,7 @@ impl Check for Latches {
         let (on_disk, _) = &self.on_disk;
         // A degraded run may be paused too.
         if state != "degraded" && Latch::of(state) != *on_disk {
-            return Err(format!("the run is {state}, and the file says {on_disk:?}"));
+            return Err(format!("the run is {state}, but the file has {on_disk:?}"));
         }
         self.is_kept()
     }
@@ -220,23 +221,27 @@ mod tests {
     }
 
     #[test]
-    fn what_was_intended_before_may_leave() {
+    fn orders_intended_before_a_halt_may_be_sent() {
         let sound = Log::new().intend("mm.a.1").command("halt", None);
         assert_eq!(verdict(rule(), &sound.place("mm.a.1")), Ok(()));
     }
 
     #[test]
-    fn a_restart_forgets_no_halt_that_was_written() {
+    fn a_halt_in_the_file_survives_a_restart() {
         let halted = || Log::new().start().command("halt", None);
         assert!(orders(halted().latched("halted", &[]).start()).is_err());
-        assert_eq!(orders(halted().start()), Ok(()), "killed before it was");
+        assert_eq!(
+            orders(halted().start()),
+            Ok(()),
+            "the kill came before the file was written"
+        );
         let one = |id| halted().latched("none", &[(id, "halted")]).start();
         assert!(orders(one("mm")).is_err());
         assert_eq!(orders(one("other")), Ok(()));
     }
 
     #[test]
-    fn a_command_that_was_answered_is_in_the_file() {
+    fn an_answered_command_is_in_the_file() {
         let answered = |strategy, account, own: &[_]| {
             let halted = Log::new().start().command("halt", strategy);
             verdict(rule(), &halted.latched(account, own).commands_kept())
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn at_rest_the_file_says_what_the_run_says() {
+    fn at_rest_the_file_matches_the_run() {
         let rest = |state: &str, file| {
             let view = View {
                 state: state.to_owned(),
@@ -277,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_after_it_was_closed_is_found() {
+    fn a_position_left_after_a_flatten_is_found() {
         let truth = |side| {
             let trade = |side, number| {
                 json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number,

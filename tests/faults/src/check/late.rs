@@ -1,5 +1,5 @@
-//! An order leaves soon after it was let go, or never: what covered it, a timer at the venue and the
-//! knowledge of the account, may be over.
+//! An order is sent soon after its release or never. The conditions of its release, a timer at the
+//! venue and the knowledge of the account, may no longer hold.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,10 @@ impl Check for Late {
                     let waited_ns = entry.at_ns - released_ns;
                     if waited_ns > WITHIN_NS {
                         let waited_ms = waited_ns / 1_000_000;
-                        return Err(format!("{} leaves after {waited_ms} ms", placed.id));
+                        return Err(format!(
+                            "{} is sent {waited_ms} ms after its release",
+                            placed.id
+                        ));
                     }
                 }
             }

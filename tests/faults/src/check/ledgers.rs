@@ -1,16 +1,22 @@
-//! The books are right at rest: what each strategy realized, paid in fees and holds at cost is what the
-//! venue's trades of its orders come to, and the account's entry prices are the venue's.
+//! The books are correct at rest. For each strategy, realized profit, fees and the cost of its
+//! position match the venue's trades of its orders. The account's entry prices equal the venue's.
 //!
-//! The order in which fills are booked decides how much of a profit is realized and how much is still
-//! in the cost of what is held; their difference it does not touch: realized profit less open cost is
-//! the money that came in for what was sold less what was paid. Where a journal was lost, what a
-//! strategy did before is nobody's, and its books are not compared. The fee of a fill that was made up
-//! from its order's totals is an estimate: fees of such a strategy are not compared either. Nor are the
-//! books of one whose position outside orders closed: what they got for it is in no trade of its own.
-//! Where the venue serves no account trades, nothing states a commission that events leave out: fees are
-//! not compared either. Commissions in another asset count at its price when they are booked, so that they
-//! are compared with the least and the highest price of the life. One in the base asset of spot counts as so
-//! much of it sold at the price of its fill.
+//! The order in which fills are booked decides how much profit is realized and how much remains in
+//! the cost of the position. It does not change their difference: realized profit minus open cost
+//! is the quote received for sales minus the quote paid.
+//!
+//! Some values are not compared:
+//!
+//! - The books of all strategies after a lost journal: their earlier acts are unowned.
+//! - The books of a strategy whose position outside orders closed: the proceeds are in no own
+//!   trade.
+//! - The fees of a strategy with a fill that was derived from its order's totals: that fee is an
+//!   estimate.
+//! - The fees if the venue serves no account trades: nothing reports a commission that events omit.
+//!
+//! Commissions in another asset count at its price when they are booked, so they are compared with
+//! the lowest and the highest price of the life. A spot commission in the base asset counts as a
+//! sale at the price of its fill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,19 +29,19 @@ use super::ticks::Ticks;
 use super::wire::{self, Asked};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
 
-/// The venue rounds what it tells to 8 decimals, and so do we.
+/// The venue rounds reported values to 8 decimals, and so does the runtime.
 const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
-/// The commission of an event and of an account trade may be rounded to four decimals, while the venue
-/// charges all of it: half of the last decimal for each trade.
+/// The venue may round the commission of an event and of an account trade to four decimals, while
+/// it charges the exact amount. The difference is up to half of the last decimal for each trade.
 const FEE_ROUNDING: Decimal = Decimal::from_parts(5, 0, 0, false, 5);
-/// A commission that the event lacks is known within this: the list of trades may be ten seconds behind,
-/// and is asked for a few times.
+/// A commission that is missing in the event is known within this time: the list of trades may be
+/// ten seconds behind, and is requested a few times.
 const FEE_LATE_NS: i64 = 20_000_000_000;
-/// Entry prices agree to a millionth: each fill rounds them. An entry that is known from the venue alone
-/// may be rounded to the tick: to a coarser one too, where it was stated while the tick was coarser.
+/// Entry prices agree to a millionth, because each fill rounds them. An entry price that only the
+/// venue reported may be rounded to the tick, or to a coarser tick that was valid then.
 const ENTRY: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
 
-/// Refusals that say nothing of the route: the server, the time, the keys.
+/// Refusal codes that do not depend on the route: the server, the time, the keys.
 const OF_ANY_ROUTE: [i64; 10] = [
     -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
 ];
@@ -46,44 +52,45 @@ pub struct Ledgers {
     fills: Fills,
     instruments: BTreeSet<String>,
     strategies: Vec<String>,
-    /// Strategies with a fill that was made up.
+    /// Strategies with a fill that was derived from an order's totals.
     estimated: BTreeSet<String>,
-    /// When a fill of each strategy was booked last without a commission: the list of trades tells it
-    /// later.
+    /// When a fill without a commission was last booked for each strategy; the list of trades has
+    /// the commission later.
     unpaid: BTreeMap<String, i64>,
-    /// Questions for account trades.
+    /// Requests for account trades.
     questions: BTreeSet<RequestId>,
     /// The venue refused to list account trades.
     unlisted: bool,
-    /// Strategies on futures of a run that keeps to documents 1 to 3, which have no account trades of futures.
+    /// Strategies on futures of a run that uses only documents 1 to 3, which have no account trades
+    /// of futures.
     documented: BTreeSet<String>,
-    /// The least and the highest mark price, by instrument.
+    /// The lowest and the highest mark price, by instrument.
     marks: BTreeMap<String, (Decimal, Decimal)>,
-    /// Where the venue rounds the entry prices that it states.
+    /// The ticks, if the venue rounds the entry prices that it reports.
     ticks: Option<Ticks>,
     lost: bool,
 }
 
-/// What trades of a strategy come to.
+/// The sums of a strategy's trades.
 #[derive(Debug, Default)]
 struct Books {
-    /// Quote that came in less quote that went out.
+    /// Quote received minus quote paid.
     flow: Decimal,
     fees: Decimal,
-    /// The highest price over the least: a commission in another asset counts at any of them.
+    /// Fees at the highest price; a commission in another asset may count at any price of the life.
     fees_most: Decimal,
-    /// Commissions were charged in an asset that has no price.
+    /// Commissions were charged in an asset without a price.
     unpriced: bool,
-    /// What the rounding of commissions may come to.
+    /// The largest possible rounding of the commissions.
     rounding: Decimal,
-    /// Commissions in the base asset of spot that nothing may ever state.
+    /// Spot commissions in the base asset that the venue may never report.
     unstated: Decimal,
-    /// The least and the highest price paid, by instrument.
+    /// The lowest and the highest trade price, by instrument.
     prices: BTreeMap<String, (Decimal, Decimal)>,
 }
 
 impl Ledgers {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             fills: Fills::new(terms),
@@ -150,7 +157,7 @@ impl Ledgers {
         let flow = wire::decimal(&own.realized) - costs.sum::<Decimal>();
         if (flow - books.flow).abs() > ROUNDING + books.unstated {
             return Err(format!(
-                "{id} realized {} and holds at a cost that makes {flow}; its trades brought {}",
+                "{id} realized {}, which minus open cost is {flow}, but its trades sum to {}",
                 own.realized, books.flow
             ));
         }
@@ -162,14 +169,14 @@ impl Ledgers {
         let is_told = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
         if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
-                "{id} paid {fees} in fees by its own account, the venue charged {} to {}",
+                "{id} booked {fees} in fees, but the venue charged {} to {}",
                 books.fees, books.fees_most
             ));
         }
         for held in &own.positions {
             let qty = wire::decimal(&held.qty) + wire::decimal(&held.dust);
             if wire::decimal(&held.qty).is_zero() {
-                // The price of so little is rounded too far.
+                // The price of such a small rest is rounded too much.
                 continue;
             }
             let entry = entry(&held.cost, &qty.to_string());
@@ -178,7 +185,7 @@ impl Ledgers {
             };
             if entry < least - ROUNDING || entry > most + ROUNDING {
                 return Err(format!(
-                    "{id} holds {} at {entry}; it traded between {least} and {most}",
+                    "{id} holds {} at {entry}, but it traded between {least} and {most}",
                     held.instrument
                 ));
             }
@@ -209,7 +216,7 @@ impl Ledgers {
             let rounded = half_tick.max(stated.unwrap_or_default()) + venue * ENTRY;
             if self.instruments.contains(&instrument) && (entry - venue).abs() > rounded {
                 return Err(format!(
-                    "the entry price of {instrument} is {entry} here, {venue} at the venue"
+                    "the entry price of {instrument} is {entry} in the runtime, but {venue} at the venue"
                 ));
             }
         }
@@ -226,7 +233,7 @@ fn code_of(answer: &Answer) -> Option<i64> {
     answer.json()?.get("code")?.as_i64()
 }
 
-/// The average price of what is held.
+/// The average price of a position.
 fn entry(cost: &str, qty: &str) -> Decimal {
     let (cost, qty) = (wire::decimal(cost), wire::decimal(qty));
     cost.checked_div(qty).unwrap_or_default()
@@ -294,7 +301,7 @@ impl Check for Ledgers {
         let books = self.books(&rest.truth);
         let none = Books::default();
         for own in &rest.view.strategies {
-            // What outside orders got for a position is no trade of its owner.
+            // The proceeds of outside orders are not a trade of the owner.
             if self.strategies.contains(&own.id) && !self.fills.outside().concerns(&own.id) {
                 self.strategy(own, books.get(&own.id).unwrap_or(&none), rest.at_ns)?;
             }
@@ -311,7 +318,7 @@ mod tests {
     use crate::check::log::{Log, at_rest, terms};
     use crate::witness::{PositionView, View};
 
-    /// Bought 1 at 100, sold 0.5 at 110, for a fee of 0.04 each.
+    /// Bought 1 at 100 and sold 0.5 at 110, each with a fee of 0.04.
     fn truth() -> Value {
         let trade = |number: i64, side: &str, price: &str, qty: &str, quote: &str| {
             json!({"surface": "futures", "symbol": "BTCUSDT", "order_id": number, "side": side,
@@ -358,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn books_that_the_trades_make_are_right() {
+    fn books_that_match_the_trades_are_accepted() {
         assert_eq!(judged(Log::new(), |_| {}), Ok(()));
     }
 
@@ -369,7 +376,7 @@ mod tests {
             |view| view.strategies[0].fees = "0.04".to_owned(),
             |view| view.strategies[0].positions[0].cost = "50.01".to_owned(),
             |view| view.positions[0].cost = "50.01".to_owned(),
-            // Realized and cost agree with each other, and the price was never paid.
+            // Realized profit and cost agree with each other, but this price was never paid.
             |view| {
                 view.strategies[0].realized = "15".to_owned();
                 view.strategies[0].positions[0].cost = "60".to_owned();
@@ -381,14 +388,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_that_was_made_up_has_an_estimated_fee() {
+    fn a_derived_fill_has_an_estimated_fee() {
         let made_up = Log::new().booked("mm.a.1", -1, "1");
         let fee: fn(&mut View) = |view| view.strategies[0].fees = "0.07".to_owned();
         assert_eq!(judged(made_up, fee), Ok(()));
     }
 
     #[test]
-    fn an_entry_that_was_stated_at_a_coarser_tick_may_be_rounded_to_it() {
+    fn an_entry_price_may_be_rounded_to_an_earlier_tick() {
         let rounding = Terms {
             entries_to_tick: true,
             ..terms()
@@ -412,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_journal_was_lost_the_account_alone_is_compared() {
+    fn after_a_lost_journal_only_the_account_is_compared() {
         let lost = || Log::new().start().start_after("rolled back");
         let books: fn(&mut View) = |view| view.strategies[0].realized = "0".to_owned();
         assert_eq!(judged(lost(), books), Ok(()));

@@ -1,5 +1,5 @@
-//! Logs for the tests of the rules, written step by step. What a request asks for is answered at
-//! once unless a test says otherwise.
+//! Logs for the tests of the rules, written step by step. A test decides for each request whether
+//! and how it is answered.
 
 use serde_json::{Value, json};
 
@@ -43,12 +43,12 @@ pub fn terms() -> Terms {
     }
 }
 
-/// The first word of a rule about a log.
+/// The first verdict of a rule about a log.
 pub fn verdict(mut rule: impl Check, log: &Log) -> Result<(), String> {
     log.entries.iter().try_for_each(|entry| rule.see(entry))
 }
 
-/// The word of a rule about a log and the state at rest after it.
+/// The verdict of a rule about a log and the state at rest after it.
 pub fn at_rest(mut rule: impl Check, log: &Log, truth: Value, view: View) -> Result<(), String> {
     log.entries.iter().try_for_each(|entry| rule.see(entry))?;
     rule.at_rest(&Rest {
@@ -58,7 +58,7 @@ pub fn at_rest(mut rule: impl Check, log: &Log, truth: Value, view: View) -> Res
     })
 }
 
-/// A log in the making.
+/// A log under construction.
 #[derive(Clone)]
 pub struct Log {
     entries: Vec<Entry>,
@@ -93,25 +93,25 @@ impl Log {
         self
     }
 
-    /// A new life of the process, with a clean journal unless it is the first.
+    /// Starts a new life of the process, with a clean journal unless it is the first.
     pub fn start(self) -> Self {
         let first = self.entries.is_empty();
         self.start_after(if first { "fresh" } else { "clean" })
     }
 
-    /// A new life of the process, which finds its journal like this.
+    /// Starts a new life of the process, with this verdict on its journal.
     pub fn start_after(self, journal: &str) -> Self {
         self.boot().run_after(journal)
     }
 
-    /// A new life of the process, which has not read its journal yet.
+    /// Starts a new life of the process, which has not read its journal yet.
     pub fn boot(mut self) -> Self {
         self.process += u32::from(!self.entries.is_empty());
         let process = self.process;
         self.with(Seen::Process(ProcessSeen::Started { process }))
     }
 
-    /// The process found its journal like this, and goes on.
+    /// The process got this verdict on its journal, and runs.
     pub fn run_after(self, journal: &str) -> Self {
         let process = self.process;
         self.with(Seen::Process(ProcessSeen::Running {
@@ -135,7 +135,7 @@ impl Log {
         self.with(Seen::Process(ProcessSeen::Paused { process }))
     }
 
-    /// The process was stopped, and goes on.
+    /// The stopped process continues.
     pub fn resumed(self) -> Self {
         let process = self.process;
         self.with(Seen::Process(ProcessSeen::Resumed { process }))
@@ -145,12 +145,12 @@ impl Log {
         self.with(Seen::FaultsEnded)
     }
 
-    /// The user stream of futures.
+    /// The user stream of futures connects or ends.
     pub fn stream(self, up: bool) -> Self {
         self.stream_of(1, up)
     }
 
-    /// One of several.
+    /// One of several user streams of futures connects or ends.
     pub fn stream_of(self, stream: u64, up: bool) -> Self {
         self.with(Seen::Stream {
             stream,
@@ -160,7 +160,7 @@ impl Log {
         })
     }
 
-    /// An order is let go.
+    /// An order is released.
     pub fn release(self, id: &str) -> Self {
         let at_ns = self.now_ns;
         self.with(Seen::Released {
@@ -169,12 +169,12 @@ impl Log {
         })
     }
 
-    /// An order to buy 1 at 100 is intended.
+    /// A strategy intends an order to buy 1 at 100.
     pub fn intend(self, id: &str) -> Self {
         self.intend_order(id, "BUY", Some("100"), false)
     }
 
-    /// An order of 1 is intended: a market order where it has no price.
+    /// A strategy intends an order of 1; without a price it is a market order.
     pub fn intend_order(self, id: &str, side: &str, price: Option<&str>, reduces: bool) -> Self {
         let process = self.process;
         self.with(Seen::Intended {
@@ -191,7 +191,7 @@ impl Log {
         })
     }
 
-    /// What a strategy knew, where it says so with an order.
+    /// The state of a strategy, with the order if it intended one.
     pub fn knew(self, strategy: &str, state: u64, id: Option<&str>) -> Self {
         self.with(Seen::Knew {
             strategy: strategy.to_owned(),
@@ -200,7 +200,7 @@ impl Log {
         })
     }
 
-    /// A strategy is given what it once saved.
+    /// A strategy gets a state that it saved earlier.
     pub fn given(self, strategy: &str, state: u64) -> Self {
         self.with(Seen::Given {
             strategy: strategy.to_owned(),
@@ -208,7 +208,7 @@ impl Log {
         })
     }
 
-    /// A command of the operator, for one strategy or for all.
+    /// A command of the operator, for one strategy or for the whole run.
     pub fn command(self, command: &str, strategy: Option<&str>) -> Self {
         self.with(Seen::Commanded {
             strategy: strategy.map(str::to_owned),
@@ -216,7 +216,7 @@ impl Log {
         })
     }
 
-    /// What the file beside the journal has latched.
+    /// The latches that the file beside the journal has.
     pub fn latched(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
         let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
@@ -226,7 +226,7 @@ impl Log {
         })
     }
 
-    /// The operator was answered that all commands so far are durable.
+    /// The operator was notified that all commands so far are durable.
     pub fn commands_kept(self) -> Self {
         self.with(Seen::CommandsKept)
     }
@@ -238,12 +238,12 @@ impl Log {
         })
     }
 
-    /// The runtime says that everything is closed.
+    /// The runtime reports that everything is closed.
     pub fn flattened(self, truth: Value) -> Self {
         self.with(Seen::Flattened(truth))
     }
 
-    /// An orderly stop is asked for.
+    /// An orderly stop is requested.
     pub fn stopping(self) -> Self {
         let process = self.process;
         self.with(Seen::Stopping { process })
@@ -259,25 +259,25 @@ impl Log {
         })
     }
 
-    /// The handshake of a stream leaves.
+    /// The handshake of a stream is sent.
     pub fn handshake(self) -> Self {
         self.with(Seen::Handshake {
             surface: "futures".to_owned(),
         })
     }
 
-    /// The file beside the journal tells of a ban that lasts so long.
+    /// The file beside the journal has a ban that lasts this long.
     pub fn remember_ban(self, ms: i64) -> Self {
         let until_ns = self.now_ns + ms * 1_000_000;
         self.with(Seen::BanRemembered { until_ns })
     }
 
-    /// A sign of health for the watchdog process of spot.
+    /// A sign of health for the spot watchdog process.
     pub fn beat(self) -> Self {
         self.with(Seen::Beat)
     }
 
-    /// The user stream of spot.
+    /// The user stream of spot connects or ends.
     pub fn spot_stream(self, up: bool) -> Self {
         self.with(Seen::Stream {
             stream: 2,
@@ -287,7 +287,7 @@ impl Log {
         })
     }
 
-    /// Open orders of spot are read.
+    /// The process reads the open spot orders.
     pub fn read_spot_orders(mut self) -> Self {
         self.requests += 1;
         let request = Request {
@@ -302,7 +302,7 @@ impl Log {
         self.with(Seen::Sent(request)).heard(200, &[], "[]")
     }
 
-    /// A reload begins, which changes these strategies.
+    /// A reload begins that changes these strategies.
     pub fn reloading(self, strategies: &[&str]) -> Self {
         let strategies = strategies.iter().map(|one| (*one).to_owned()).collect();
         self.with(Seen::Reloading { strategies })
@@ -315,22 +315,22 @@ impl Log {
         })
     }
 
-    /// The reload is over.
+    /// The reload is complete.
     pub fn reloaded(self) -> Self {
         self.with(Seen::Reloaded { refused: false })
     }
 
-    /// What the venue has while everything is to be closed.
+    /// The venue's true state during a flatten.
     pub fn closing(self, truth: Value) -> Self {
         self.with(Seen::Closing(truth))
     }
 
-    /// A market order of 1 that was carried out or refused: truth before and after it.
+    /// A market order of 1 was executed or refused: the true state before and after it.
     pub fn market(self, id: &str, side: &str, view: View, truth: (Value, Value)) -> Self {
         self.market_of(id, (side, "BOTH"), view, truth)
     }
 
-    /// The same of a position: its side of the order, and `BOTH`, `LONG` or `SHORT`.
+    /// The same for one position: the side of the order, and `BOTH`, `LONG` or `SHORT`.
     pub fn market_of(
         self,
         id: &str,
@@ -360,7 +360,7 @@ impl Log {
         })
     }
 
-    /// The runtime takes an order up again that had ended.
+    /// The runtime revives an order that had ended.
     pub fn revived(self, id: &str) -> Self {
         let process = self.process;
         self.with(Seen::Adjusted {
@@ -372,24 +372,24 @@ impl Log {
         })
     }
 
-    /// The runtime says that the venue denies an order.
+    /// The runtime reports that the venue denies an order.
     pub fn denied(self, id: &str) -> Self {
         self.with(Seen::Denied {
             client_order_id: id.to_owned(),
         })
     }
 
-    /// Something that somebody else did, and was able to.
+    /// An act of somebody else that the venue executed.
     pub fn act(self, act: Value) -> Self {
         self.with(Seen::Act { act, done: true })
     }
 
-    /// The truth of the venue is sampled.
+    /// A sample of the venue's true state.
     pub fn truth(self, truth: Value) -> Self {
         self.with(Seen::Truth(truth))
     }
 
-    /// The public top.
+    /// The public top of the book.
     pub fn top(self, instrument: &str, bid: &str) -> Self {
         self.with(Seen::Top {
             instrument: instrument.to_owned(),
@@ -406,7 +406,7 @@ impl Log {
         })
     }
 
-    /// The venue executed so much of an order, whether a stream states it or not.
+    /// The venue executed this much of an order, whether a stream reports it or not.
     pub fn executed(self, id: &str, executed_qty: &str) -> Self {
         self.with(Seen::Executed {
             client_order_id: id.to_owned(),
@@ -423,7 +423,7 @@ impl Log {
         self.booked_for(id, trade_id, "1", fee)
     }
 
-    /// An account trade stated the commission of a fill.
+    /// An account trade reported the commission of a fill.
     pub fn late_fee(self, trade_id: i64, fee: &str) -> Self {
         let process = self.process;
         self.with(Seen::LateFee {
@@ -438,7 +438,7 @@ impl Log {
         })
     }
 
-    /// Outside orders closed so much of a strategy's position.
+    /// Outside orders closed this part of a strategy's position.
     pub fn closed_outside(self, strategy: &str, qty: &str) -> Self {
         let process = self.process;
         self.with(Seen::ClosedOutside {
@@ -449,7 +449,7 @@ impl Log {
         })
     }
 
-    /// The venue closed a position itself, and the runtime said so.
+    /// The venue closed a position itself, and the runtime reported it.
     pub fn forced_close(self) -> Self {
         let process = self.process;
         self.with(Seen::ForcedClose {
@@ -475,7 +475,7 @@ impl Log {
         })
     }
 
-    /// A purchase on spot: its quantity, what that came to, and its fee with the asset of it.
+    /// A purchase on spot: its quantity and quote amount, and its fee with the asset.
     pub fn bought_on_spot(
         self,
         id: &str,
@@ -498,12 +498,12 @@ impl Log {
         })
     }
 
-    /// The runtime's own balance after a step.
+    /// The runtime's own balance before and after a step.
     pub fn balance(self, from: &str, to: &str) -> Self {
         self.balance_of("futures:USDT", from, to)
     }
 
-    /// The same, of any balance.
+    /// The same for any balance.
     pub fn balance_of(self, of: &str, from: &str, to: &str) -> Self {
         let process = self.process;
         self.with(Seen::Balance {
@@ -526,7 +526,7 @@ impl Log {
         })
     }
 
-    /// The journal's word of itself.
+    /// A notice of the journal.
     pub fn journal(self, word: &str) -> Self {
         self.with(Seen::Journal(word.to_owned()))
     }
@@ -542,7 +542,7 @@ impl Log {
         })
     }
 
-    /// A request to futures, which arrives.
+    /// A request to futures that arrives.
     pub fn ask(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         let mut all = vec![("symbol", "BTCUSDT".to_owned())];
         all.retain(|_| !path.ends_with("/openOrders"));
@@ -550,7 +550,7 @@ impl Log {
         self.ask_plain(method, path, &all)
     }
 
-    /// A request with these parameters alone.
+    /// A request with only these parameters.
     pub fn ask_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         self.requests += 1;
         let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
@@ -571,7 +571,7 @@ impl Log {
         })
     }
 
-    /// The answer to the last request, which is heard.
+    /// The response to the last request reaches the runtime.
     pub fn heard(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let answer = Answer {
@@ -591,7 +591,7 @@ impl Log {
         })
     }
 
-    /// A request of before is carried out only now.
+    /// An earlier request is executed only now.
     pub fn answered_late(self, request: u64) -> Self {
         self.with(Seen::Answered {
             request,
@@ -604,7 +604,7 @@ impl Log {
         })
     }
 
-    /// No answer comes.
+    /// No response comes.
     pub fn unheard(self) -> Self {
         let request = self.requests;
         self.with(Seen::Heard {
@@ -649,7 +649,7 @@ impl Log {
         self.ask("POST", "/fapi/v1/order", &params)
     }
 
-    /// A market order of so much that only reduces.
+    /// A market order of this quantity that only reduces.
     pub fn place_close(self, id: &str, side: &str, qty: &str) -> Self {
         let params = [
             ("newClientOrderId", id.to_owned()),
@@ -681,13 +681,13 @@ impl Log {
             .heard(200, &[], "[]")
     }
 
-    /// A countdown that is asked for.
+    /// A countdown is requested.
     pub fn countdown(self, ms: i64) -> Self {
         let params = [("countdownTime", ms.to_string())];
         self.ask("POST", "/fapi/v1/countdownCancelAll", &params)
     }
 
-    /// A countdown that is asked for and confirmed.
+    /// A countdown is requested and confirmed.
     pub fn arm(self, ms: i64) -> Self {
         let body = json!({"symbol": "BTCUSDT", "countdownTime": ms.to_string()});
         self.countdown(ms).heard(200, &[], &body.to_string())
@@ -698,7 +698,7 @@ impl Log {
         self.user_event(&json!({"e": "ORDER_TRADE_UPDATE", "o": order}))
     }
 
-    /// An event of the user stream, which is delivered.
+    /// A user event that is delivered.
     pub fn user_event(self, event: &Value) -> Self {
         let number = self.entries.len() as u64;
         let text = event.to_string();

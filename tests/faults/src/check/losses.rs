@@ -1,19 +1,19 @@
-//! The account's daily loss limit halts in time and not early, by the venue's truth.
+//! The account's daily loss limit halts in time and not early, according to the venue's true state.
 //!
-//! The loss is what the venue's account is worth less than at the start, positions at the prices that
-//! the runtime has. Where the runtime's balances and positions are the venue's, the data suffice to
-//! compute it: the limit halts before the next such sample. Lives with such a limit are sampled every
-//! second, and the run compares its limits as often: so the halt comes within about one event and a
-//! second. A process that is stopped has time from the moment at which it goes on. Where the balances
-//! and positions differ, the difference of both versions of the account is the uncertainty: a halt is
-//! early only below the limit less that.
+//! The loss is the decrease of the venue's account value since the start, with positions at the
+//! runtime's prices. If the runtime's balances and positions equal the venue's, the runtime can
+//! compute the loss. Then the limit must halt before the next such sample. Lives with such a limit
+//! are sampled every second, and the run compares its limits as often, so the halt comes within
+//! about one event and a second. The time of a stopped process counts from the moment when it
+//! continues. If balances and positions differ, the difference of both versions of the account is
+//! the uncertainty. A halt is early only below the limit minus this uncertainty.
 //!
-//! Positions on symbols that are not configured count at the profit that the venue stated last to the
-//! runtime, or at their present one, whichever loses less. So do they in the base of the limit: the first
-//! account that the runtime knew may have been an older one.
+//! Positions on symbols that are not configured count at the profit that the venue last reported to
+//! the runtime, or at their current one, whichever loses less. The same holds for the base of the
+//! limit: the first account that the runtime knew may have been an older one.
 //!
-//! Judged are lives up to their first halt, within one UTC day, until money comes or goes or a journal
-//! is lost: then the base of the limit is another.
+//! A life is judged up to its first halt, within one UTC day, until money is deposited or withdrawn
+//! or a journal is lost. After that the base of the limit is another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ use super::wire;
 use crate::witness::{BalanceView, Entry, ProcessSeen, Rest, Seen, Terms, View};
 
 const DAY_NS: i64 = 86_400_000_000_000;
-/// Rounding, and funding that is on its way, in hundredths of the limit.
+/// Tolerance for rounding, and for funding in flight, in hundredths of the limit.
 const SLACK: Decimal = Decimal::from_parts(5, 0, 0, false, 2);
 
 /// Instrument and position side, with the signed quantity and cost.
 type Positions = BTreeMap<(String, String), (Decimal, Decimal)>;
 
-/// Balances of other assets, which commissions may be taken of.
+/// Balances of other assets, from which commissions may be taken.
 type Tokens = BTreeMap<String, Decimal>;
 
 /// One version of the account.
@@ -39,8 +39,8 @@ type Tokens = BTreeMap<String, Decimal>;
 struct Account {
     cash: Decimal,
     positions: Positions,
-    /// On symbols that are not configured: symbol and position side, with the signed quantity and the
-    /// unrealized profit.
+    /// On symbols that are not configured: symbol and position side, with the signed quantity and
+    /// the unrealized profit.
     elsewhere: Positions,
     tokens: Tokens,
 }
@@ -103,7 +103,8 @@ impl Account {
         }
     }
 
-    /// Its value at these prices, of other assets what changed since the start; `None` without a price.
+    /// Its value at these prices; other assets count with their change since the start. `None` if a
+    /// price is missing.
     fn equity(&self, marks: &BTreeMap<String, String>, start: &Tokens) -> Option<Decimal> {
         let mut equity = self.cash;
         for (asset, amount) in &self.tokens {
@@ -127,7 +128,7 @@ impl Account {
             .sum()
     }
 
-    /// Whether both say the same, apart from rounding.
+    /// Whether both versions are equal, apart from rounding.
     fn agrees(&self, other: &Self) -> bool {
         let quantities = |known: &Self| -> Vec<_> {
             let positions = known.positions.iter().chain(&known.elsewhere);
@@ -151,12 +152,12 @@ pub struct Losses {
     limit: Option<Decimal>,
     configured: BTreeSet<String>,
     truth: Option<Account>,
-    /// The day, the least that the account was worth when the run knew it first, and its other assets.
+    /// The day, the lower of both account values when the run first knew it, and its other assets.
     base: Option<(i64, Decimal, Tokens)>,
-    /// The most that it was worth since the run began, known or not, and its other assets then: the base
-    /// of the limit is no higher.
+    /// The highest account value since the run began, known to the runtime or not, and the other
+    /// assets then. The base of the limit is no higher.
     most: Option<(Decimal, Tokens)>,
-    /// The last sample showed a loss over the limit, and the data sufficed.
+    /// The last sample showed a loss over the limit, and the data were sufficient.
     overdue: bool,
     /// The process is stopped, and computes nothing.
     stopped: bool,
@@ -165,7 +166,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             limit: terms.max_daily_loss.as_deref().map(wire::decimal),
@@ -214,7 +215,7 @@ impl Losses {
             let lost = lost_at_most.unwrap_or(lost);
             if lost + uncertain < limit {
                 return Err(format!(
-                    "halted at a loss of {lost}, give or take {uncertain}, with a limit of {limit}"
+                    "halted at a loss of {lost}, uncertain by {uncertain}, with a limit of {limit}"
                 ));
             }
         } else if runs && agrees && lost_at_least > limit * (Decimal::ONE + SLACK) {
@@ -232,7 +233,7 @@ impl Losses {
 }
 
 impl Losses {
-    /// What is lost of the most that the account was worth in the samples so far.
+    /// The loss since the highest account value of the samples so far.
     fn lost_at_most(&mut self, truth: &Account, known: &Account, view: &View) -> Option<Decimal> {
         let new = || (Decimal::MIN, truth.tokens.clone());
         let (most, tokens) = self.most.get_or_insert_with(new);
@@ -255,7 +256,8 @@ impl Check for Losses {
                 self.truth = Some(Account::of_truth(truth, &self.configured));
             }
             Seen::View(view) => return self.judge(entry.at_ns, view),
-            // The operator's halt or resume: the limit may count from there. After a pause it does not.
+            // After a halt or a resume of the operator the limit may start anew. After a pause it
+            // does not.
             Seen::Commanded {
                 strategy: None,
                 command,
@@ -299,7 +301,8 @@ mod tests {
         })
     }
 
-    /// A sample: the wallet and a position of 1 at 100 with its mark, as both versions have them.
+    /// A sample: the wallet, and whether there is a position of 1 with a cost of 100, in both
+    /// versions.
     fn sample(rule: &mut Losses, venue: (&str, bool), known: (&str, bool)) -> Result<(), String> {
         let held =
             json!([{"symbol": "BTCUSDT", "position_side": "BOTH", "qty": "1", "cost": "100"}]);
@@ -347,13 +350,13 @@ mod tests {
         };
         let mut rule = rule();
         let period_s = limited.sample_ns() / 1_000_000_000;
-        // From the 31st second to the 33rd the account is worth less than the limit allows.
+        // From the 31st to the 33rd second the account is worth less than the limit allows.
         let found = (0..120).step_by(period_s as usize).any(|second| {
             let is_low = (31..=33).contains(&second);
             let wallet = if is_low { "985" } else { "1000" };
             sample(&mut rule, (wallet, false), (wallet, false)).is_err()
         });
-        assert!(found, "samples every {period_s} s do not see it");
+        assert!(found, "samples every {period_s} s do not find the loss");
     }
 
     #[test]
@@ -380,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_was_not_told_needs_no_halt() {
+    fn an_unreported_loss_needs_no_halt() {
         let mut rule = rule();
         assert_eq!(sample(&mut rule, ("1000", false), ("1000", false)), Ok(()));
         for _ in 0..3 {
@@ -388,8 +391,8 @@ mod tests {
         }
     }
 
-    /// A sample with a position on a symbol that is not configured: the wallet, and the unrealized profit
-    /// as both versions have it.
+    /// A sample with a position on a symbol that is not configured: the wallet, and the unrealized
+    /// profit in both versions.
     fn sample_elsewhere(
         rule: &mut Losses,
         wallet: &str,
@@ -432,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_counts_another_symbol_at_its_stated_profit() {
+    fn the_base_uses_the_reported_profit_of_other_symbols() {
         let mut rule = rule();
         let mut sample = |wallet, stated| sample_elsewhere(&mut rule, wallet, "3", stated);
         assert_eq!(sample("1000", "0"), Ok(()));
@@ -444,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_before_the_data_sufficed_counts() {
+    fn losses_before_the_data_agree_count() {
         let mut rule = rule();
         assert_eq!(sample(&mut rule, ("991", false), ("1000", false)), Ok(()));
         assert_eq!(sample(&mut rule, ("991", false), ("991", false)), Ok(()));
@@ -453,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_halt_is_early_below_the_limit_less_the_uncertainty() {
+    fn a_halt_below_limit_minus_uncertainty_is_early() {
         for (venue, known, sound) in [
             (("991", true), ("991", true), true),
             (("998", true), ("998", true), false),

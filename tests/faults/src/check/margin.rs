@@ -1,5 +1,5 @@
-//! After a margin call nothing opens on futures until the operator resumes: the venue said that the account may be
-//! liquidated.
+//! After a margin call nothing opens on futures until the operator resumes: the venue warned that
+//! the account may be liquidated.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Margin {
-    /// Events on their way that are margin calls.
+    /// Margin call events in flight.
     calls: BTreeSet<u64>,
-    /// One came, and nobody resumed.
+    /// A margin call came, and the operator has not resumed.
     is_called: bool,
-    /// The process is stopped: it may give up the connection before it reads what came on it.
+    /// The process is stopped: it may drop the connection before it reads its messages.
     is_paused: bool,
     /// Orders that were intended meanwhile.
     doubtful: BTreeSet<String>,
@@ -27,7 +27,7 @@ impl Check for Margin {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            // What the journal does not have yet is lost with a process.
+            // Data that the journal does not have yet is lost with a process.
             Seen::Process(ProcessSeen::Started { .. }) => {
                 (self.is_called, self.is_paused) = (false, false);
             }
@@ -56,7 +56,7 @@ impl Check for Margin {
                 };
                 let mut opening = orders.iter().filter(|placed| !placed.reduces);
                 if let Some(placed) = opening.find(|placed| self.doubtful.contains(&placed.id)) {
-                    return Err(format!("{} was taken after a margin call", placed.id));
+                    return Err(format!("{} was accepted after a margin call", placed.id));
                 }
             }
             _ => {}
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_and_an_order_that_was_intended_before_are_right() {
+    fn exits_and_earlier_orders_are_accepted() {
         let exit = called().intend_order("mm.a.1", "SELL", None, true);
         assert_eq!(judged(exit.place_reducing("mm.a.1")), Ok(()));
         let before = Log::new().start().intend("mm.a.1");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn it_lasts_until_the_operator_resumes() {
+    fn a_margin_call_lasts_until_the_operator_resumes() {
         let resumed = called().command("resume", None);
         assert_eq!(judged(resumed.order("mm.a.1")), Ok(()));
         let one = called().command("resume", Some("mm"));

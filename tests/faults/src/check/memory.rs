@@ -1,6 +1,6 @@
-//! A strategy goes on from what it knew when it ordered, or later: of two orders that its state
-//! tells apart, the first would be sent again. States of the samples are small; larger ones may
-//! be older (`ARCHITECTURE`, The live run).
+//! A strategy continues from the state of its last sent order, or from a later one. Otherwise it
+//! would send an order again that its state already contains. The states of the samples are small;
+//! larger states may be older (`ARCHITECTURE`, The live run).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 #[derive(Debug, Default)]
 pub struct Memory {
     strategies: BTreeMap<String, Known>,
-    /// Orders of this process, with the place of what their strategy knew.
+    /// Orders of this process, with the index of their strategy's state.
     meant: BTreeMap<String, usize>,
-    /// Strategies that were given their state in this process.
+    /// Strategies that got their state in this process.
     given: BTreeSet<String>,
     process: u32,
 }
 
-/// What a strategy was seen to know.
+/// The observed states of a strategy.
 #[derive(Debug, Default)]
 struct Known {
     states: Vec<u64>,
-    /// The place of what it knew when the last order that left was meant, and that order.
+    /// The index of the state at which the last sent order was intended, and that order.
     left: Option<(usize, String)>,
     quarantined: bool,
 }
@@ -40,7 +40,7 @@ impl Check for Memory {
                 self.meant.clear();
                 self.given.clear();
             }
-            // What a folder that was rolled back forgot, nobody knows any more.
+            // After a rolled back journal the earlier states are unknown.
             Seen::Process(ProcessSeen::Running { journal, .. })
                 if !["clean", "torn"].contains(&journal.as_str()) =>
             {
@@ -92,7 +92,8 @@ impl Memory {
         }
     }
 
-    /// The first state that a process gives; a reload within it carries its own over.
+    /// The first state that a process gives counts; a later reload passes on the strategy's own
+    /// state.
     fn give(&mut self, strategy: &str, state: u64) -> Result<(), String> {
         if !self.given.insert(strategy.to_owned()) {
             return Ok(());
@@ -101,22 +102,22 @@ impl Memory {
         known.quarantined = false;
         let place = known.states.iter().rposition(|known| *known == state);
         match (&known.left, place) {
-            (Some((left, id)), place) if place.is_none_or(|place| place < *left) => Err(format!(
-                "{strategy} is given what it knew before it sent {id}"
-            )),
+            (Some((left, id)), place) if place.is_none_or(|place| place < *left) => {
+                Err(format!("{strategy} gets a state from before it sent {id}"))
+            }
             _ => Ok(()),
         }
     }
 
-    /// One that sent an order does not begin without a state.
+    /// A strategy that sent an order must not start without a state.
     fn is_given(&mut self, strategy: &str) -> Result<(), String> {
         let given = self.given.contains(strategy);
         let process = self.process;
         let known = self.known(strategy);
         match &known.left {
-            Some((_, id)) if !given && process > 1 && !known.quarantined => {
-                Err(format!("{strategy} begins as if it had not sent {id}"))
-            }
+            Some((_, id)) if !given && process > 1 && !known.quarantined => Err(format!(
+                "{strategy} starts without a state, as if it had not sent {id}"
+            )),
             _ => {
                 self.given.insert(strategy.to_owned());
                 Ok(())
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
 
-    /// An order that left, meant by a strategy that knew 2.
+    /// An order that was sent by a strategy in state 2.
     fn left() -> Log {
         Log::new()
             .start()
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_may_be_given_what_it_knew_then_or_later() {
+    fn the_state_of_the_last_order_or_a_later_one_is_accepted() {
         for state in [2, 3] {
             let sound = left().knew("mm", 3, None).start().given("mm", state);
             assert_eq!(verdict(Memory::default(), &sound), Ok(()));
@@ -148,19 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn what_it_knew_before_is_found() {
+    fn an_older_state_is_found() {
         let broken = left().start().given("mm", 1);
         assert!(verdict(Memory::default(), &broken).is_err());
     }
 
     #[test]
-    fn nothing_at_all_is_found() {
+    fn a_start_without_a_state_is_found() {
         let broken = left().start().knew("mm", 1, None);
         assert!(verdict(Memory::default(), &broken).is_err());
     }
 
     #[test]
-    fn an_order_that_never_left_needs_no_memory() {
+    fn an_order_that_never_left_may_be_forgotten() {
         let sound = Log::new()
             .start()
             .knew("mm", 1, None)

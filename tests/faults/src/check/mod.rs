@@ -1,8 +1,8 @@
-//! What must hold in every life. Each checker reads the witness, entry by entry, and the state at
-//! rest; none sees the engine.
+//! The rules that must hold in every life. Each checker reads the witness, entry by entry, and the
+//! state at rest. No checker sees the engine.
 //!
-//! What may never enter here: any crate of ours. A rule is written from the promises and from the
-//! documents, not from the code that keeps it.
+//! No crate of this repository may be used here. A rule is written from the promises and the
+//! documents, not from the code that implements them.
 
 mod adjustments;
 mod armed;
@@ -52,25 +52,25 @@ mod log;
 
 use crate::witness::{Entry, Rest, Terms};
 
-/// A rule and what it remembers.
+/// A rule with its state.
 pub trait Check {
-    /// The rule in few words, as a report names it.
+    /// The short name of the rule, as in reports and on the command line.
     fn rule(&self) -> &'static str;
 
-    /// Takes the next entry.
+    /// Handles the next entry.
     ///
     /// # Errors
-    /// How the rule was broken, with the ids and figures that show it.
+    /// How the rule was broken, with the ids and numbers that show it.
     fn see(&mut self, entry: &Entry) -> Result<(), String>;
 
-    /// Compares at rest: faults have ended, and the runtime had its time to converge.
+    /// Compares the state at rest: faults have ended, and the runtime had time to converge.
     ///
     /// # Errors
     /// How the rule was broken.
     fn at_rest(&mut self, rest: &Rest) -> Result<(), String>;
 }
 
-/// All rules, for a life on these terms.
+/// All rules for a life with these terms.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
     vec![
         Box::new(intents::Intents::new(terms)),

@@ -1,7 +1,7 @@
-//! Nothing opens while the account is in another mode than configured, as far as the runtime was told: by an event of
-//! its user stream, or by an answer. The asset mode is off in every configuration here; the position mode is as the
-//! life has it. Each order of futures names the position that it belongs to as the configured mode has it, and
-//! `reduceOnly` leaves in one-way mode alone.
+//! Nothing opens while the account is in another mode than configured, as far as the runtime was
+//! notified by a user event or a response. The multi-assets mode is off in every configuration
+//! here; the position mode is that of the life. Each futures order must name its position as the
+//! configured mode requires, and `reduceOnly` is sent only in one-way mode.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,13 +23,13 @@ enum Mode {
 pub struct Modes {
     /// Hedge mode is configured.
     hedge: bool,
-    /// Modes that are other ones than configured, as this process was told.
+    /// Modes that differ from the configuration, as far as this process was notified.
     on: BTreeSet<Mode>,
-    /// Events on their way: when the venue made them, by its clock, and what they tell.
+    /// Events in flight: the venue's time of the event, and its modes.
     told: BTreeMap<u64, (i64, Vec<(Mode, bool)>)>,
-    /// When the newest event was made that reached this process: an older one says nothing of the present.
+    /// The venue's time of the newest event that reached this process; older events do not count.
     newest: i64,
-    /// The process is stopped: it may give up the connection before it reads what came on it.
+    /// The process is stopped: it may drop the connection before it reads its messages.
     is_paused: bool,
     asked: BTreeMap<RequestId, Mode>,
     /// Orders that were intended in another mode.
@@ -37,7 +37,7 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             hedge: terms.hedge,
@@ -54,7 +54,7 @@ impl Modes {
         }
     }
 
-    /// Whether an order is one of the configured position mode.
+    /// Checks that an order fits the configured position mode.
     fn fits(&self, placed: &Placed) -> Result<(), String> {
         let is_sided = matches!(placed.position_side.as_str(), "LONG" | "SHORT");
         let is_futures = placed.instrument.starts_with("futures:");
@@ -126,7 +126,7 @@ impl Check for Modes {
                 for placed in orders.iter().filter(|placed| !placed.reduces) {
                     if let Some(mode) = self.doubtful.get(&placed.id) {
                         return Err(format!(
-                            "{} was taken while {mode:?} is another one than configured",
+                            "{} was accepted while the mode {mode:?} differs from the configuration",
                             placed.id
                         ));
                     }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_comes_again_after_a_newer_one_says_nothing() {
+    fn an_old_event_after_a_newer_one_is_ignored() {
         let told = |log: Log, made: i64, is_hedge: bool| {
             let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "E": made, "ai": {"d": is_hedge}});
             log.user_event(&event)
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_came_to_a_stopped_process_may_be_lost_with_its_connection() {
+    fn an_event_to_a_stopped_process_may_be_lost() {
         let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "ai": {"d": true}});
         let stopped = Log::new().start().paused().user_event(&event);
         assert_eq!(judged(stopped.resumed()), Ok(()));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_of_a_mode_too() {
+    fn a_response_reports_a_mode_too() {
         let answered = |body| {
             let asked = Log::new()
                 .start()

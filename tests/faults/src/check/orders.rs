@@ -1,5 +1,5 @@
-//! What the venue has said so far, to whomever, of the orders that we sent. No runtime can know
-//! more: an order that is open here may be open, and a runtime that counts it as gone guesses.
+//! The venue's reports so far about own orders, to any receiver. No runtime can know more. An order
+//! that is open here may be open, and a runtime that counts it as ended only guesses.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use rust_decimal::Decimal;
 use super::wire::{self, Asked, Placed, Report};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Seen, Terms};
 
-/// Codes of a query for an order that is not found: the documents name none.
+/// Error codes of a query that does not find an order; the documents name none.
 const NOT_FOUND: [i64; 2] = [-2013, -2011];
 
 /// An own order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Own {
-    /// As it was sent.
+    /// The order as it was sent.
     pub placed: Placed,
-    /// When, true time in nanoseconds.
+    /// When it was sent, true time in nanoseconds.
     pub sent_ns: i64,
-    /// The venue said that it has it.
+    /// The venue reported that it has the order.
     pub accepted: bool,
-    /// The most that the venue said was executed.
+    /// The highest executed quantity that the venue reported.
     pub executed: Decimal,
-    /// The venue said that it is over, or that it refused it.
+    /// The venue reported that it ended, or refused it.
     pub ended: bool,
 }
 
 impl Own {
-    /// What may still be executed.
+    /// The quantity that may still be executed.
     pub fn left(&self) -> Decimal {
         if self.ended {
             Decimal::ZERO
@@ -41,23 +41,23 @@ impl Own {
 #[derive(Debug, Default)]
 pub struct Orders {
     window_ns: i64,
-    /// When this process began.
+    /// When this process started.
     started_ns: i64,
     requests: BTreeMap<RequestId, Asked>,
-    /// Questions for all open orders of a surface.
+    /// Requests for all open orders of a surface.
     lists: BTreeMap<RequestId, String>,
     live: BTreeMap<String, Own>,
     ended: BTreeMap<String, Own>,
-    /// Own orders by the venue's numbers.
+    /// Own orders by the venue's order ids.
     numbers: BTreeMap<(String, i64), String>,
     /// Account trades of own orders, by order and trade.
     trades: BTreeMap<String, BTreeMap<i64, Decimal>>,
-    /// Executed quantities by strategy and position, signed, less what outside orders closed.
+    /// Executed quantities by strategy and position, signed, minus what outside orders closed.
     positions: BTreeMap<(String, String), Decimal>,
 }
 
 impl Orders {
-    /// None yet.
+    /// No orders yet.
     pub fn new(terms: &Terms) -> Self {
         let window_ms = i64::try_from(terms.recv_window_ms).unwrap_or(i64::MAX / 1_000_000);
         Self {
@@ -66,7 +66,7 @@ impl Orders {
         }
     }
 
-    /// Learns what an entry tells.
+    /// Handles an entry.
     pub fn see(&mut self, entry: &Entry) {
         match &entry.seen {
             Seen::Sent(request) => {
@@ -156,13 +156,13 @@ impl Orders {
         self.live.values()
     }
 
-    /// What the venue said was executed for a strategy, signed, less what outside orders closed of it.
+    /// The executed quantity for a strategy, signed, minus what outside orders closed of it.
     pub fn position(&self, strategy: &str, book: &str) -> Decimal {
         let key = (strategy.to_owned(), book.to_owned());
         self.positions.get(&key).copied().unwrap_or_default()
     }
 
-    /// The same of every strategy, by strategy and position.
+    /// The same for every strategy, by strategy and position.
     pub fn positions(&self) -> impl Iterator<Item = (&str, &str, Decimal)> {
         let all = self.positions.iter();
         all.map(|((strategy, book), qty)| (strategy.as_str(), book.as_str(), *qty))
@@ -206,12 +206,12 @@ impl Orders {
         if report.is_final() || complete {
             self.end(&report.id);
         } else if was_refused {
-            // It came after all: a request that a link doubled, or one that came late.
+            // It arrived after all: a request that a link doubled, or a late one.
             self.revive(&report.id);
         }
     }
 
-    /// Account trades may tell of a fill that nothing else told of.
+    /// Account trades may report a fill that nothing else reported.
     fn traded(&mut self, place: &(String, i64), trade: i64, qty: Decimal) {
         let Some(id) = self.numbers.get(place).cloned() else {
             return;
@@ -227,7 +227,7 @@ impl Orders {
         self.report(&report);
     }
 
-    /// A refusal of one copy says nothing of another that was taken.
+    /// The refusal of one copy says nothing about another copy that was accepted.
     fn refuse(&mut self, id: &str) {
         if self.live.get(id).is_some_and(|own| !own.accepted) {
             self.end(id);
@@ -243,8 +243,9 @@ impl Orders {
         }
     }
 
-    /// An order of a process before, whose journal may be lost with it, can be asked for by nobody:
-    /// the list of all that rest says that it does not, once it can no longer arrive in time.
+    /// Orders of an earlier process may be unknown to the current one, because the journal may be
+    /// lost, so nobody can query them. A list of all resting orders without them proves that they
+    /// ended, once they can no longer arrive in time.
     fn listed(&mut self, request: RequestId, answer: &Answer, now_ns: i64) {
         let Some(surface) = self.lists.remove(&request) else {
             return;

@@ -1,6 +1,7 @@
-//! Nothing of others is touched: cancels are for ids that we intended, whether or not the orders left
-//! before a crash, never for all orders of a symbol, and no setting or money of the account is changed.
-//! Orders of another instance may be adopted once it has cancelled them: no order is touched then.
+//! Nothing of others is touched. Cancels are only for ids that we intended, whether or not the
+//! orders left before a crash, and never for all orders of a symbol. No setting and no money of the
+//! account is changed. Orders of another instance may be adopted after it has cancelled them,
+//! because then no order is touched.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +13,20 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 #[derive(Debug, Default)]
 pub struct Others {
     own: BTreeSet<String>,
-    /// Epochs of our processes, as ids spell them.
+    /// Epochs of our processes, in the spelling of ids.
     epochs: BTreeSet<String>,
 }
 
 impl Others {
-    /// No order has the id of a probe of the trading right, so that its cancel touches nothing. Closing orders that
-    /// were recorded before a kill, and had not left, are of an epoch of ours.
+    /// A probe of the trading right cancels an id that no order has, so it touches nothing. Closing
+    /// orders that were recorded before a kill but not sent have one of our epochs.
     fn may_cancel(&self, id: &str) -> bool {
         let epoch = id.split('.').nth(1).unwrap_or_default();
         self.own.contains(id) || self.epochs.contains(epoch) || wire::is_probe(id)
     }
 }
 
-/// A number as ids spell it: base 36, lower case.
+/// A number in the spelling of ids: base 36, lower case.
 fn spelt(mut number: u64) -> String {
     let mut digits = Vec::new();
     loop {
@@ -67,7 +68,7 @@ impl Check for Others {
             Asked::Place(orders) => {
                 if let Some(order) = orders.iter().find(|order| wire::is_probe(&order.id)) {
                     return Err(format!(
-                        "{} is placed, and it is the id of a probe",
+                        "{} is placed, but it is the id of a probe",
                         order.id
                     ));
                 }
@@ -78,14 +79,20 @@ impl Check for Others {
                     .into_iter()
                     .any(|name| request.param(name).is_some());
                 if by_number || ids.is_empty() {
-                    return Err(format!("{} without a client order id", request.route));
+                    return Err(format!(
+                        "{} is sent without a client order id",
+                        request.route
+                    ));
                 }
                 if let Some(id) = ids.iter().find(|id| !self.may_cancel(id)) {
-                    return Err(format!("{id} is cancelled, and we never intended it"));
+                    return Err(format!("{id} is cancelled, but we never intended it"));
                 }
             }
             Asked::Change => {
-                return Err(format!("{} {} is sent", request.method, request.path));
+                return Err(format!(
+                    "{} {} is sent, which changes the account",
+                    request.method, request.path
+                ));
             }
             _ => {}
         }
@@ -109,25 +116,25 @@ mod tests {
     }
 
     #[test]
-    fn own_orders_may_be_cancelled_also_by_a_later_life() {
+    fn a_later_process_may_cancel_own_orders() {
         let sound = Log::new().place("mm.a.1").start().cancel("mm.a.1");
         assert_eq!(verdict(Others::default(), &sound), Ok(()));
     }
 
     #[test]
-    fn a_close_that_was_recorded_and_had_not_left_may_be_cancelled() {
+    fn a_recorded_close_may_be_cancelled() {
         let sound = Log::new().start().start().cancel("mm.1.7");
         assert_eq!(verdict(Others::default(), &sound), Ok(()));
         let broken = Log::new().start().cancel("mm.9.7");
         assert!(
             verdict(Others::default(), &broken).is_err(),
-            "another instance"
+            "the epoch belongs to another instance"
         );
         assert_eq!(spelt(1_723_161_253), "shxbqd");
     }
 
     #[test]
-    fn cancelling_what_we_did_not_send_is_found() {
+    fn cancelling_an_order_that_we_did_not_send_is_found() {
         let broken = Log::new().place("mm.a.1").cancel("autoclose-1");
         assert!(verdict(Others::default(), &broken).is_err());
     }

@@ -1,6 +1,6 @@
-//! The dead man's switch is renewed as long as the runtime is healthy and orders rest, in any
-//! weather: a run that says that it is ready asks for the next countdown well before the last one ends.
-//! While the venue demands a wait after a refusal for a limit, nothing may be sent.
+//! The dead man's switch is renewed as long as the runtime is healthy and orders rest, under any
+//! faults. A run that reports ready requests the next countdown well before the last one ends.
+//! While the venue demands a wait after a rate limit refusal, nothing may be sent.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,30 @@ use super::orders::Orders;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 
-/// The rule. Whether a request was heard does not matter here: one that is lost is sent again.
+/// The rule. It does not matter whether a request was answered: a lost request is sent again.
 #[derive(Debug)]
 pub struct Overdue {
     orders: Orders,
-    /// Three quarters of a countdown: a renewal that fails is tried again before the last ends. One
-    /// that waited for a signature in vain has left with its next try when nine tenths are over.
+    /// Three quarters of a countdown: a failed renewal is tried again before the last countdown
+    /// ends. After a signature that never came, the next try has left when nine tenths are over.
     due_ns: i64,
-    /// One quarter: who became ready, or whose order came, takes a while to renew.
+    /// One quarter: the time for a renewal after the run became ready or an order was placed.
     settles_ns: i64,
-    /// Since when the process has said that it is ready.
+    /// Since when the process has reported ready.
     ready_since: Option<i64>,
-    /// The process does not have the journal of the one before.
+    /// The process does not have the journal of the previous one.
     is_lost: bool,
-    /// The process is stopped: the time is not its own.
+    /// The process is stopped, so the time does not count.
     is_stopped: bool,
-    /// The venue takes no requests until then.
+    /// The venue accepts no requests until this time.
     wait_ns: i64,
-    /// When this process last asked for a countdown of an instrument, unless that stopped it.
+    /// When this process last requested a countdown of an instrument, unless that request disarmed
+    /// it.
     asked: BTreeMap<String, i64>,
 }
 
 impl Overdue {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         let quarter_ms = i64::try_from(terms.countdown_ms / 4).unwrap_or(i64::MAX / 4_000_000);
         Self {
@@ -50,9 +51,9 @@ impl Overdue {
         }
     }
 
-    /// What rests on an instrument for which this process asked nothing yet is to be covered once it
-    /// is ready: it took it over. Without its journal it knows no more than the list of open orders says,
-    /// which may be short.
+    /// A ready process has adopted the resting orders of instruments for which it has not requested
+    /// a countdown yet, so it must cover them soon. Without its journal it knows only the list of
+    /// open orders, which may be short.
     fn take_over(&mut self, now_ns: i64) {
         if self.ready_since.is_none() || self.is_lost {
             return;
@@ -88,7 +89,7 @@ impl Overdue {
             if let Some(order) = rests(instrument) {
                 return Err(format!(
                     "{} rests and the run is ready, but for {} ms no countdown of {instrument} \
-                     was asked for",
+                     was requested",
                     order.placed.id,
                     since_ns / 1_000_000
                 ));
@@ -160,33 +161,33 @@ mod tests {
         Overdue::new(&terms())
     }
 
-    /// Ready, with an order at rest.
+    /// A ready run with a resting order.
     fn resting() -> Log {
         let armed = Log::new().start().stream(true).state("ready").arm(30_000);
         armed.order("mm.a.1").order_event("mm.a.1", "NEW", "0")
     }
 
     #[test]
-    fn what_is_renewed_may_rest() {
+    fn a_renewed_countdown_is_accepted() {
         let sound = resting().later_ms(10_000).arm(30_000).later_ms(22_000);
         assert_eq!(verdict(rule(), &sound.clone().pong()), Ok(()));
         assert!(verdict(rule(), &sound.later_ms(1_000).pong()).is_err());
     }
 
     #[test]
-    fn a_renewal_that_is_not_heard_was_tried() {
+    fn an_unanswered_renewal_counts() {
         let sound = resting().later_ms(20_000).countdown(30_000).unheard();
         assert_eq!(verdict(rule(), &sound.later_ms(10_000).pong()), Ok(()));
     }
 
     #[test]
-    fn where_nothing_rests_nothing_is_due() {
+    fn without_resting_orders_no_renewal_is_due() {
         let over = resting().order_event("mm.a.1", "CANCELED", "0");
         assert_eq!(verdict(rule(), &over.later_ms(60_000).pong()), Ok(()));
     }
 
     #[test]
-    fn in_doubt_nothing_is_due_and_after_it_soon() {
+    fn a_degraded_run_renews_only_after_it_is_ready() {
         let doubted = resting().state("degraded").later_ms(25_000);
         assert_eq!(verdict(rule(), &doubted.clone().pong()), Ok(()));
         let ready = || doubted.clone().state("ready");
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_process_renews_soon_after_it_goes_on() {
+    fn a_stopped_process_renews_soon_after_it_continues() {
         let again = resting().paused().later_ms(60_000).pong().resumed();
         assert_eq!(
             verdict(rule(), &again.clone().later_ms(7_000).pong()),
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_takes_over_is_covered_soon() {
+    fn adopted_orders_are_covered_soon() {
         let again = resting().start().later_ms(20_000).state("ready");
         let soon = again.clone().later_ms(7_000);
         assert_eq!(verdict(rule(), &soon.clone().pong()), Ok(()));

@@ -1,6 +1,6 @@
-//! No more orders in any minute than allowed, for a strategy and for the account: counted from when
-//! strategies intended what was sent. A new process may count anew, for its clock may differ from the
-//! last one's; what the runtime closes by itself is never held back.
+//! No more orders in any minute than allowed, for a strategy and for the account. Sent orders count
+//! at the time of their intent. A new process may start a new count, because its clock may differ
+//! from the last one's. The runtime's own closing orders are never limited.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 
-/// A minute, less what a clock may be read apart.
+/// A minute minus the tolerance for reading the clock.
 const MINUTE_NS: i64 = 60_000_000_000 - 1_000_000;
 
 /// The rule.
 #[derive(Debug)]
 pub struct Rates {
-    /// By strategy; the account's under an empty name.
+    /// Limits by strategy; the account's limit has an empty name.
     limits: BTreeMap<String, u32>,
-    /// When orders were intended that were not sent yet.
+    /// Times of the intents of orders that were not sent yet.
     intended: BTreeMap<String, i64>,
-    /// When those were intended that were sent.
+    /// Times of the intents of sent orders.
     sent: BTreeMap<String, Vec<i64>>,
 }
 
 impl Rates {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         let strategies = terms.strategies.iter().map(|s| (s.id.clone(), &s.limits));
         let all = strategies.chain([(String::new(), &terms.limits)]);
@@ -52,7 +52,7 @@ impl Rates {
             if count > *max as usize {
                 let who = if who.is_empty() { "the account" } else { who };
                 return Err(format!(
-                    "{id} is order {count} of {who} within a minute, {max} are allowed"
+                    "{id} is order {count} of {who} within a minute, but only {max} are allowed"
                 ));
             }
         }
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_slides() {
+    fn the_minute_is_a_sliding_window() {
         assert_eq!(verdict(limited(Some(2), None), &three(30_000)), Ok(()));
         assert!(verdict(limited(Some(2), None), &three(29_000)).is_err());
     }
 
     #[test]
-    fn the_limit_of_the_account_counts_all() {
+    fn the_account_limit_counts_all_strategies() {
         let other = || Log::new().intend("ema.a.1").place("ema.a.1");
         let both = other().intend("mm.a.2").place("mm.a.2");
         assert!(verdict(limited(None, Some(1)), &both).is_err());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_the_disk_counts_when_it_was_intended() {
+    fn orders_count_at_the_time_of_the_intent() {
         let meant = Log::new()
             .intend("mm.a.1")
             .later_ms(60_000)

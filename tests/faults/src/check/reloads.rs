@@ -1,4 +1,4 @@
-//! A reload begins each strategy that it changes once, and no other one.
+//! A reload starts each strategy that it changes exactly once, and no other strategy.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Reloads {
-    /// How often each strategy of the running reload began.
+    /// How often the current reload started each strategy.
     begun: Option<BTreeMap<String, u32>>,
 }
 
@@ -26,21 +26,23 @@ impl Check for Reloads {
             }
             Seen::Renewed { strategy } => {
                 let Some(begun) = &mut self.begun else {
-                    return Err(format!("{strategy} begins anew, and nobody reloaded"));
+                    return Err(format!("{strategy} starts again without a reload"));
                 };
                 let Some(times) = begun.get_mut(strategy) else {
-                    return Err(format!("{strategy} begins anew, and nothing of it changed"));
+                    return Err(format!(
+                        "{strategy} starts again, although the reload does not change it"
+                    ));
                 };
                 *times += 1;
                 if *times > 1 {
-                    return Err(format!("{strategy} begins {times} times by one reload"));
+                    return Err(format!("one reload starts {strategy} {times} times"));
                 }
             }
             Seen::Reloaded { refused } => {
                 let begun = self.begun.take().unwrap_or_default();
                 let left = begun.iter().find(|(_, times)| **times == 0);
                 if let (Some((strategy, _)), false) = (left, refused) {
-                    return Err(format!("a reload changes {strategy}, which does not begin"));
+                    return Err(format!("a reload changes {strategy} but does not start it"));
                 }
             }
             _ => {}
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_that_begins_twice_or_not_at_all_is_found() {
+    fn a_strategy_that_starts_twice_or_never_is_found() {
         let reloading = || Log::new().start().reloading(&["mm"]);
         assert_eq!(judged(reloading().renewed("mm").reloaded()), Ok(()));
         assert!(judged(reloading().renewed("mm").renewed("mm")).is_err());
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strategy_that_begins_without_a_reload_is_found() {
+    fn a_strategy_that_starts_without_a_reload_is_found() {
         let reloaded = Log::new()
             .start()
             .reloading(&["mm"])

@@ -1,8 +1,10 @@
 //! The dead man's switch is renewed only while the runtime is healthy, as far as wire and disk show
-//! it, and is renewed as long as it is: in calm weather the venue never has to cancel our orders.
+//! it, and it is renewed as long as the runtime is healthy. Without faults the venue must never
+//! have to cancel own orders.
 //!
-//! No renewal leaves without evidence of health since whatever went wrong last (promise 4): the user
-//! stream stands, is not silent and open orders were read since it came up; the journal writes.
+//! No renewal is sent without evidence of health since the last failure (promise 4). The user
+//! stream is connected and not silent, open orders were read since it connected, and the journal
+//! writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +12,14 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
-/// A request that was decided just before the stream went down.
+/// Tolerance for a request that was decided just before the stream ended.
 const DECIDED_NS: i64 = 1_000_000_000;
-/// A PING every 5 s is answered within 10 s (promise 4); what comes later is silence, and some time
-/// goes by until it is noticed.
+/// A PING every 5 s must be answered within 10 s (promise 4). Later answers count as silence, and
+/// the runtime needs some time to notice it.
 const SILENCE_NS: i64 = 20_000_000_000;
-/// Requests and events that were under way when faults ended.
+/// Time for requests and events that were in flight when the faults ended.
 const UNDER_WAY_NS: i64 = 10_000_000_000;
-/// On top of three intervals between reconciliations: the time that one takes.
+/// The time that a reconciliation takes, in addition to three intervals.
 const ROUND_NS: i64 = 15_000_000_000;
 
 /// The rule.
@@ -25,18 +27,18 @@ const ROUND_NS: i64 = 15_000_000_000;
 pub struct Renewals {
     countdown_ns: i64,
     reconcile_ns: i64,
-    /// The connection of the user stream of futures, and when it last brought something.
+    /// The connection of the user stream of futures, and when it last delivered something.
     stream: Option<u64>,
     alive_ns: i64,
-    /// Since when nothing is known: the user stream went down, and open orders were not read since
-    /// it came up again.
+    /// Since when the state is unknown: the user stream ended, and open orders were not read since
+    /// it reconnected.
     blind_since: Option<i64>,
     /// Since when the journal does not write: it hangs, or it failed.
     hangs_since: Option<i64>,
     failed_since: Option<i64>,
-    /// Questions for open orders, and whether the user stream stood when they were asked.
+    /// Requests for open orders, and whether the user stream was connected when they were sent.
     questions: BTreeMap<RequestId, bool>,
-    /// When the futures account was last read.
+    /// When the open orders of futures were last read.
     read_at: Option<i64>,
     cancels: BTreeSet<String>,
     sent: BTreeMap<String, i64>,
@@ -47,7 +49,7 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         let ns = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX / 1_000_000) * 1_000_000;
         Self {
@@ -88,17 +90,17 @@ impl Renewals {
         }
         if self.stream.is_some() && now_ns - self.alive_ns > SILENCE_NS + DECIDED_NS {
             return Err(format!(
-                "the countdown of {instrument} is renewed, the user stream is silent for {} s",
+                "the countdown of {instrument} is renewed, but the user stream is silent for {} s",
                 seconds(self.alive_ns)
             ));
         }
         let old = 3 * self.reconcile_ns + ROUND_NS;
         match self.read_at {
             None => Err(format!(
-                "the countdown of {instrument} is armed before any open orders were read"
+                "the countdown of {instrument} is armed before open orders were read"
             )),
             Some(at) if now_ns - at > old => Err(format!(
-                "the countdown of {instrument} is renewed, open orders were last read {} s ago",
+                "the countdown of {instrument} is renewed, but open orders were last read {} s ago",
                 seconds(at)
             )),
             Some(_) => Ok(()),
@@ -110,12 +112,12 @@ impl Renewals {
             "stalled" => self.hangs_since = self.hangs_since.or(Some(now_ns)),
             "flows" => self.hangs_since = None,
             "failed" => self.failed_since = self.failed_since.or(Some(now_ns)),
-            // A new segment stands: everything before it is durable.
+            // A new segment is durable, and with it everything before it.
             _ => (self.hangs_since, self.failed_since) = (None, None),
         }
     }
 
-    /// An order that ended in calm weather without our asking for it.
+    /// Checks an order that ended without faults and without an own cancel.
     fn ended(&self, text: &str, now_ns: i64) -> Result<(), String> {
         let Some(report) = wire::told(text).filter(|report| report.status == "CANCELED") else {
             return Ok(());
@@ -125,12 +127,12 @@ impl Renewals {
         };
         let settled_ns = calm + self.countdown_ns + UNDER_WAY_NS;
         let ours = self.sent.contains_key(&report.id) && !self.cancels.contains(&report.id);
-        // What was in doubt when faults ended may be so until everything has converged. A user stream that
-        // is too slow stays in doubt.
+        // A degraded reason from before the end of the faults may last until everything has
+        // converged. A user stream that is too slow stays a degraded reason.
         let may_doubt = !self.ready && now_ns < calm + self.converge_ns || self.is_stream_slow;
         if ours && now_ns > settled_ns && !may_doubt {
             return Err(format!(
-                "the venue cancels {} in calm weather: its countdown was not renewed",
+                "the venue cancels {} without faults: its countdown was not renewed",
                 report.id
             ));
         }
@@ -152,7 +154,7 @@ impl Check for Renewals {
                 self.read_at = None;
                 self.questions.clear();
             }
-            // Its first segment stands: a disk that failed before that takes what it is given again.
+            // Its first segment is durable: a disk that failed before now accepts data again.
             Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
             Seen::Stream {
                 stream,
@@ -162,7 +164,7 @@ impl Check for Renewals {
             } if surface == "futures" => {
                 let other = |present: u64| *stream < present || !up && *stream != present;
                 if self.stream.is_some_and(other) {
-                    // One that was given up before the present one came stands or ends late.
+                    // A connection that was abandoned before the current one opens or ends late.
                     return Ok(());
                 }
                 self.stream = up.then_some(*stream);
@@ -174,8 +176,8 @@ impl Check for Renewals {
             {
                 self.alive_ns = entry.at_ns;
             }
-            // Silence is the process's own while it is stopped: when what it finds arrived, it
-            // cannot know.
+            // While the process is stopped, it causes the silence itself. It cannot know when the
+            // messages that it finds arrived.
             Seen::Process(ProcessSeen::Resumed { .. }) => self.alive_ns = entry.at_ns,
             Seen::Journal(word) => self.journal(word, entry.at_ns),
             Seen::Sent(request) => match wire::asked(request) {
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_and_hears_may_renew() {
+    fn a_renewal_with_current_data_is_accepted() {
         let sound = read()
             .arm(30_000)
             .later_ms(60_000)
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_came_up_again_proves_nothing_by_itself() {
+    fn a_reconnected_stream_needs_a_new_read() {
         let up = || read().stream(false).stream(true).later_ms(2_000);
         assert!(verdict(rule(), &up().arm(30_000)).is_err());
         let sound = up().read_open_orders().arm(30_000);
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_late_of_an_earlier_stream_says_nothing() {
+    fn late_events_of_an_earlier_stream_are_ignored() {
         let anew = || read().stream_of(2, true).read_open_orders();
         let late = anew().stream_of(1, false).later_ms(2_000).arm(30_000);
         assert_eq!(verdict(rule(), &late), Ok(()));
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_the_process_own_while_it_is_stopped() {
+    fn silence_during_a_stop_is_excused() {
         let stopped = read().later_ms(22_000).resumed().read_open_orders();
         assert_eq!(verdict(rule(), &stopped.arm(30_000)), Ok(()));
     }
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_failed_before_the_first_segment_stood_says_nothing() {
+    fn a_disk_failure_before_the_first_segment_is_ignored() {
         let boot = || Log::new().boot().journal("failed").run_after("clean");
         let ready = || boot().stream(true).read_open_orders().later_ms(2_000);
         assert_eq!(verdict(rule(), &ready().arm(30_000)), Ok(()));
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_countdown_that_runs_out_in_calm_weather_is_found() {
+    fn a_countdown_that_expires_without_faults_is_found() {
         let calm = || {
             read()
                 .arm(30_000)

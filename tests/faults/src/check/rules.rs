@@ -1,5 +1,5 @@
-//! A tick that the venue changed is used, at the latest some minutes after the venue refused an order
-//! for it.
+//! The runtime uses a tick that the venue changed, at the latest some minutes after the venue
+//! refused an order because of it.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, RequestId, Rest, Seen};
 
-/// From the refusal of an order to the use of the new rules: the longest pause between two readings,
-/// and the time that a reading may take while the venue is in trouble.
+/// From the refusal of an order to the use of the new rules: the longest pause between two reads,
+/// and the time of a read while the venue has trouble.
 const WITHIN_NS: i64 = 420_000_000_000;
-/// The price is not a multiple of the tick.
+/// Error code: the price is not a multiple of the tick.
 const OFF_TICK: i64 = -4014;
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Rules {
-    /// Ticks that were changed, by instrument.
+    /// Changed ticks, by instrument.
     ticks: BTreeMap<String, String>,
     placed: BTreeMap<RequestId, String>,
-    /// When an order was refused for a changed tick first.
+    /// When an order was first refused because of a changed tick.
     refused_ns: BTreeMap<String, i64>,
 }
 
@@ -68,8 +68,8 @@ impl Check for Rules {
             let (tick, used) = (&self.ticks[instrument], rest.view.ticks.get(instrument));
             if rest.at_ns > refused_ns + WITHIN_NS && used.is_some_and(|used| used != tick) {
                 return Err(format!(
-                    "the tick of {instrument} is {tick} at the venue, which refused an order for it \
-                     {} s ago, and {} here",
+                    "the tick of {instrument} is {tick} at the venue, which refused an order because of \
+                     it {} s ago, but {} in the runtime",
                     (rest.at_ns - refused_ns) / 1_000_000_000,
                     used.map_or("unknown", String::as_str)
                 ));
@@ -109,7 +109,11 @@ mod tests {
         };
         assert_eq!(judged(&refused().later_ms(500_000), "0.5"), Ok(()));
         assert!(judged(&refused().later_ms(500_000), "0.1").is_err());
-        assert_eq!(judged(&refused(), "0.1"), Ok(()), "it has some minutes");
+        assert_eq!(
+            judged(&refused(), "0.1"),
+            Ok(()),
+            "the runtime has some minutes"
+        );
         let other = changed()
             .place("mm.a.1")
             .heard(400, &[], r#"{"code":-2010,"msg":""}"#);

@@ -1,6 +1,7 @@
-//! In hedge mode a strategy closes only what it holds of a side: the rest of `LONG` or `SHORT` belongs to another
-//! strategy, or to a person. Judged by market orders, with what the runtime believed as it sent them. What others
-//! closed in between makes an order too large that was right as it was intended: that time is left out.
+//! In hedge mode a strategy closes only its own part of a side: the rest of `LONG` or `SHORT`
+//! belongs to another strategy or to a person. The rule judges market orders with the view of the
+//! runtime when it sent them. If others closed a part in between, an order that was correct at its
+//! intent is too large. That time is excluded.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +9,13 @@ use super::Check;
 use super::wire::{self, Asked, Placed};
 use crate::witness::{Entry, Rest, Seen, View};
 
-/// An order leaves within this after it was intended, nanoseconds.
+/// An order is sent within this time after its intent, nanoseconds.
 const ON_ITS_WAY_NS: i64 = 60_000_000_000;
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Sides {
-    /// When outside orders last closed something of a strategy.
+    /// When outside orders last closed a part of a strategy's position.
     closed_outside: BTreeMap<String, i64>,
 }
 
@@ -80,7 +81,7 @@ mod tests {
     use crate::check::log::{Log, verdict};
     use crate::witness::{PositionView, StrategyView};
 
-    /// The strategy holds this of a side, as the runtime believes.
+    /// The strategy holds this quantity of a side in the runtime's view.
     fn view(position_side: &str, qty: &str) -> View {
         let held = PositionView {
             dust: String::new(),
@@ -99,7 +100,7 @@ mod tests {
         }
     }
 
-    /// A market order of 1.
+    /// Judges a market order of 1.
     fn judged(log: Log, side: &str, position_side: &str, view: View) -> Result<(), String> {
         let truth = (Value::Null, Value::Null);
         let log = log.market_of("mm.a.1", (side, position_side), view, truth);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_of_what_another_strategy_holds_is_found() {
+    fn a_close_of_another_strategys_position_is_found() {
         for (side, position_side, enough, too_little) in
             [("SELL", "LONG", "1", "0.9"), ("BUY", "SHORT", "-1", "-0.9")]
         {
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_opens_a_side_needs_no_position() {
+    fn opening_orders_need_no_position() {
         for (side, position_side) in [("BUY", "LONG"), ("SELL", "SHORT"), ("SELL", "BOTH")] {
             let held = view(position_side, "0");
             assert_eq!(judged(Log::new(), side, position_side, held), Ok(()));
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_by_others_on_the_way_excuses_it() {
+    fn a_recent_outside_close_excuses_an_order() {
         let closed = Log::new().closed_outside("mm", "1");
         let held = || view("LONG", "0");
         let soon = closed.clone().later_ms(1_000);

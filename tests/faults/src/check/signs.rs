@@ -1,6 +1,6 @@
-//! A sign of health leaves for the watchdog process of spot only while the runtime is healthy, as far as wire and
-//! disk show it (promise 4): the user stream of spot stands and open orders of spot were read since it came up; the
-//! journal writes.
+//! A sign of health goes to the spot watchdog process only while the runtime is healthy, as far as
+//! wire and disk show it (promise 4). The user stream of spot is connected, open spot orders were
+//! read since it connected, and the journal writes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// A sign that was decided just before something went wrong.
+/// Tolerance for a sign that was decided just before a failure.
 const DECIDED_NS: i64 = 1_000_000_000;
 
 /// The rule.
@@ -16,12 +16,12 @@ const DECIDED_NS: i64 = 1_000_000_000;
 pub struct Signs {
     /// The connection of the user stream of spot.
     stream: Option<u64>,
-    /// Since when nothing is known of spot.
+    /// Since when the state of spot is unknown.
     blind_since: Option<i64>,
     /// Since when the journal does not write.
     hangs_since: Option<i64>,
     failed_since: Option<i64>,
-    /// Questions for open orders, and whether the user stream stood when they were asked.
+    /// Requests for open orders, and whether the user stream was connected when they were sent.
     questions: BTreeMap<RequestId, bool>,
 }
 
@@ -37,7 +37,7 @@ impl Signs {
         ] {
             if let Some(since) = since.filter(|since| now_ns - since > DECIDED_NS) {
                 return Err(format!(
-                    "a sign of health is given, but for {} ms {what}",
+                    "a sign of health is sent, but for {} ms {what}",
                     (now_ns - since) / 1_000_000
                 ));
             }
@@ -77,7 +77,7 @@ impl Check for Signs {
             } if surface == "spot" => {
                 let other = |present: u64| *stream < present || !up && *stream != present;
                 if self.stream.is_some_and(other) {
-                    // One that was given up before the present one came stands or ends late.
+                    // A connection that was abandoned before the current one opens or ends late.
                     return Ok(());
                 }
                 self.stream = up.then_some(*stream);
@@ -123,9 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn signs_on_evidence_are_right() {
+    fn signs_with_evidence_are_accepted() {
         assert_eq!(judged(healthy()), Ok(()));
-        assert_eq!(judged(healthy().stream(false)), Ok(()), "another surface");
+        assert_eq!(
+            judged(healthy().stream(false)),
+            Ok(()),
+            "the stream belongs to another surface"
+        );
     }
 
     #[test]

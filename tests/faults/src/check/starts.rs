@@ -1,27 +1,28 @@
-//! A start reads the account although others use much of the weight: once its user stream is up, open
-//! orders are asked for soon, unless the venue refuses requests for a limit, or others and earlier starts
-//! had used up the weight before.
+//! A start reads the account although others use much of the weight. Once its user stream is
+//! connected, it must request the open orders soon. Exceptions: the venue refuses requests because
+//! of a rate limit, or others and earlier starts had used up the weight before.
 
 use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
-/// The header of the used weight.
+/// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
-/// The weight of a minute (spec 2, Limits) without what a start needs to read open orders of every symbol.
+/// The weight of a minute (spec 2, Limits) minus the weight that a start needs to read the open
+/// orders of all symbols.
 const USED_MOST: u32 = 2_400 - 60;
-/// Open orders are asked for within this.
+/// Open orders must be requested within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Starts {
-    /// The process has not asked yet.
+    /// The process has not requested them yet.
     fresh: bool,
     due_ns: Option<i64>,
-    /// The process has heard a header that states the used weight.
+    /// The process has received a header with the used weight.
     hears_header: bool,
-    /// The venue takes no requests, or had no weight left: the first reading may be late.
+    /// The venue accepts no requests, or had no weight left: the first snapshot may be late.
     refused: bool,
 }
 
@@ -33,7 +34,7 @@ impl Check for Starts {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         if self.due_ns.is_some_and(|due| entry.at_ns > due) {
             return Err(format!(
-                "open orders were not asked for within {} s after the user stream came up",
+                "open orders were not requested within {} s after the user stream connected",
                 WITHIN_NS / 1_000_000_000
             ));
         }
@@ -83,7 +84,7 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     #[test]
-    fn a_start_that_asks_soon_is_right() {
+    fn a_start_that_reads_soon_is_accepted() {
         let asks = Log::new().start().stream(true).later_ms(19_000);
         let asks = asks.ask("GET", "/fapi/v1/openOrders", &[]);
         let sound = asks.later_ms(60_000).state("ready");
@@ -91,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_does_not_ask_is_found() {
+    fn a_start_that_does_not_read_is_found() {
         let broken = Log::new().start().stream(true).later_ms(21_000);
         assert!(verdict(Starts::default(), &broken.state("syncing")).is_err());
     }
 
     #[test]
-    fn weight_that_was_used_up_before_the_start_is_a_reason_to_wait() {
+    fn weight_used_up_before_the_start_excuses_it() {
         let begun = |used: &str| {
             let log = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
             let log = log.heard(200, &[(USED, used)], "{}").stream(true);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_for_a_limit_is_a_reason_to_wait() {
+    fn a_rate_limit_refusal_excuses_a_start() {
         let refused = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
         let refused = refused.heard(429, &[("retry-after", "50")], "{}");
         let sound = refused.stream(true).later_ms(40_000).state("syncing");

@@ -1,5 +1,5 @@
-//! Own state equals the venue's at rest: the run is ready or was paused to rest, nothing is unknown, and
-//! orders, positions and balances are those of the venue.
+//! The own state equals the venue's at rest: the run is ready, or was paused to rest. No outcome is
+//! unknown, and orders, positions and balances equal the venue's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub struct State {
 }
 
 impl State {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             instruments: terms.instruments.iter().cloned().collect(),
@@ -28,7 +28,7 @@ impl State {
         }
     }
 
-    /// Own open orders by id: the venue's number, and what was executed.
+    /// Own open orders by id: the venue's order id, and the executed quantity.
     fn orders_of(&self, account: &Value) -> BTreeMap<String, (i64, Decimal)> {
         let orders = list(account, "orders").filter(|order| order["open"] == true);
         let read = |order: &Value| {
@@ -75,13 +75,16 @@ impl Check for State {
     fn at_rest(&mut self, rest: &Rest) -> Result<(), String> {
         let view = &rest.view;
         let Some(account) = rest.truth.pointer("/accounts/0") else {
-            return Err("the truth tells of no account".to_owned());
+            return Err("the venue's state has no account".to_owned());
         };
         if !self.terms.is_at_rest(view) {
             return Err(format!("the run is {}: {:?}", view.state, view.doubts));
         }
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
-            return Err(format!("{} is unknown", order.client_order_id));
+            return Err(format!(
+                "the outcome of {} is unknown",
+                order.client_order_id
+            ));
         }
         same("orders", &self.orders_of(account), &own_orders(view))?;
         same(
@@ -97,7 +100,7 @@ impl Check for State {
     }
 }
 
-/// The first difference of what the venue has from what we believe.
+/// The first difference between the venue's state and the own state.
 fn same<K, V>(what: &str, venue: &BTreeMap<K, V>, own: &BTreeMap<K, V>) -> Result<(), String>
 where
     K: Ord + std::fmt::Debug,
@@ -107,12 +110,12 @@ where
         match own.get(key) {
             None => {
                 return Err(format!(
-                    "{what}: the venue has {key:?} {value:?}, we have not"
+                    "{what}: the venue has {key:?} {value:?}, the runtime does not"
                 ));
             }
             Some(ours) if ours != value => {
                 return Err(format!(
-                    "{what}: {key:?} is {value:?} at the venue and {ours:?} here"
+                    "{what}: {key:?} is {value:?} at the venue, but {ours:?} in the runtime"
                 ));
             }
             Some(_) => {}
@@ -120,7 +123,7 @@ where
     }
     match own.iter().find(|(key, _)| !venue.contains_key(key)) {
         Some((key, value)) => Err(format!(
-            "{what}: we have {key:?} {value:?}, the venue has not"
+            "{what}: the runtime has {key:?} {value:?}, the venue does not"
         )),
         None => Ok(()),
     }
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_states_are_equal_however_they_are_written() {
+    fn equal_states_with_different_spelling_are_equal() {
         assert_eq!(judged(truth(), view()), Ok(()));
     }
 

@@ -1,6 +1,6 @@
-//! A fill that the answer to a placement, a cancel or a query states is booked within [`BOOKED_NS`], although
-//! its event may come much later. Lists of orders do not count: they may be of any age. Only orders that the
-//! running process sent count, on futures.
+//! A fill that the response to a placement, a cancel or a query reports is booked within
+//! [`BOOKED_NS`], although its event may come much later. Lists of orders do not count, because
+//! they may be old. Only futures orders that the running process sent count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,11 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// The runtime waits for an event for a quarter of a second. The rest is for steps of the clock.
+/// The runtime waits a quarter of a second for an event. The rest is tolerance for steps of the
+/// clock.
 const BOOKED_NS: i64 = 2_000_000_000;
 
-/// What an answer states and the books lack.
+/// The executed quantity that a response reports and that is not booked yet.
 #[derive(Debug)]
 struct Due {
     executed: Decimal,
@@ -23,11 +24,11 @@ struct Due {
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Stated {
-    /// Orders on futures that this process sent.
+    /// Futures orders that this process sent.
     sent: BTreeSet<String>,
     /// Requests about single orders.
     asked: BTreeSet<RequestId>,
-    /// The venue's own answers.
+    /// The venue's own responses.
     answered: BTreeMap<RequestId, String>,
     booked: BTreeMap<String, Decimal>,
     due: BTreeMap<String, Due>,
@@ -53,7 +54,7 @@ impl Stated {
         };
         let booked = self.booked.get(id).copied().unwrap_or_default();
         Err(format!(
-            "an answer stated {} of {id} more than 2 s ago, and {booked} is booked",
+            "a response reported {} of {id} as executed more than 2 s ago, but {booked} is booked",
             due.executed
         ))
     }
@@ -108,7 +109,7 @@ impl Check for Stated {
                 }
             }
             Seen::Process(ProcessSeen::Started { .. }) => *self = Self::default(),
-            // Time passes that the process does not see.
+            // The process does not see this time pass.
             Seen::Process(_) => self.due.clear(),
             _ => {}
         }
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use crate::check::log::{Log, verdict};
 
-    /// An order of 1 that the answer states as filled.
+    /// An order of 1 that the response reports as filled.
     fn stated() -> Log {
         let body = json!({"clientOrderId": "mm.a.1", "orderId": 1, "status": "FILLED", "executedQty": "1"});
         Log::new()
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_fill_that_is_not_booked_is_found() {
+    fn a_reported_fill_that_is_not_booked_is_found() {
         let late = stated().later_ms(2_100).top("futures:BTCUSDT", "100");
         assert!(verdict(Stated::default(), &late).is_err());
         let booked = stated().later_ms(250).booked("mm.a.1", -1, "1");
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_was_killed_meanwhile_books_nothing() {
+    fn a_killed_process_need_not_book_the_fill() {
         let killed = stated().start_after("clean").later_ms(3_000);
         let killed = killed.top("futures:BTCUSDT", "100");
         assert_eq!(verdict(Stated::default(), &killed), Ok(()));

@@ -1,5 +1,5 @@
-//! A start takes its steps in order: before a process signs anything for a surface, it has a listing of the
-//! instruments and a reading of the clock of this surface.
+//! A start takes its steps in order: before a process signs anything for a surface, it has read the
+//! list of the instruments and the clock of this surface.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// Questions for listings and clocks.
+    /// Requests for lists and clocks.
     asked: BTreeMap<RequestId, (String, Step)>,
-    /// What this process has, by surface.
+    /// What this process has read, by surface.
     taken: BTreeSet<(String, Step)>,
 }
 
@@ -55,7 +55,7 @@ impl Check for Steps {
                         Step::Clock => "reading of its clock",
                     };
                     return Err(format!(
-                        "{} is signed for {surface}, and the process has no {what}",
+                        "{} is signed for {surface}, but the process has no {what}",
                         request.route
                     ));
                 }
@@ -111,6 +111,9 @@ mod tests {
         assert!(judged(signed(listed())).is_err());
         assert!(judged(signed(timed().heard(503, &[], ""))).is_err());
         assert!(judged(signed(timed().heard(200, &[], "<html>"))).is_err());
-        assert!(judged(signed(read().start())).is_err(), "another process");
+        assert!(
+            judged(signed(read().start())).is_err(),
+            "another process must read them again"
+        );
     }
 }

@@ -1,10 +1,13 @@
-//! What an orderly stop leaves: with `cancel` and `flatten` no own order is open at the venue once the process
-//! ended, and with `flatten` no position of a strategy, unless the venue refused an order of the stop. With `keep`
-//! no cancel of an own order leaves after the stop was asked for, and no countdown runs that would cancel what rests.
-//! An order whose cancel had left before the stop is not one that is kept: a cancel that was lost is sent again.
-//! While the venue takes nothing, a cancel that was wanted before the stop leaves after it.
+//! What an orderly stop leaves behind.
 //!
-//! Own orders are those that this process, or one before it whose journal it has, sent.
+//! - `cancel`, `flatten`: no own order is open at the venue once the process ended.
+//! - `flatten`: no strategy has a position either, unless the venue refused an order of the stop.
+//! - `keep`: no cancel of an own order is sent after the stop was requested, and no countdown runs
+//!   that would cancel resting orders. An order whose cancel was sent before the stop is not kept:
+//!   a lost cancel is sent again. While the venue accepts nothing, a cancel that was wanted before
+//!   the stop is sent after it.
+//!
+//! Own orders are those sent by this process, or by an earlier process whose journal it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,25 +26,25 @@ pub struct Stops {
     instruments: BTreeSet<String>,
     /// Own orders that may be open.
     sent: BTreeSet<String>,
-    /// Own orders whose cancel left before a stop was asked for.
+    /// Own orders whose cancel was sent before a stop was requested.
     cancelled: BTreeSet<String>,
-    /// The venue takes nothing until then.
+    /// The venue accepts no requests until this time.
     wait_ns: i64,
-    /// Orders whose answer is not there yet.
+    /// Order requests without a response.
     placed: BTreeSet<RequestId>,
     stopping: bool,
-    /// An order of the stop was refused, or nobody knows what became of it.
+    /// An order of the stop was refused, or its outcome is unknown.
     is_refused: bool,
-    /// Countdowns on their way: instrument and length.
+    /// Countdown requests: instrument and length.
     asked: BTreeMap<RequestId, (String, i64)>,
     /// The last countdown of each instrument at the venue.
     running: BTreeMap<String, i64>,
-    /// Positions may be of a journal that is lost, or of another instance.
+    /// Positions may come from a lost journal or from another instance.
     is_unsure: bool,
 }
 
 impl Stops {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             on_stop: terms.on_stop.clone(),
@@ -72,7 +75,9 @@ impl Stops {
                 let is_kept =
                     |id: &&String| self.sent.contains(*id) && !self.cancelled.contains(*id);
                 if let Some(id) = ids.iter().find(is_kept) {
-                    return Err(format!("a stop keeps orders, and a cancel of {id} leaves"));
+                    return Err(format!(
+                        "the stop must keep orders, but a cancel of {id} is sent"
+                    ));
                 }
             }
             Asked::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
@@ -97,12 +102,12 @@ impl Stops {
                 let running = self.running.get(&instrument);
                 if running.is_some_and(|ms| *ms > 0) {
                     return Err(format!(
-                        "the run stopped in order and keeps {id}, which a countdown will cancel"
+                        "the run stopped in order and keeps {id}, but a countdown will cancel it"
                     ));
                 }
             }
         } else if let Some((id, _)) = own.first() {
-            return Err(format!("the run stopped in order, and {id} is open"));
+            return Err(format!("the run stopped in order, but {id} is still open"));
         }
         if self.on_stop == "flatten" && !self.is_unsure && !self.is_refused {
             return self.is_flat(account);
@@ -110,7 +115,8 @@ impl Stops {
         Ok(())
     }
 
-    /// What strategies may still hold of each instrument: what the account holds, beyond what others traded there.
+    /// The strategies' possible rest of each instrument: the account's position minus what others
+    /// traded there.
     fn is_flat(&self, account: &Value) -> Result<(), String> {
         let rows = |name: &str| account[name].as_array().into_iter().flatten();
         let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
@@ -131,7 +137,7 @@ impl Stops {
             let left = wire::number(position, "qty").unwrap_or_default().abs();
             if left > by_hand {
                 return Err(format!(
-                    "the run stopped in order and was to close everything; the account holds {left} of \
+                    "the run stopped in order with a flatten, but the account holds {left} of \
                      {book}, of which others traded {by_hand}"
                 ));
             }
@@ -236,7 +242,11 @@ mod tests {
             assert_eq!(judged(on_stop, left(false)), Ok(()));
         }
         let others = Log::new().start().stopping().stopped(truth(true, "0"));
-        assert_eq!(judged("cancel", others), Ok(()), "nobody of us sent it");
+        assert_eq!(
+            judged("cancel", others),
+            Ok(()),
+            "the order is not an own order"
+        );
     }
 
     #[test]
@@ -251,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_neither_cancelled_nor_left_to_a_countdown() {
+    fn kept_orders_survive_the_run_and_the_countdown() {
         let kept = || stopping().arm(0);
         assert_eq!(judged("keep", kept().stopped(truth(true, "1"))), Ok(()));
         assert!(judged("keep", stopping().stopped(truth(true, "1"))).is_err());

@@ -1,6 +1,7 @@
-//! How far the entry price of a position may be from the venue's, because the venue rounded it to the tick
-//! when it stated it: by half of the coarsest tick since the position was opened. A run that took such a
-//! price keeps it when the tick becomes finer, and own fills make the difference smaller only.
+//! The allowed distance of a position's entry price from the venue's price. The venue may have
+//! rounded the price to the tick when it reported it, so the distance is half of the coarsest tick
+//! since the position was opened. A run that took such a price keeps it when the tick becomes
+//! finer, and own fills only make the difference smaller.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +20,12 @@ pub struct Ticks {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tick {
     present: Decimal,
-    /// The coarsest since the account was flat.
+    /// The coarsest tick since the account was flat.
     coarsest: Decimal,
 }
 
 impl Ticks {
-    /// Learns what is seen of ticks and positions.
+    /// Updates ticks and positions from an entry.
     pub fn learn(&mut self, seen: &Seen) {
         match seen {
             Seen::Act { act, done: true } => {
@@ -47,7 +48,8 @@ impl Ticks {
         }
     }
 
-    /// Half of the coarsest tick since the account was flat in a symbol. The first tick of a symbol is the finest.
+    /// Half of the coarsest tick since the account was flat in a symbol. Before the first change of
+    /// a tick it is zero.
     pub fn rounding(&self, symbol: &str) -> Decimal {
         let tick = self.symbols.get(symbol).copied().unwrap_or_default();
         tick.coarsest / Decimal::TWO

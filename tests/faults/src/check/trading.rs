@@ -1,9 +1,10 @@
-//! The trading status agrees with the evidence that was delivered. A run does not stay ready once it
-//! heard that its key, its account or its address may not trade, and its strategies open nothing on
-//! an instrument right after the venue said that the instrument takes no orders.
+//! The trading status agrees with the evidence that was delivered. A run must not stay ready after
+//! it was notified that its key, its account or its address may not trade. Its strategies open
+//! nothing on an instrument right after the venue reported that the instrument accepts no orders.
 //!
-//! Written from the codes of document 1. One answer about the key proves nothing: three in a row on
-//! routes that need the trading right do, where none of them is accepted in between.
+//! The rule is written from the codes of document 1. One response about the key proves nothing.
+//! Three in a row on routes that need the trading right are proof, if no such request is accepted
+//! in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +15,14 @@ use super::orders::Orders;
 use super::wire::{self, Asked};
 use crate::witness::{Answer, Entry, IntentTerms, ProcessSeen, RequestId, Rest, Seen, Terms};
 
-/// A run has so long to leave the state ready.
+/// A run must leave the state ready within this time.
 const NOTICED_NS: i64 = 2_000_000_000;
-/// So long no strategy opens anything on a blocked instrument: the first try comes later.
+/// For this time no strategy may open anything on a blocked instrument; the first retry comes
+/// later.
 const BLOCKED_NS: i64 = 9_000_000_000;
-/// Answers about the key that agree.
+/// Number of consecutive responses about the key that count as proof.
 const AGREE: u32 = 3;
-/// A ban that ends sooner may be over before it is noticed.
+/// A shorter ban may be over before it is noticed.
 const BAN_S: i64 = 4;
 
 /// What a request needs the trading right for.
@@ -30,7 +32,7 @@ enum Needs {
     Order(String, bool),
     /// A cancel or a countdown.
     Other,
-    /// Nothing: a question.
+    /// It does not need the right: a query.
     Nothing,
 }
 
@@ -41,18 +43,18 @@ pub struct Trading {
     asked: BTreeMap<RequestId, Needs>,
     ready: bool,
     denied: u32,
-    /// Since when the run has evidence that it cannot trade and is ready, and which.
+    /// Since when the run is ready despite evidence that it cannot trade, and the evidence.
     pending: Option<(i64, String)>,
-    /// When the venue last said that an instrument takes no orders.
+    /// When the venue last reported that an instrument accepts no orders.
     blocked: BTreeMap<String, i64>,
     /// Opening orders that were intended for a blocked instrument.
     forbidden: BTreeSet<String>,
-    /// A journal lost records: which strategy holds what is not known any more.
+    /// A journal lost records, so the positions of strategies are unknown.
     lost: bool,
 }
 
 impl Trading {
-    /// On these terms.
+    /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
@@ -124,7 +126,7 @@ impl Trading {
         }
     }
 
-    /// Whether an order takes away from what its strategy holds, and no more than that.
+    /// Whether an order reduces its strategy's position without closing more than that.
     fn reduces(&self, id: &str, terms: &IntentTerms) -> bool {
         let held = self.orders.position(
             wire::strategy(id),
@@ -141,7 +143,7 @@ impl Trading {
                 for placed in &orders {
                     if self.forbidden.remove(&placed.id) {
                         return Err(format!(
-                            "{} opens on {}, which the venue said takes no orders",
+                            "{} opens on {}, although the venue reported that it accepts no orders",
                             placed.id, placed.instrument
                         ));
                     }
@@ -180,7 +182,7 @@ impl Check for Trading {
                 self.forbidden.clear();
                 self.asked.clear();
             }
-            // One that stands still notices nothing.
+            // A stopped process notices nothing.
             Seen::Process(seen) => {
                 self.pending = None;
                 if let ProcessSeen::Running {
@@ -196,7 +198,7 @@ impl Check for Trading {
                     self.pending = None;
                 }
             }
-            // A person lets it try at once.
+            // A command of the operator makes the run try at once.
             Seen::Commanded { .. } => {
                 self.pending = None;
                 self.denied = 0;
@@ -222,7 +224,7 @@ impl Check for Trading {
             } => {
                 self.asked.remove(request);
             }
-            // The symbol trades again, and a reading may have said so.
+            // The symbol may trade again, and a snapshot may have reported that.
             Seen::Act { .. } => self.blocked.clear(),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! The venue's language as far as the rules need it, read from the documents: orders, cancels,
+//! The venue's protocol as far as the rules need it, written from the documents: orders, cancels,
 //! countdowns, order objects and order events.
 
 use rust_decimal::Decimal;
@@ -15,27 +15,28 @@ pub struct Placed {
     pub instrument: String,
     /// `side` is `BUY`.
     pub buys: bool,
-    /// `positionSide`; empty where the order has none.
+    /// `positionSide`; empty if the order has none.
     pub position_side: String,
-    /// `quantity`; 0 where the order has none.
+    /// `quantity`; 0 if the order has none.
     pub qty: Decimal,
-    /// `price`, of orders that have one.
+    /// `price`, if the order has one.
     pub price: Option<Decimal>,
-    /// The venue itself keeps it from opening anything: by `reduceOnly`, or because it closes a side of hedge mode.
+    /// The venue itself prevents the order from opening anything: by `reduceOnly`, or because it
+    /// closes a side of hedge mode.
     pub reduces: bool,
     /// `reduceOnly` or `closePosition` was sent.
     pub flagged: bool,
 }
 
 impl Placed {
-    /// The position that it belongs to, as [`book`] names it.
+    /// The name of its position, as from [`book`].
     pub fn book(&self) -> String {
         book(&self.instrument, &self.position_side)
     }
 }
 
-/// A position of an account: in one-way mode the instrument; in hedge mode `futures:BTCUSDT LONG` or the same with
-/// `SHORT`.
+/// The name of a position: in one-way mode the instrument; in hedge mode `futures:BTCUSDT LONG` or
+/// `futures:BTCUSDT SHORT`.
 pub fn book(instrument: &str, position_side: &str) -> String {
     match position_side {
         "" | "BOTH" => instrument.to_owned(),
@@ -43,12 +44,12 @@ pub fn book(instrument: &str, position_side: &str) -> String {
     }
 }
 
-/// All positions that an account may have of an instrument.
+/// All position names that an account may have for an instrument.
 pub fn books(instrument: &str) -> [String; 3] {
     ["BOTH", "LONG", "SHORT"].map(|side| book(instrument, side))
 }
 
-/// The position of futures that a record of the truth is about: a position or a trade.
+/// The position name of a record of the venue's state, which is a position or a trade.
 pub fn book_of(record: &Value) -> String {
     let word = |field| {
         record
@@ -69,12 +70,13 @@ pub fn instrument_of(book: &str) -> &str {
     book.split(' ').next().unwrap_or_default()
 }
 
-/// Whether an order closes a side of hedge mode: the venue lets it open nothing (spec 2, New order).
+/// Whether an order closes a side of hedge mode; the venue lets such an order open nothing (spec 2,
+/// New order).
 pub fn closes_side(buys: bool, position_side: &str) -> bool {
     matches!((buys, position_side), (false, "LONG") | (true, "SHORT"))
 }
 
-/// What the venue said of an order.
+/// The venue's report about an order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// `clientOrderId`.
@@ -88,7 +90,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing but a late word comes after it (spec 1, Order status).
+    /// Whether only late reports may follow (spec 1, Order status).
     pub fn is_final(&self) -> bool {
         matches!(
             self.status.as_str(),
@@ -97,12 +99,12 @@ impl Report {
     }
 }
 
-/// What a request asks for, as far as the rules care.
+/// The kind of a request, as far as the rules need it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
     /// New order, or several.
     Place(Vec<Placed>),
-    /// Cancel order, or several: the ids, as they were given.
+    /// Cancel order, or several: the client order ids.
     Cancel(Vec<String>),
     /// `countdownCancelAll`: instrument and milliseconds.
     Countdown(String, i64),
@@ -112,13 +114,13 @@ pub enum Asked {
     OpenOrders,
     /// Account trades of an instrument.
     Trades(String),
-    /// Any other question.
+    /// Any other read.
     Read,
     /// Anything else that may change something.
     Change,
 }
 
-/// Reads a request.
+/// The kind of a request.
 pub fn asked(request: &Request) -> Asked {
     let last = request.path.rsplit('/').next().unwrap_or_default();
     let id = || request.param("origClientOrderId").unwrap_or_default();
@@ -136,30 +138,30 @@ pub fn asked(request: &Request) -> Asked {
         ("GET", "order" | "openOrder") => Asked::Query(id().to_owned()),
         ("GET", "openOrders") => Asked::OpenOrders,
         ("GET", "userTrades") => Asked::Trades(instrument(request)),
-        // Listen keys touch nobody, and the info endpoint is asked by POST.
+        // Requests about listen keys change nothing, and the info endpoint is read by POST.
         (_, "listenKey" | "noop" | "info") | ("GET", _) => Asked::Read,
         _ => Asked::Change,
     }
 }
 
-/// Whether an order id is one that no order ever has: its number is the largest of 64 bits, or 0. A cancel
-/// of it asks whether the key may trade.
+/// Whether an order id is one that no order ever has: its number is the largest of 64 bits, or 0. A
+/// cancel of it tests whether the key may trade.
 pub fn is_probe(id: &str) -> bool {
     id.ends_with(".3w5e11264sgsf") || id.ends_with(".0")
 }
 
-/// Whether an answer says that it was done.
+/// Whether a response reports success.
 pub fn is_done(answer: &Answer) -> bool {
     answer.status == 200
 }
 
-/// The code of a refusal.
+/// The error code of a refusal.
 pub fn code(answer: &Answer) -> Option<i64> {
     answer.json()?.get("code")?.as_i64()
 }
 
-/// How long nothing may be sent after a refusal for a limit, nanoseconds: a minute where the answer
-/// does not say (spec 1, Limits, 5 and 6).
+/// How long nothing may be sent after a rate limit refusal, nanoseconds: one minute if the response
+/// has no time (spec 1, Limits, 5 and 6).
 pub fn wait_ns(answer: &Answer) -> Option<i64> {
     const MINUTE_NS: i64 = 60_000_000_000;
     if !matches!(answer.status, 403 | 418 | 429) {
@@ -170,14 +172,14 @@ pub fn wait_ns(answer: &Answer) -> Option<i64> {
     Some(named.map_or(MINUTE_NS, |seconds| seconds.saturating_mul(1_000_000_000)))
 }
 
-/// Whether an answer says for certain that nothing was done. 5xx and the codes of lost outcomes
+/// Whether a response says for certain that nothing was done. 5xx and the codes of unknown outcomes
 /// do not (spec 1, Errors: -1000, -1001, -1006, -1007).
 pub fn is_refusal(answer: &Answer) -> bool {
     let unknown = matches!(code(answer), None | Some(-1000 | -1001 | -1006 | -1007));
     (400..500).contains(&answer.status) && (!unknown || matches!(answer.status, 418 | 429))
 }
 
-/// Every order that an answer tells of.
+/// All orders that a response reports.
 pub fn reports(answer: &Answer) -> Vec<Report> {
     let Some(body) = answer.json().filter(|_| is_done(answer)) else {
         return Vec::new();
@@ -188,7 +190,7 @@ pub fn reports(answer: &Answer) -> Vec<Report> {
     }
 }
 
-/// The trades that an answer tells of: order, trade and quantity.
+/// All trades that a response reports: order, trade and quantity.
 pub fn trades(answer: &Answer) -> Vec<(i64, i64, Decimal)> {
     let Some(Value::Array(list)) = answer.json().filter(|_| is_done(answer)) else {
         return Vec::new();
@@ -213,7 +215,7 @@ fn report(order: &Value) -> Option<Report> {
     })
 }
 
-/// The order that a user event tells of: `executionReport` or `ORDER_TRADE_UPDATE`.
+/// The order that a user event reports: `executionReport` or `ORDER_TRADE_UPDATE`.
 pub fn told(event: &str) -> Option<Report> {
     let event: Value = serde_json::from_str(event).ok()?;
     // A combined stream wraps its payload.
@@ -231,7 +233,7 @@ pub fn told(event: &str) -> Option<Report> {
     })
 }
 
-/// A decimal, written as text or as a number.
+/// A decimal field, written as text or as a number.
 pub fn number(record: &Value, field: &str) -> Option<Decimal> {
     match record.get(field)? {
         Value::String(text) => text.parse().ok(),
@@ -240,17 +242,17 @@ pub fn number(record: &Value, field: &str) -> Option<Decimal> {
     }
 }
 
-/// A text.
+/// A text field.
 pub fn text(record: &Value, field: &str) -> Option<String> {
     record.get(field)?.as_str().map(str::to_owned)
 }
 
-/// The decimal that a witness writes as text.
+/// A decimal that the witness has as text.
 pub fn decimal(text: &str) -> Decimal {
     text.parse().unwrap_or_default()
 }
 
-/// The strategy that an own id names: `<strategy>.<epoch>.<sequence>` (promise 1).
+/// The strategy in an own id `<strategy>.<epoch>.<sequence>` (promise 1).
 pub fn strategy(id: &str) -> &str {
     id.split('.').next().unwrap_or_default()
 }
@@ -317,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_both_surfaces_tell_of_an_order() {
+    fn events_of_both_surfaces_report_orders() {
         let spot = r#"{"e":"executionReport","c":"a.1.2","X":"NEW","z":"0.5"}"#;
         let futures = r#"{"e":"ORDER_TRADE_UPDATE","o":{"c":"a.1.2","X":"NEW","z":"0.5"}}"#;
         assert_eq!(told(spot), told(futures));

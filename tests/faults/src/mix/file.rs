@@ -6,7 +6,7 @@ use super::quoters;
 use crate::random::Random;
 use crate::witness::{LimitTerms, Terms};
 
-/// The configuration file of such a life.
+/// The configuration file for these terms.
 pub fn config(terms: &Terms, random: &mut Random, sizes: &mut Random) -> String {
     let mut text = format!(
         r#"[run]
@@ -49,7 +49,7 @@ on_liquidation = "{on_liquidation}"
     }
     let samples = terms.strategies.iter();
     for strategy in samples.filter(|one| one.module != quoters::MODULE) {
-        // Quantities that round lots of both symbols hold.
+        // Quantities that are whole lots of both symbols.
         let large = sizes.chance(250_000);
         let qty = match (strategy.instruments[0].contains("ETH"), large) {
             (true, true) => "0.4",
@@ -92,7 +92,7 @@ on_liquidation = "{on_liquidation}"
         };
         text.push_str("\n[strategy.limits]\n");
         limits(&mut text, &strategy.limits);
-        // Some come to lose as much, and are put into quarantine for it.
+        // Some strategies lose this much, and are quarantined for it.
         if sizes.chance(100_000) {
             text.push_str("max_daily_loss = \"2\"\n");
         }
@@ -101,7 +101,7 @@ on_liquidation = "{on_liquidation}"
     text
 }
 
-/// The lines of some limits.
+/// Writes the lines of some limits.
 pub fn limits(text: &mut String, limits: &LimitTerms) {
     let texts = [
         ("max_order_notional", &limits.max_order_notional),

@@ -1,4 +1,4 @@
-//! What a seed draws from sequences of its own: the rest of the seed stays as it is.
+//! Draws from separate random sequences, so that the other draws of a seed do not change.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,8 @@ use super::{Choice, Faults, Kind};
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
-/// What happens to orders and positions at an orderly stop. Lives without one have the default.
+/// Draws `on_stop`: what happens to orders and positions at an orderly stop. Lives without a stop
+/// have the default.
 pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "on_stop");
     let drawn = random.pick(&["cancel", "keep", "flatten"]).copied();
@@ -15,7 +16,7 @@ pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
     }
 }
 
-/// How often what happens.
+/// Draws the periods of these faults.
 pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     let mut stop = Random::of(seed, "stop");
     if choice.takes(Kind::Stop, stop.chance(300_000)) {
@@ -32,13 +33,14 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     }
 }
 
-/// Whether public data comes as documents 1 to 3 have it.
+/// Whether public data comes as in documents 1 to 3.
 pub fn is_documented(seed: u64, choice: &Choice) -> bool {
     let drawn = Random::of(seed, "documented").chance(100_000);
     choice.takes(Kind::Documented, drawn)
 }
 
-/// A strategy on spot. Lives with a loss limit have none: what spot is worth is not compared there.
+/// Adds a strategy on spot. Lives with a loss limit have none, because spot holdings are not valued
+/// there.
 pub fn spot(seed: u64, choice: &Choice, terms: &mut Terms, config: &mut String) {
     let mut random = Random::of(seed, "spot");
     let is_taken = choice.takes(Kind::Spot, random.chance(150_000));

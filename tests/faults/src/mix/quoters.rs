@@ -1,4 +1,5 @@
-//! Lives in hedge mode, and lives in which one strategy trades on both surfaces: their strategy is `quoter`.
+//! Lives in hedge mode, and lives in which one strategy trades on both surfaces. Both use the
+//! strategy `quoter`.
 
 use std::fmt::Write as _;
 
@@ -8,10 +9,11 @@ use crate::open_points;
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
-/// Its module.
+/// The name of the module.
 pub const MODULE: &str = "quoter";
 
-/// In hedge mode the strategies quote both sides: those of one-way mode could not send an order.
+/// Hedge mode: the strategies quote both sides, because strategies for one-way mode could not send
+/// an order.
 pub fn hedge(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "hedge");
     let is_drawn = random.chance(100_000);
@@ -21,7 +23,7 @@ pub fn hedge(seed: u64, choice: &Choice, terms: &mut Terms) {
     terms.hedge = true;
     terms.strategies.clear();
     for (n, instrument) in terms.instruments.clone().into_iter().enumerate() {
-        // Two of them share each position of the account.
+        // With two strategies, both share each position of the account.
         let count = 1 + usize::from(random.chance(600_000));
         for m in 0..count {
             let strategy = strategy(&mut random, format!("q{n}{m}"), vec![instrument.clone()]);
@@ -36,13 +38,13 @@ pub fn hedge(seed: u64, choice: &Choice, terms: &mut Terms) {
     }
 }
 
-/// A strategy with instruments of both surfaces. Lives with a loss limit have none: what spot is worth is not
-/// compared there.
+/// Adds a strategy with instruments of both surfaces. Lives with a loss limit have none, because
+/// spot holdings are not valued there.
 pub fn surfaces(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "surfaces");
     let is_drawn = random.chance(100_000);
     let is_taken = choice.takes(Kind::Surfaces, is_drawn);
-    // The documents of spot state the field `canTrade`.
+    // The spot documents have the field `canTrade`.
     let choices = open_points::draw(seed, &choice.points);
     let has_right = chosen(&choices, "can-trade") == Some("present");
     if !is_taken || !has_right || terms.max_daily_loss.is_some() {
@@ -77,7 +79,7 @@ fn strategy(random: &mut Random, id: String, instruments: Vec<String>) -> Strate
     }
 }
 
-/// Their part of the configuration file.
+/// Writes the part of these strategies in the configuration file.
 pub fn write(text: &mut String, terms: &Terms) {
     let mut random = Random::of(terms.seed, "quoters");
     let quoters = terms.strategies.iter();

@@ -1,5 +1,5 @@
-//! The start of a process, which is the same path as recovery: what the session's start asks the venue,
-//! the journal, then what the session's recovery does (`node/src/live/begin`).
+//! The start of a process, which is the same path as recovery: the requests of the session's start,
+//! the journal, then the session's recovery (`node/src/live/begin`).
 
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
@@ -19,14 +19,14 @@ use super::overheard::Overheard;
 use super::shown::Shown;
 use super::{Given, Out, Process, REQUEST, Setup};
 
-/// A start under way.
+/// A start in progress.
 pub struct Boot {
     given: Given,
     start: Start,
 }
 
 impl Boot {
-    /// Begins to ask, with requests that the session takes over.
+    /// Begins a start with requests that the session later takes over.
     pub fn new(given: Given, setup: &Setup, requests: Requests, now: Time) -> Self {
         let terms = start::terms(&setup.config, &setup.names);
         Self {
@@ -35,14 +35,14 @@ impl Boot {
         }
     }
 
-    /// When it wants to be called, by the shell's clock.
+    /// When it must be called next, by the shell's clock.
     pub fn due(&self) -> Option<Time> {
         self.start.poll_timeout()
     }
 }
 
 impl Process {
-    /// Gives the start, if one is under way, what is due at `now`.
+    /// Handles the timer of a start in progress if it is due.
     pub(super) fn keep_start_time(&mut self) {
         let now = self.shell_time();
         let due = self.boot.as_ref().and_then(Boot::due);
@@ -51,7 +51,7 @@ impl Process {
         }
     }
 
-    /// Tells the start, if one is under way, and does what follows.
+    /// Gives an input to a start in progress, and executes its outputs.
     pub(super) fn start_input(&mut self, input: StartInput<'_>) {
         let now = self.shell_time();
         if let Some(boot) = &mut self.boot {
@@ -60,7 +60,7 @@ impl Process {
         self.perform_start();
     }
 
-    /// Does what the start says; recovers once it is over.
+    /// Executes the outputs of the start; begins the recovery once the start is complete.
     pub(super) fn perform_start(&mut self) {
         while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
             match output {
@@ -89,10 +89,10 @@ impl Process {
                     self.broken = Some(error);
                 }
             }
-            // Answers were spoilt, one after the other. Who runs the process starts it again.
+            // Responses were damaged one after another. The operator starts the process again.
             Err(error) => self
                 .outs
-                .push_back(Out::Ended(format!("a start ends: {error}"))),
+                .push_back(Out::Ended(format!("the start failed: {error}"))),
         }
     }
 
@@ -136,7 +136,7 @@ impl Process {
         let begun = left.begin(terms, |states| {
             Overheard::new(LiveGuests::new(guests, states))
         });
-        let begun = begun.map_err(|error| format!("a process does not begin: {error}"))?;
+        let begun = begun.map_err(|error| format!("the process does not start: {error}"))?;
         let streams = StreamSettings {
             seed: setup.seed,
             ..StreamSettings::default()
@@ -172,7 +172,7 @@ impl Process {
     }
 }
 
-/// The requests of a process, which leave through this gateway.
+/// The requests of a process, sent through this gateway.
 pub fn requests(setup: &Setup, gateway: Gateway, life: u32, origin: Time) -> Requests {
     let terms = RequestTerms {
         request: REQUEST,

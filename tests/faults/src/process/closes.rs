@@ -1,19 +1,20 @@
-//! Closes by others that people were told of, until the journal has what led to them. A process that
-//! finds it there makes them again; one that does not, does not know of them.
+//! Closes by others that the runtime has reported, until the journal has their cause durably. A
+//! next process that finds the cause in the journal makes these closes again. Otherwise it does not
+//! know of them.
 
 use std::collections::VecDeque;
 
 use crate::witness::Seen;
 
-/// The closes of a process, each with the record of the input that led to it.
+/// The closes of a process, each with the record number of the input that caused it.
 pub struct Closes {
-    /// The last record of the step before: the next input is the one after it.
+    /// The last record of the previous step; the next input is the record after it.
     before: u64,
     made: VecDeque<(u64, Seen)>,
 }
 
 impl Closes {
-    /// Of a process that has written so many records.
+    /// For a process that has written this many records.
     pub const fn new(records: u64) -> Self {
         Self {
             before: records,
@@ -21,10 +22,11 @@ impl Closes {
         }
     }
 
-    /// The running step, whose records end here by now, made a close. What the step wrote after its input
-    /// follows from it, and need not be there: answers of strategies, and the blocks that they end.
+    /// Adds a close of the running step, whose records end at `records` so far. Records that the
+    /// step wrote after its input follow from the input and need not be durable: outputs of
+    /// strategies, and the blocks that they end.
     pub fn note(&mut self, close: Seen, records: u64) {
-        // What was made before the first step was told has no input of its own here.
+        // A close before the first reported step has no input of its own here.
         let led = (self.before + 1).min(records);
         self.made.push_back((led, close));
     }
@@ -34,13 +36,13 @@ impl Closes {
         self.before = record;
     }
 
-    /// The journal is durable up to here.
+    /// The journal is durable up to this record.
     pub fn durable(&mut self, record: u64) {
         self.made.retain(|(led, _)| *led > record);
     }
 
-    /// Those that a next process does not know of, where its journal ends with this record; but the last
-    /// ones.
+    /// The closes that a next process does not know if its journal ends with this record, without
+    /// the last `but_last` ones.
     pub fn after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
         let seen = self.made.len().saturating_sub(but_last);
         let lost = self.made.iter().take(seen);
@@ -62,7 +64,7 @@ mod tests {
         }
     }
 
-    /// Made by record 11, in a step that ends with record 19.
+    /// A close caused by record 11, in a step that ends with record 19.
     fn closed() -> Closes {
         let mut closes = Closes::new(10);
         closes.note(close(), 19);
@@ -73,7 +75,7 @@ mod tests {
     #[test]
     fn a_close_whose_input_is_durable_is_not_lost() {
         let mut closes = closed();
-        // The block that an order of this step ended, ends with 14.
+        // An order of this step ended a block, and that block ends with record 14.
         assert_eq!(closes.after(14, 0).count(), 0);
         assert_eq!(closes.after(11, 0).count(), 0);
         assert_eq!(closes.after(10, 0).count(), 1);
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_start_made_is_in_its_last_record() {
+    fn a_close_at_the_start_is_in_its_last_record() {
         let mut closes = Closes::new(10);
         closes.note(close(), 10);
         assert_eq!(closes.after(9, 0).count(), 1);

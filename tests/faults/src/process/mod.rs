@@ -1,7 +1,7 @@
-//! One process of the runtime: start and recovery, requests, streams, the engine. It is told what
-//! happens and says what it wants done; a kill drops it, whatever it still wanted.
+//! One process of the runtime: start and recovery, requests, streams, the engine. It gets inputs
+//! and returns outputs; a kill drops it together with its pending outputs.
 //!
-//! What may never enter here: the world's secrets. It sees what a real process sees.
+//! The world's hidden state must not enter here: the process sees only what a real process sees.
 
 mod boot;
 mod closes;
@@ -48,29 +48,29 @@ use signer::Signer;
 pub use signer::SignerTerms;
 
 const MS: i64 = 1_000_000;
-/// A request without an answer is given up (the client's own default).
+/// A request without a response is abandoned after this time (the client's default).
 pub const REQUEST: Duration = Duration::from_secs(10);
 
-/// What all processes of a life are made of.
+/// The setup that all processes of a life share.
 #[derive(Clone)]
 pub struct Setup {
     /// The configuration.
     pub config: Config,
-    /// What it trades.
+    /// The instruments that it trades.
     pub names: Vec<InstrumentName>,
-    /// The surfaces of that.
+    /// The surfaces of these instruments.
     pub surfaces: Vec<Surface>,
-    /// The strategies' modules, in their order.
+    /// Ids and module names of the strategies, in their order.
     pub strategies: Vec<(String, String)>,
-    /// The build of each strategy's module: builds differ in nothing but their hash.
+    /// The build of each strategy's module: builds differ only in their hash.
     pub builds: Vec<u8>,
-    /// So many blocks may be on their way to the disk.
+    /// Number of blocks that may be in flight to the disk.
     pub disk_room: usize,
     /// The compiled modules.
     pub modules: Modules,
     /// Keys and dialect.
     pub identity: Identity,
-    /// Where calls are signed.
+    /// How calls are signed.
     pub signer: SignerTerms,
     /// The seed.
     pub seed: u64,
@@ -84,88 +84,88 @@ impl std::fmt::Debug for Setup {
     }
 }
 
-/// Which stream of a process.
+/// Identifies a stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamKey {
-    /// Surface.
+    /// The surface.
     pub surface: Surface,
-    /// The user stream; else public data.
+    /// True for the user stream, false for public data.
     pub user: bool,
 }
 
-/// What happens to a process.
+/// Inputs of a process.
 #[derive(Debug)]
 pub enum In {
-    /// An answer, or that none will come.
+    /// A response, or `None` if none will come.
     Answer(RequestId, Option<Answer>),
-    /// A request did not leave, for it was late by so much.
+    /// A request was not sent because it was late by this much.
     Late(RequestId, Duration),
-    /// A stream's connection stands.
+    /// A stream is connected.
     Opened(StreamKey, u64),
-    /// It does not come about; the answer to the handshake, if there was one.
+    /// A stream did not connect; with the response to the handshake, if there was one.
     NotOpened(StreamKey, u64, Option<Answer>),
     /// A frame.
     Text(StreamKey, u64, String),
-    /// The answer to a PING.
+    /// The PONG for a PING.
     Pong(StreamKey, u64),
     /// The connection ended.
     Closed(StreamKey, u64),
     /// The journal is durable up to a record.
     Durable(u64),
-    /// A new segment stands.
+    /// A new segment is durable.
     Rolled(u64),
-    /// The journal waits for the disk for long.
+    /// The journal has waited long for the disk.
     Stalled,
-    /// It does not any more.
+    /// The journal no longer waits.
     Healthy,
-    /// The disk refused.
+    /// The disk refused data.
     Failed,
-    /// The file of the latches is durable, or the disk refused it.
+    /// The latch file is durable, or the disk refused it.
     Latches(Result<(), String>),
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
-    /// The configuration and the modules are read again: strategies that changed get a new instance.
+    /// The configuration and the modules are read again; changed strategies get a new instance.
     Reload(Arc<Setup>),
-    /// The run is to end in order; the second time at once.
+    /// The run must end in order; a second time it must end at once.
     Stop,
-    /// The watchdog process of spot orders says something.
+    /// A message of the watchdog process of spot orders.
     Watchdog(WatchdogSays),
-    /// It is over.
+    /// The watchdog process has ended.
     WatchdogGone,
-    /// The time that it asked for has come.
+    /// The requested timer is due.
     Wake,
 }
 
-/// What a process wants done.
+/// Outputs of a process.
 #[derive(Debug)]
 pub enum Out {
-    /// A request leaves.
+    /// Sends a request.
     Send(Wire),
-    /// A stream's connection.
+    /// Opens a connection of a stream.
     Open(StreamKey, u64, String),
-    /// A message on it.
+    /// Sends a message on it.
     Say(StreamKey, u64, String),
-    /// A PING on it.
+    /// Sends a PING on it.
     Ping(StreamKey, u64),
-    /// Its end.
+    /// Closes it.
     Close(StreamKey, u64),
     /// The head of the first segment, durable at once.
     Begin(Vec<u8>, Chain),
-    /// A block for the journal.
+    /// Writes a block to the journal.
     Append(Block),
-    /// A new segment.
+    /// Begins a new segment.
     Roll(Vec<u8>, Chain),
-    /// The file of the latches changes.
+    /// Writes the latch file.
     Latches(Latches),
-    /// A host told of a ban: [`Process::bans`] are to be written down.
+    /// A host reported a ban: [`Process::bans`] must be written to the file.
     Bans,
-    /// What the keeper of the watchdog process of spot orders wants done.
+    /// An output of the keeper of the watchdog process of spot orders.
     Watchdog(KeeperOutput),
-    /// The process ends by itself, and why.
+    /// The process ends by itself, for this reason.
     Ended(String),
-    /// It ends after a stop, and how: `stopped` or `hurried`.
+    /// The process ends after a stop: `stopped` or `hurried`.
     Stopped(&'static str),
-    /// Something for the witness.
+    /// An entry for the witness.
     Seen(Seen),
 }
 
@@ -182,19 +182,19 @@ pub struct Wire {
     pub leave_by_ns: Option<i64>,
 }
 
-/// What the disk gave a process that starts.
+/// The data that the disk gives to a starting process.
 pub struct Given {
     /// The journal.
     pub remembered: Remembered<Vec<Block>>,
-    /// The journal's verdict, in a word.
+    /// The journal's verdict.
     pub verdict: &'static str,
-    /// The epoch of the process before.
+    /// The epoch of the previous process.
     pub epoch_before: Option<u64>,
-    /// The epoch that was reserved.
+    /// The epoch that was reserved for this process.
     pub epoch: u64,
-    /// What the file of the latches says.
+    /// The content of the latch file.
     pub latches: Latches,
-    /// What the file of bans says.
+    /// The content of the file of bans.
     pub bans: Vec<WrittenBan>,
 }
 
@@ -203,22 +203,22 @@ pub struct Process {
     /// Its life: 1, 2, ...
     pub life: u32,
     setup: Arc<Setup>,
-    /// The way out: it knows the shares of the lanes, and the bans that were told.
+    /// Signs and sends requests; it knows the shares of the lanes, and the reported bans.
     gateway: Gateway,
     signer: Signer,
     started_ns: i64,
     boot: Option<Boot>,
-    /// The session, once it runs, and what the witness has of it.
+    /// The session, once it runs, and its data for the witness.
     run: Option<(Session<Overheard>, Shown)>,
-    /// What keeps the watchdog process of spot orders, once the session runs.
+    /// The keeper of the watchdog process of spot orders, once the session runs.
     keeper: Option<Keeper>,
     outs: VecDeque<Out>,
     now_ns: i64,
-    /// Wall less true time at the start.
+    /// Wall clock minus true time at the start.
     counted_from_ns: i64,
-    /// A ban was told that is not written down yet.
+    /// A ban was reported and is not in the file yet.
     is_banned: Arc<AtomicBool>,
-    /// Why it cannot go on: a bug, of the runtime or of this simulator.
+    /// Why it cannot continue: a bug in the runtime or in this simulator.
     pub broken: Option<String>,
 }
 
@@ -259,7 +259,7 @@ impl Process {
         process
     }
 
-    /// Something happened; `now_ns` never runs backwards.
+    /// Handles an input; `now_ns` never runs backwards.
     pub fn handle(&mut self, now_ns: i64, happened: In) {
         self.now_ns = now_ns;
         match happened {
@@ -297,7 +297,7 @@ impl Process {
         self.keep_time();
     }
 
-    /// Everything whose time has come.
+    /// Handles all timers that are due.
     fn keep_time(&mut self) {
         while let Some((id, unsigned)) = self.signer.signed(self.now_ns) {
             self.signed(id, self.gateway.sign(&unsigned));
@@ -316,22 +316,22 @@ impl Process {
         }
     }
 
-    /// Whether it wants anything.
+    /// Whether it has outputs.
     pub fn wants(&self) -> bool {
         !self.outs.is_empty()
     }
 
-    /// What it wants next.
+    /// The next output.
     pub fn poll(&mut self) -> Option<Out> {
         self.outs.pop_front()
     }
 
-    /// It was stopped before this was done.
+    /// Puts an output back, because the process was stopped before it was executed.
     pub fn put_back(&mut self, out: Out) {
         self.outs.push_front(out);
     }
 
-    /// When it wants to be told the time.
+    /// When its next timer is due.
     pub fn wake_ns(&mut self) -> i64 {
         let mut wake = self.signer.due_ns().unwrap_or(i64::MAX);
         let session = self.run.as_ref().map(|(session, _)| session);
@@ -344,7 +344,7 @@ impl Process {
         wake
     }
 
-    /// What it believes; `None` before it runs.
+    /// Its view; `None` before it runs.
     pub fn view(&self) -> Option<View> {
         let (session, _) = self.run.as_ref()?;
         Some(notices::view(session.engine()))
@@ -365,21 +365,21 @@ impl Process {
         [side(Side::Buy), side(Side::Sell)]
     }
 
-    /// How long nothing may be sent to spot, as far as its gateway knows, milliseconds.
+    /// How long nothing may be sent to spot, as its gateway knows, milliseconds.
     fn spot_stopped_ms(&self) -> u64 {
         let since_ms = u64::try_from((self.now_ns - self.started_ns) / MS).unwrap_or(0);
         let stopped = self.gateway.stopped_ms(since_ms, route::Surface::Spot);
         stopped.unwrap_or(0)
     }
 
-    /// Where its chain of records stands.
+    /// The position of its chain of records.
     pub fn chain(&self) -> Option<Chain> {
         let (session, _) = self.run.as_ref()?;
         Some(session.engine().chain())
     }
 
-    /// Closes by others that were witnessed and that a next process does not know of, where its journal
-    /// ends with this record.
+    /// The closes by others that the witness got and that a next process does not know if its
+    /// journal ends with this record.
     pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
         let is_close = |out: &&Out| matches!(out, Out::Seen(Seen::ClosedOutside { .. }));
         let unseen = self.outs.iter().filter(is_close).count();
@@ -387,13 +387,13 @@ impl Process {
         shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
     }
 
-    /// Whether what is latched survives a kill, by the session's own account; `None` before it runs.
+    /// Whether the latches survive a kill, as the session reports; `None` before it runs.
     pub fn latches_kept(&self) -> Option<Kept> {
         let (session, _) = self.run.as_ref()?;
         Some(session.latches().kept())
     }
 
-    /// Whether no request is under way.
+    /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
         let session = self
             .run
@@ -402,7 +402,7 @@ impl Process {
         session.is_none_or(Requests::is_idle)
     }
 
-    /// An answer came, or none will.
+    /// A response came, or `None` if none will come.
     fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
         let Some(answer) = answer else {
             let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
@@ -418,7 +418,7 @@ impl Process {
         self.called(id, came);
     }
 
-    /// What came back of a call of the start or of the session.
+    /// Passes the result of a call to the start or to the session.
     fn called(&mut self, id: RequestId, answer: CallAnswer<'_>) {
         if self.boot.is_some() {
             self.start_input(StartInput::Answer(id, answer));
@@ -428,7 +428,7 @@ impl Process {
         self.write_bans();
     }
 
-    /// Has bans written down that hosts told of since the last time.
+    /// Requests a write of the file of bans if a host reported a ban since the last time.
     fn write_bans(&mut self) {
         let is_banned = self.is_banned.swap(false, Ordering::Relaxed);
         if is_banned && !self.bans(0).is_empty() {
@@ -436,7 +436,7 @@ impl Process {
         }
     }
 
-    /// The bans to write into the file of bans, with their ends by the wall clock.
+    /// The bans for the file of bans, with their ends by the wall clock.
     pub fn bans(&self, wall_ns: i64) -> Vec<WrittenBan> {
         let since_ns = self.now_ns - self.started_ns;
         let now_ms = u64::try_from(since_ns / MS).unwrap_or(0);
@@ -447,7 +447,7 @@ impl Process {
         self.input(Input::Socket(key.surface, link, event));
     }
 
-    /// It runs: for the witness.
+    /// Reports to the witness that the process runs.
     fn tell_running(&mut self, epoch: u64, verdict: &str) {
         self.outs
             .push_back(Out::Seen(Seen::Process(ProcessSeen::Running {

@@ -1,4 +1,4 @@
-//! What people are told, and what the engine believes, in the witness's plain words.
+//! Converts the engine's notices and its view to the plain types of the witness.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::forced::ForcedCloseReport;
@@ -17,7 +17,7 @@ use crate::witness::{
     BalanceView, ElsewhereView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View,
 };
 
-/// The entries of what was overheard of a strategy.
+/// The entries for an overheard act of a strategy.
 pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<Seen> {
     let name = |id: StrategyId| engine.strategy_name(id).unwrap_or_default().to_owned();
     match heard {
@@ -45,8 +45,8 @@ pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<S
     }
 }
 
-/// An order that a strategy answered: its id, and its entry. The id has the epoch that the disk
-/// reserved, whatever the engine believes it to be.
+/// An order that a strategy returned: its id and its entry. The id has the epoch that the disk
+/// reserved, even if the engine uses another one.
 fn intended(
     engine: &Engine,
     (life, epoch): (u32, u64),
@@ -73,13 +73,13 @@ fn intended(
     Some((id, seen))
 }
 
-/// The entries of a liquidation or an ADL: what it closed of each strategy, and the whole.
+/// The entries of a liquidation or an ADL: the closed part of each strategy, and the whole.
 pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<Seen> {
     let Some(rules) = engine.instrument(report.instrument) else {
         return Vec::new();
     };
     let closed = report.shares.iter().filter_map(|share| {
-        // What it held: a sale closes a long position.
+        // A sale closes a long position, so the sign of what the strategy held is the opposite.
         let held = -report.side.sign() * share.qty;
         Some(Seen::ClosedOutside {
             process: life,
@@ -96,7 +96,8 @@ pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<See
     closed.chain([whole]).collect()
 }
 
-/// The entries of opposite positions that were settled against each other: what each strategy gave up.
+/// The entries for opposite positions that were settled against each other: the part of each
+/// strategy.
 pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen> {
     let Adjustment::Settled {
         instrument,
@@ -122,7 +123,7 @@ pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen>
     gave_up.collect()
 }
 
-/// A position as the witness names it.
+/// The name of a position for the witness.
 fn book(rules: &Instrument, side: PositionSide) -> String {
     match side {
         PositionSide::Both => rules.name(),
@@ -130,7 +131,8 @@ fn book(rules: &Instrument, side: PositionSide) -> String {
     }
 }
 
-/// The position that a strategy held, which notices do not name: in hedge mode its sign does.
+/// The position that a strategy held. Notices do not name its side; in hedge mode its sign shows
+/// the side.
 fn held_book(engine: &Engine, instrument: InstrumentId, held: i64) -> Option<String> {
     let rules = engine.instrument(instrument)?;
     let is_sided = engine.hedge_mode() && rules.surface == Surface::Futures;
@@ -142,7 +144,7 @@ fn held_book(engine: &Engine, instrument: InstrumentId, held: i64) -> Option<Str
     Some(book(rules, side))
 }
 
-/// The entry of a notice, where it has one.
+/// The entry for a notice, if it has one.
 pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
     let name = |id: InstrumentId| {
         engine
@@ -271,7 +273,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                         .map(|order| order.client_order_id.to_string());
                     (kind, id.unwrap_or_default(), String::new(), String::new())
                 }
-                // The account is not changed: see `settled`.
+                // The account does not change: see `settled`.
                 Adjustment::Settled { .. } => return None,
             };
             Some(Seen::Adjusted {
@@ -286,7 +288,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
     }
 }
 
-/// What the engine believes.
+/// The view of the engine.
 pub fn view(engine: &Engine) -> View {
     let ledgers = engine.ledgers();
     let strategies = ledgers.strategies.iter().enumerate();

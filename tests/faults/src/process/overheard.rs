@@ -1,7 +1,8 @@
-//! Strategies that are overheard: each order that a callback answers, and what its strategy knew
-//! then, is kept for the witness before the engine takes it; so is what strategies are given back.
+//! Strategies that the simulator overhears. For each order that a callback returns, the witness
+//! gets the order and the strategy's state before the engine processes it. The witness also gets
+//! the states that strategies are given back.
 //!
-//! This file must not read what the engine makes of an answer.
+//! This file must not read what the engine does with an output.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -12,31 +13,33 @@ use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
 use windvane_live::guests::LiveGuests;
 use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
-/// An act of a strategy that was overheard. A state is given as its hash.
+/// An overheard act of a strategy. A state is represented by its hash.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard {
-    /// The strategy answered an order: the number and the terms of the order, and the state of the strategy then.
+    /// The strategy returned an order: the number and the terms of the order, and the strategy's
+    /// state at that moment.
     Order(StrategyId, OrderSeq, OrderTerms, u64),
-    /// It saved something new.
+    /// The strategy saved something new.
     Saved(StrategyId, u64),
-    /// It was given what it once saved.
+    /// The strategy was given a state that it saved earlier.
     Given(StrategyId, u64),
-    /// It got a new instance.
+    /// The strategy got a new instance.
     Renewed(StrategyId),
 }
 
 /// The strategies of a run.
 pub struct Overheard {
     guests: LiveGuests,
-    /// The intents of the last callback of each strategy. `save` begins another callback, which clears them.
+    /// The intents of the last callback of each strategy. They are copied, because `save` begins
+    /// another callback, which clears them.
     intents: Vec<Vec<Intent>>,
-    /// The hash of the last state of each strategy.
+    /// The hash of the last saved state of each strategy.
     saved: Vec<Option<u64>>,
     heard: Vec<Heard>,
 }
 
 impl Overheard {
-    /// Listens to these.
+    /// Overhears these strategies.
     pub fn new(guests: LiveGuests) -> Self {
         let count = guests.count();
         Self {

@@ -1,4 +1,4 @@
-//! A running process takes its configuration and modules anew.
+//! A running process reads its configuration and modules again.
 
 use windvane_build::modules::Guest;
 use windvane_config::assembly;
@@ -10,7 +10,7 @@ use super::{Arc, Out, Process, Setup};
 use crate::witness::Seen;
 
 impl Process {
-    /// Takes a configuration.
+    /// Applies a new configuration.
     pub(super) fn reload(&mut self, next: Arc<Setup>) {
         let now = self.shell_time();
         let Some((session, _)) = &mut self.run else {
@@ -24,9 +24,10 @@ impl Process {
                 return;
             }
         };
-        // By what was configured, not by what the session sees of it: a change that it overlooks is found.
+        // Compares the configurations, not what the session sees of them: this finds a change that
+        // the session overlooks.
         let changed = (0..instances.len()).filter(|place| self.setup.differs(&next, *place));
-        // One in quarantine gets its module, and does not begin.
+        // A quarantined strategy gets its module, but does not start.
         let is_sound = |place: &usize| {
             let id = StrategyId(*place as u16);
             session.engine().fault(id).is_none()
@@ -56,14 +57,14 @@ impl Process {
             Err(error) => vec![error.to_string()],
         };
         for trouble in troubles {
-            let seen = Seen::Fault(format!("a reload does not begin all: {trouble}"));
+            let seen = Seen::Fault(format!("a reload does not start every strategy: {trouble}"));
             self.outs.push_back(Out::Seen(seen));
         }
         self.perform();
         self.outs.push_back(Out::Seen(Seen::Reloaded { refused }));
     }
 
-    /// Tells the witness the configuration that holds from here on.
+    /// Reports the configuration to the witness that holds from here on.
     pub(super) fn tell_configured(&mut self) {
         let config = &self.setup.config;
         let limits = config.strategies.iter().map(|strategy| {
@@ -79,7 +80,7 @@ impl Process {
 }
 
 impl Setup {
-    /// Whether another setup has other parameters or another build of a strategy.
+    /// Whether another setup has other parameters or another build for a strategy.
     fn differs(&self, other: &Self, place: usize) -> bool {
         let of = |setup: &Self| {
             let params = setup.config.strategies[place].params.to_string();

@@ -1,4 +1,4 @@
-//! The session of a process: what happens goes in, and what it says is done.
+//! Gives inputs to the session of a process and executes its outputs.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::{Out, Process, REQUEST, StreamKey, Wire, shown};
 use crate::witness::{RequestId, Seen};
 
 impl Process {
-    /// The shell's clock: the wall's at the start, then counted.
+    /// The shell's clock: the wall clock at the start, then counted.
     pub(super) const fn shell_time(&self) -> Time {
         Time(self.now_ns + self.counted_from_ns)
     }
 
-    /// Tells the session, if there is one, and does what follows.
+    /// Gives an input to the session, if there is one, and executes its outputs.
     pub(super) fn input(&mut self, input: Input<'_>) {
         let now = self.shell_time();
         let Some((session, shown)) = &mut self.run else {
@@ -33,7 +33,7 @@ impl Process {
         self.perform();
     }
 
-    /// Does what the session says, until it says nothing more.
+    /// Executes the outputs of the session until there are no more.
     pub(super) fn perform(&mut self) {
         if let Some((session, shown)) = &mut self.run {
             shown.overheard(session, &mut self.outs);
@@ -118,7 +118,7 @@ impl Process {
         }
     }
 
-    /// A call is on its way to the socket.
+    /// Passes a call to the socket.
     pub(super) fn send(&mut self, call: Call) {
         let ns = |by: Time| by.0.saturating_sub(self.counted_from_ns);
         self.outs.push_back(Out::Send(Wire {
@@ -129,7 +129,7 @@ impl Process {
         }));
     }
 
-    /// A call is given up: one that did not leave is known not to have left.
+    /// Abandons a call. If it has not left, the runtime knows that.
     pub(super) fn abandon(&mut self, id: RequestId) {
         let is_it = |out: &Out| matches!(out, Out::Send(wire) if wire.id == id);
         if let Some(place) = self.outs.iter().position(is_it) {
@@ -144,7 +144,7 @@ impl Process {
         self.called(id, lost);
     }
 
-    /// The operator commands.
+    /// Gives a command of the operator to the session.
     pub(super) fn command(&mut self, command: Command, whom: Option<StrategyId>) {
         let Some((session, _)) = &self.run else {
             return;
@@ -158,7 +158,7 @@ impl Process {
         self.input(Input::Command(command, whom));
     }
 
-    /// The run is to end.
+    /// Asks the run for an orderly end.
     pub(super) fn stop(&mut self) {
         if self.run.is_some() {
             let process = self.life;
@@ -167,7 +167,7 @@ impl Process {
         }
     }
 
-    /// The session's timers.
+    /// Handles the session's timers.
     pub(super) fn keep_session_time(&mut self) {
         let now = self.shell_time();
         let Some((session, _)) = &self.run else {

@@ -1,6 +1,7 @@
-//! What a session shows the witness: notices, balances, tops of book, and what its strategies said.
+//! The outputs of a session for the witness: notices, balances, tops of book, and the acts of its
+//! strategies.
 //!
-//! What may never enter here: anything that the session hears back.
+//! Inputs of the session must not enter here.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,30 +13,30 @@ use super::overheard::Overheard;
 use super::{Out, notices};
 use crate::witness::Seen;
 
-/// What the witness has of one process.
+/// The data of one process for the witness.
 pub struct Shown {
     life: u32,
     /// The epoch that was reserved for this process.
     epoch: u64,
     /// The engine's balances after the last step.
     balances: BTreeMap<(Surface, AssetId), Amount>,
-    /// Closes by others that people were told of and that are not durable yet.
+    /// Closes by others that were reported and are not durable yet.
     closes: Closes,
-    /// What the notices of the running step say of balances.
+    /// What the notices of the running step say about balances.
     step: Step,
 }
 
-/// What moved balances in a step.
+/// What changed balances in a step.
 #[derive(Default)]
 struct Step {
     filled: bool,
     adjusted: bool,
-    /// What others did moves balances too, and is not told in figures.
+    /// Acts of others change balances too, and the notices do not give the amounts.
     others: bool,
 }
 
 impl Shown {
-    /// Of a process that has written so many records.
+    /// For a process that has written this many records.
     pub fn new(life: u32, epoch: u64, records: u64) -> Self {
         Self {
             life,
@@ -46,7 +47,7 @@ impl Shown {
         }
     }
 
-    /// What strategies said in a step.
+    /// Reports the acts of strategies in a step.
     pub fn overheard(&self, session: &mut Session<Overheard>, outs: &mut VecDeque<Out>) {
         for heard in session.guests_mut().take() {
             let seen = notices::overheard(session.engine(), self.life, self.epoch, &heard);
@@ -54,7 +55,7 @@ impl Shown {
         }
     }
 
-    /// A notice of a step.
+    /// Handles a notice of a step.
     pub fn notice(
         &mut self,
         session: &Session<Overheard>,
@@ -82,8 +83,8 @@ impl Shown {
         }
     }
 
-    /// The end of a step: what it made of the engine's balances, where that is to be seen, and whether
-    /// fills and adjustments alone moved them.
+    /// Ends a step: reports its effect on the engine's balances if the step booked or adjusted
+    /// something, and whether only fills and adjustments changed them.
     pub fn end_step(&mut self, session: &Session<Overheard>, outs: &mut VecDeque<Out>) {
         let engine = session.engine();
         let Step {
@@ -107,18 +108,18 @@ impl Shown {
         self.closes.end_step(engine.records());
     }
 
-    /// The journal is durable up to here.
+    /// The journal is durable up to this record.
     pub fn durable(&mut self, record: u64) {
         self.closes.durable(record);
     }
-    /// Closes by others that a next process does not know of, where its journal ends with this record; but
-    /// the last ones.
+    /// The closes by others that a next process does not know if its journal ends with this record,
+    /// without the last `but_last` ones.
     pub fn closes_after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
         self.closes.after(record, but_last)
     }
 }
 
-/// What the book was like when an order left.
+/// The top of the book when an order was sent.
 pub fn top(session: &Session<Overheard>, request: &Request) -> Option<Seen> {
     let Request::Place(order) = request else {
         return None;

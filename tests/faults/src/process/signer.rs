@@ -1,7 +1,7 @@
-//! A signer process beside the run. It signs what it is given, later; a part of what it is given is never
-//! answered.
+//! A signer process beside the run. It signs requests after a delay, and never answers some of
+//! them.
 //!
-//! What may never enter here: what a request is about. It signs whatever it gets.
+//! The content of requests must not matter here: it signs everything that it gets.
 
 use std::collections::VecDeque;
 
@@ -14,18 +14,18 @@ use crate::witness::RequestId;
 
 use super::MS;
 
-/// Where the calls of a life are signed.
+/// How the calls of a life are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignerTerms {
-    /// So long after it was asked a signer elsewhere answers, nanoseconds; `None`: the run signs itself.
+    /// Delay of a separate signer, nanoseconds; `None` if the run signs by itself.
     pub delay_ns: Option<i64>,
-    /// One call in so many is never answered; 0 for none.
+    /// One call in this many is never answered; 0 means that all are answered.
     pub silent_every: u64,
 }
 
 impl SignerTerms {
-    /// The terms of a seed: one life in four has a signer elsewhere. They are not drawn, so that they change
-    /// no other draw.
+    /// The terms of a seed: one life in four has a separate signer. They are computed instead of
+    /// drawn, so that they change no other draw.
     pub fn of(seed: u64) -> Self {
         const DELAYS_NS: [i64; 4] = [MS / 5, MS, 20 * MS, 300 * MS];
         let is_elsewhere = seed % 4 == 1;
@@ -36,12 +36,12 @@ impl SignerTerms {
         }
     }
 
-    /// Whether calls are left unanswered.
+    /// Whether some calls are never answered.
     pub const fn is_silent(self) -> bool {
         self.delay_ns.is_some() && self.silent_every > 0
     }
 
-    /// The exchange of a process whose calls leave through this gateway.
+    /// The exchange of a process that sends its calls through this gateway.
     pub fn exchange(self, config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
         let signing = match self.delay_ns {
             Some(_) => Signing::Elsewhere,
@@ -60,7 +60,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// A signer that was given nothing yet.
+    /// A signer without calls.
     pub const fn new(terms: SignerTerms) -> Self {
         Self {
             terms,
@@ -69,7 +69,7 @@ impl Signer {
         }
     }
 
-    /// Takes a call to be signed.
+    /// Takes a call for signing.
     pub fn take(&mut self, now_ns: i64, id: RequestId, unsigned: Unsigned) {
         self.taken += 1;
         let every = self.terms.silent_every;
@@ -86,7 +86,7 @@ impl Signer {
         Some(*due_ns)
     }
 
-    /// A call that is signed by now.
+    /// The next call whose signature is ready by now.
     pub fn signed(&mut self, now_ns: i64) -> Option<(RequestId, Unsigned)> {
         self.waiting
             .pop_front_if(|(due_ns, ..)| *due_ns <= now_ns)

@@ -1,5 +1,5 @@
-//! The watchdog process of spot orders, as the run sees it: the session's keeper decides, as in
-//! `runtime/node/src/watchdog/keeper.rs`.
+//! The watchdog process of spot orders, from the side of the run. The session's keeper decides, as
+//! in `runtime/node/src/watchdog/keeper.rs`.
 
 use windvane_engine::Time;
 use windvane_live::start;
@@ -9,7 +9,7 @@ use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput};
 use super::{Out, Process};
 
 impl Process {
-    /// The run begins: it keeps a watchdog process where it trades spot.
+    /// The run begins: it keeps a watchdog process if it trades spot.
     pub(super) fn begin_watchdog(&mut self) {
         if start::is_watched(&self.setup.config, &self.setup.names) {
             self.keeper = Some(Keeper::new(Time(self.now_ns)));
@@ -17,19 +17,19 @@ impl Process {
         }
     }
 
-    /// A sign of health for the watchdog process.
+    /// Sends a sign of health to the watchdog process.
     pub(super) fn beat(&mut self, number: u64) {
         let stopped_ms = self.spot_stopped_ms();
         self.keep(KeeperInput::Beat { number, stopped_ms });
     }
 
-    /// The watchdog process is over.
+    /// The watchdog process has ended.
     pub(super) fn watchdog_is_gone(&mut self) {
         let stopped_ms = self.spot_stopped_ms();
         self.keep(KeeperInput::Gone { stopped_ms });
     }
 
-    /// When the keeper wants to be called.
+    /// When the keeper's next timer is due.
     pub(super) fn keeper_due_ns(&self) -> Option<i64> {
         Some(self.keeper.as_ref()?.poll_timeout()?.0)
     }

@@ -1,5 +1,6 @@
-//! The operator closes everything while faults go on: the user stream is cut and cannot be opened again
-//! for a while, requests are answered. The venue's truth is witnessed until the operator resumes.
+//! The operator flattens while faults go on. The user stream is cut and cannot reconnect for a
+//! while, but requests are answered. The witness gets the venue's true state until the operator
+//! resumes.
 
 use serde_json::json;
 use windvane_engine::input::Command;
@@ -10,16 +11,16 @@ use crate::mix::Kind;
 use crate::venue::LinkName;
 use crate::witness::{Request, Seen, View};
 
-/// No connection of a user stream comes about for so long.
+/// For this time no user stream can connect, milliseconds.
 const BLIND_MS: i64 = 45_000;
-/// The operator resumes so long after the flatten.
+/// Time from the flatten until the operator resumes.
 const RESUME_NS: i64 = 60 * S;
-/// The truth is witnessed so often while everything is to be closed.
+/// Interval of the samples of the true state during a flatten.
 const LOOK_NS: i64 = 5 * S;
 
 impl World {
-    /// The user stream ends, or dies without a word, and the operator flattens. Sometimes a person closes
-    /// a position by hand at about the same time.
+    /// The user stream ends or dies without any message, and the operator flattens. Sometimes a
+    /// person closes a position by hand at about the same time.
     pub(super) fn flatten_blind(&mut self) {
         let user = self
             .links
@@ -35,7 +36,7 @@ impl World {
         }
         self.count(Kind::Blind);
         self.blind_until_ns = self.now_ns + BLIND_MS * MS;
-        self.tell(format!("no user stream comes about for {BLIND_MS} ms"));
+        self.tell(format!("no user stream can connect for {BLIND_MS} ms"));
         for name in names {
             if silent {
                 if let Some(link) = self.links.get_mut(&name) {
@@ -56,14 +57,14 @@ impl World {
             .put(at_ns + RESUME_NS, Event::Incident(Incident::GoOn(None)));
     }
 
-    /// The operator has everything closed.
+    /// The operator flattens.
     pub(super) fn flatten(&mut self) {
         self.tell("the operator: flatten".to_owned());
         self.command(Command::Flatten, None);
         self.watch_closes();
     }
 
-    /// A person closes what the account holds of the first symbol.
+    /// A person closes the account's position in the first symbol.
     pub(super) fn close_by_hand(&mut self) {
         if let Some(name) = self.setup.names.first() {
             let symbol = name.symbol.clone();
@@ -72,14 +73,14 @@ impl World {
         }
     }
 
-    /// From now on the truth is witnessed until the operator resumes.
+    /// From now on the witness gets the true state until the operator resumes.
     pub(super) fn watch_closes(&mut self) {
         if self.closing_since.replace(self.now_ns).is_none() {
             self.queue.put(self.now_ns + LOOK_NS, Event::LookAtCloses);
         }
     }
 
-    /// Witnesses the truth while everything is to be closed.
+    /// Gives the true state to the witness during a flatten.
     pub(super) fn look_at_closes(&mut self) {
         if self.closing_since.is_none() || !self.faults_on {
             self.closing_since = None;
@@ -91,14 +92,14 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookAtCloses);
     }
 
-    /// What the runtime believes as it sends a market order.
+    /// The runtime's view when it sends a market order.
     pub(super) fn belief(&self, what: &Request) -> Option<Box<View>> {
         let is_market = what.route == "futures.new_order" && what.param("type") == Some("MARKET");
         let process = self.process.as_ref().filter(|_| is_market)?;
         process.view().map(Box::new)
     }
 
-    /// Witnesses what a market order did at the venue.
+    /// Gives the effect of a market order at the venue to the witness.
     pub(super) fn witness_market(
         &mut self,
         what: Request,

@@ -1,5 +1,6 @@
-//! Others trade on a symbol that no life has configured: the profit and the loss of their positions are
-//! the account's. For a while they trade there three times a second, so that no two readings of the account are equal.
+//! Others trade on a symbol that no life has configured. The profit and loss of these positions
+//! belong to the account. For a while they trade there three times a second, so that no two account
+//! snapshots are equal.
 
 use serde_json::json;
 
@@ -12,7 +13,7 @@ use crate::mix::Kind;
 pub(super) const SYMBOL: &str = "DOGEUSDT";
 
 impl World {
-    /// Somebody trades there, closes the position, or funding is paid on it.
+    /// Somebody trades on that symbol, closes the position, or funding is paid on it.
     pub(super) fn trade_elsewhere(&mut self) {
         let qty = self.elsewhere.between(4, 20) * 1_000;
         let act = match self.elsewhere.below(8) {
@@ -28,7 +29,8 @@ impl World {
         self.act(&act);
     }
 
-    /// Others begin to trade all the time. Mostly the process is killed then, or the operator flattens.
+    /// Others begin to trade frequently. In most cases the process is then killed, or the operator
+    /// flattens.
     pub(super) fn begin_busy(&mut self) {
         let for_ms = self.busy.between(40_000, 90_000);
         let is_killed = self.busy.chance(600_000);
@@ -51,7 +53,7 @@ impl World {
         }
     }
 
-    /// They buy or sell.
+    /// Others buy or sell once.
     pub(super) fn trade_busily(&mut self) {
         if self.now_ns >= self.busy_until_ns {
             return;

@@ -1,6 +1,6 @@
-//! A paused run whose account loses money all the same: others trade on a symbol that is not configured,
-//! and funding is paid there, often while the process is down. No own fill and no price of an own position
-//! follows: the loss must be counted from the account alone.
+//! A paused run whose account still loses money. Others trade on a symbol that is not configured,
+//! and funding is paid there, often while the process is down. There is no own fill and no price of
+//! an own position, so the loss must be counted from the account alone.
 
 use rust_decimal::Decimal;
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::{Event, MS, S, World};
 use crate::disk::Damage;
 use crate::mix::Kind;
 
-/// The operator pauses so long after the first start.
+/// Time from the first start to the pause of the operator.
 const PAUSE_NS: i64 = 3 * S;
 
 impl World {
@@ -54,7 +54,7 @@ impl World {
             .put(at_ns, Event::Incident(Incident::IdleFunding));
     }
 
-    /// Funding that the account pays.
+    /// The account pays funding.
     pub(super) fn pay_funding_elsewhere(&mut self) {
         let rate = if self.held_elsewhere() > 0 {
             "0.003"
@@ -64,7 +64,7 @@ impl World {
         self.act(&json!({"act": "funding", "symbol": SYMBOL, "rate": rate, "account": 0}));
     }
 
-    /// The sign of what the account's positions there come to.
+    /// The sign of the account's net position on that symbol.
     fn held_elsewhere(&mut self) -> i64 {
         let truth = self.venue.truth(true, self.now_ns);
         let positions = truth["accounts"][0]["positions"].as_array();

@@ -1,5 +1,5 @@
-//! What goes wrong beside the single request: cuts, stalls, bans, kills, stops, clocks, disks, and
-//! others who act. Each kind comes again and again, as often as the seed drew.
+//! Incidents other than faults of single requests: cuts, stalls, bans, kills, stops, clocks, disks,
+//! and acts of others. Each kind repeats as often as the seed drew.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::mix::Kind;
 use crate::process::In;
 use crate::witness::{ProcessSeen, Seen};
 
-/// Ticks that a symbol may get.
+/// Ticks that the venue may set for a symbol.
 const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
 
 /// A kind of incident.
@@ -23,17 +23,17 @@ const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
 pub enum Incident {
     /// A stream is cut.
     Cut,
-    /// A stream dies without a word.
+    /// A stream dies without any message.
     HalfOpen,
     /// A channel is held back.
     Stall,
-    /// The address is banned, or told to wait.
+    /// The address is banned, or must wait.
     Ban,
     /// The process is killed.
     Crash,
-    /// It is stopped for a while.
+    /// The process is stopped for a while.
     Pause,
-    /// Its wall clock jumps.
+    /// The process's wall clock jumps.
     Clock,
     /// The venue's clock is wrong for a while.
     Skew,
@@ -41,31 +41,31 @@ pub enum Incident {
     Disk,
     /// Others act.
     Others,
-    /// People and programs beside the runtime act.
+    /// People and other programs act.
     Actors,
     /// Listen keys expire.
     Keys,
-    /// The operator commands.
+    /// The operator gives a command.
     Operator,
-    /// The operator lets it go on: all, or one strategy.
+    /// The operator resumes the run, or one strategy.
     GoOn(Option<StrategyId>),
     /// The operator reloads.
     Reload,
-    /// The venue accepts no orders of us for a while.
+    /// The venue accepts no own orders for a while.
     Barred,
-    /// It accepts them again.
+    /// The venue accepts own orders again.
     Unbarred,
-    /// Others use weight, or stop doing so.
+    /// Others begin or stop to use weight.
     Weight,
     /// Another instance starts.
     Second,
-    /// It places an order, or ends.
+    /// The other instance places an order, or ends.
     SecondActs,
     /// Others trade on a symbol that is not configured.
     Elsewhere,
-    /// Others begin to trade there all the time.
+    /// Others begin to trade frequently on such a symbol.
     Busy,
-    /// They trade once.
+    /// Others trade once.
     BusyTrade,
     /// The user stream is lost for a while, and the operator flattens.
     Blind,
@@ -73,7 +73,7 @@ pub enum Incident {
     Flatten,
     /// A person closes a position by hand.
     Hand,
-    /// A person closes one by hand, again and again.
+    /// A person closes a position by hand, again and again.
     HandAgain,
     /// The run is paused, and the account loses money.
     Idle,
@@ -81,13 +81,13 @@ pub enum Incident {
     IdleFunding,
     /// The operator stops the run in order.
     Stop,
-    /// The disk takes nothing for long.
+    /// The disk accepts nothing for a long time.
     Full,
     /// Somebody changes a mode of the account.
     Modes,
-    /// Somebody changes them back.
+    /// Somebody changes the modes back.
     ModesBack,
-    /// The operator gives a command again that was not answered.
+    /// The operator repeats a command that was not answered.
     Command(Command, Option<StrategyId>),
     /// The operator halts the run.
     HaltNow,
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Plans the next of a kind, if the seed has any.
+    /// Plans the next incident of a kind, if the seed has this kind.
     fn plan(&mut self, incident: Incident) {
         let faults = &self.mix.faults;
         let mean_s = match incident {
@@ -173,7 +173,8 @@ impl World {
             | Incident::KillNow => 0,
         };
         if mean_s > 0 {
-            // These have sequences of their own: the rest of a seed stays as it is.
+            // These kinds have separate random sequences, so that the other draws of a seed do not
+            // change.
             let chance = match incident {
                 Incident::Actors => &mut self.actors,
                 Incident::Weight => &mut self.weight,
@@ -203,10 +204,10 @@ impl World {
             Incident::Stall => self.stall(),
             Incident::Ban => self.ban(),
             Incident::Crash => {
-                // In the middle of what it does next, and sometimes in the middle of its recovery.
+                // In the middle of its next outputs, and sometimes in the middle of its recovery.
                 self.crash_after = Some(self.chance.below(40));
             }
-            // Half of them stop the process when an order is about to leave.
+            // Half of these incidents stop the process when an order is about to be sent.
             Incident::Pause if self.chance.chance(500_000) => self.pause_at_order = true,
             Incident::Pause => self.pause(),
             Incident::Clock => self.jump(),
@@ -228,7 +229,7 @@ impl World {
                 self.operator();
             }
             Incident::GoOn(whom) => {
-                // The operator looks for another instance first.
+                // The operator first checks that no other instance runs.
                 self.second_ends();
                 self.tell("the operator: resume".to_owned());
                 self.closing_since = None;
@@ -279,7 +280,7 @@ impl World {
         }
     }
 
-    /// The key loses its trading right, a symbol stops, or orders are refused, for a while.
+    /// For a while the key loses its trading right, a symbol stops, or orders are rejected.
     fn bar(&mut self) {
         let for_ms = self.chance.between(3_000, 90_000);
         self.count(Kind::Barred);
@@ -322,7 +323,7 @@ impl World {
         }
     }
 
-    /// The operator commands all, or one strategy, and lets it go on after a while.
+    /// The operator gives a command for the run or for one strategy, and resumes after a while.
     fn operator(&mut self) {
         let commands = [Command::Pause, Command::Halt, Command::Flatten];
         let command = self.chance.pick(&commands).copied();
@@ -361,7 +362,7 @@ impl World {
     fn half_open(&mut self) {
         let Some(name) = self.a_link() else { return };
         self.count(Kind::HalfOpen);
-        self.tell(format!("stream {name:x} dies"));
+        self.tell(format!("stream {name:x} dies without any message"));
         if let Some(link) = self.links.get_mut(&name) {
             link.dead = true;
         }
@@ -395,8 +396,8 @@ impl World {
         self.switch(&switch);
     }
 
-    /// Others on the address use weight of each minute from now on, or less, or none; and the venue may
-    /// count otherwise from now on.
+    /// From now on others on the address use more, less or no weight of each minute. The venue may
+    /// also change how it counts weight.
     fn others_use_weight(&mut self) {
         let weight = match self.weight.below(4) {
             0 => 0,
@@ -411,7 +412,7 @@ impl World {
         self.act(&json!({"act": "counters", "shared": shared, "headers": headers}));
     }
 
-    /// The venue refuses to tell account trades, for the whole of a life.
+    /// The venue refuses to serve account trades, for the whole life.
     pub(super) fn leave_untold(&mut self) {
         if self.mix.faults.untold {
             self.count(Kind::Untold);
@@ -468,7 +469,7 @@ impl World {
         }
     }
 
-    /// Makes something happen at the venue. Answers whether the venue did it.
+    /// Makes something happen at the venue. Returns whether the venue did it.
     pub(super) fn act(&mut self, act: &Value) -> bool {
         let act = &self.sided(act);
         let answer = self
@@ -525,7 +526,7 @@ impl World {
         self.act(&act);
         let closes = act["act"] == "adl" || act["act"] == "liquidate";
         if closes && self.setup.config.risk.on_liquidation != OnLiquidation::Continue {
-            // The operator looks at it and lets the run go on.
+            // The operator checks the account and resumes the run.
             let after_ms = self.chance.between(1_000, 60_000);
             let at_ns = self.now_ns + after_ms * MS;
             let go_on = Event::Incident(Incident::GoOn(None));
@@ -533,7 +534,7 @@ impl World {
         }
     }
 
-    /// People and programs beside the runtime.
+    /// People and other programs act.
     fn actors(&mut self) {
         let names: Vec<_> = self
             .setup
@@ -574,7 +575,7 @@ impl World {
         self.act(&json!({"act": "cancel", "order_id": order["order_id"]}));
     }
 
-    /// One of the open orders is filled, in part, or ended by the venue.
+    /// One of the open orders is filled, in part or completely, or the venue ends it.
     fn someone_fills(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
         let orders = truth["accounts"][0]["orders"].as_array().cloned();
@@ -592,7 +593,7 @@ impl World {
         self.act(&act);
     }
 
-    /// From here on nothing goes wrong any more, and what did is over.
+    /// Ends all faults and their effects.
     pub(super) fn end_faults(&mut self) {
         self.faults_on = false;
         self.faults_ended_ns = self.now_ns.max(self.banned_until_ns);
@@ -607,7 +608,7 @@ impl World {
         if self.mix.faults.documented {
             self.count(Kind::Documented);
         }
-        // Others stay on the address, and the run has to live with them.
+        // Others stay on the address, and the run must cope with them.
         if self.mix.faults.weight_s > 0 {
             self.act(&json!({"act": "others_weight", "weight": 1_400}));
         }

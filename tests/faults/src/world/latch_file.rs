@@ -1,5 +1,5 @@
-//! The file of the latches on its way to the disk, and what the operator knows of it: a command is
-//! answered once its latch is durable. After a kill that came before, the operator commands again.
+//! The latch file in flight to the disk, and what the operator knows of it. A command is answered
+//! once its latch is durable. If a kill comes before that, the operator repeats the command.
 
 use std::collections::VecDeque;
 
@@ -14,36 +14,37 @@ use crate::process::{In, Process};
 use crate::random::Random;
 use crate::witness::Seen;
 
-/// The rule that the session has the file written again.
+/// The rule that the session writes the file again.
 pub const AGAIN: &str = "a latch that the disk refused is written again";
-/// It is written again within this once the disk takes it.
+/// The session must write the file again within this time after the disk accepts data.
 const WITHIN_NS: i64 = 3 * S;
-/// On so many full disks the operator pauses the run, and resumes it after this.
+/// On this share of full disks, in a million, the operator pauses the run, and resumes it after
+/// `GO_ON_NS`.
 const COMMANDS_PPM: u32 = 400_000;
 const GO_ON_NS: i64 = 30 * S;
-/// A small file may still find room on a full disk, one time in two.
+/// Share of full disks, in a million, on which the small file still finds room.
 const ROOM_PPM: u32 = 500_000;
-/// The operator commands again so long after the next process runs.
+/// Time from the start of the next process until the operator repeats a command.
 const AGAIN_NS: i64 = S;
 
-/// The file of the latches, and the commands that wait for it.
+/// The latch file, and the commands that wait for it.
 #[derive(Debug)]
 pub struct LatchFile {
     chance: Random,
-    /// Files that the disk was given and that are not durable yet, in their order.
+    /// Files that were given to the disk and are not durable yet, in their order.
     pending: VecDeque<Latches>,
-    /// It finds room on a disk that takes no blocks now.
+    /// The file finds room on a disk that accepts no blocks now.
     has_room: bool,
-    /// How often it was given to the disk, or was durable.
+    /// How often the file was given to the disk or became durable.
     given: u32,
-    /// When the process went on last after it was stopped.
+    /// When the process last continued after a stop.
     resumed_ns: i64,
-    /// Commands that are not answered yet.
+    /// Commands without an answer yet.
     unanswered: Vec<(Command, Option<StrategyId>)>,
 }
 
 impl LatchFile {
-    /// Nothing is on its way.
+    /// A world in which no latch file is in flight.
     pub fn new(seed: u64) -> Self {
         Self {
             chance: Random::of(seed, "latch file"),
@@ -58,12 +59,13 @@ impl LatchFile {
 
 /// The disk.
 impl World {
-    /// The disk begins to take no blocks. Whether it has room for the file is drawn where it is full.
+    /// The disk begins to refuse blocks. If it is full, chance decides whether it has room for the
+    /// file.
     pub(super) fn trouble_latches(&mut self, is_full: bool) {
         self.latch_file.has_room = is_full && self.latch_file.chance.chance(ROOM_PPM);
     }
 
-    /// The process has the file written.
+    /// The process writes the file.
     pub(super) fn write_latches(&mut self, latches: Latches) {
         self.latch_file.pending.push_back(latches);
         self.latch_file.given += 1;
@@ -76,7 +78,7 @@ impl World {
         self.disk_hangs_until > self.now_ns && !self.latch_file.has_room
     }
 
-    /// The disk has the file, or refuses it.
+    /// The disk has stored the file, or refuses it.
     pub(super) fn latches_written(&mut self, life: u32) {
         if life != self.life || self.process.is_none() {
             return;
@@ -99,25 +101,25 @@ impl World {
         self.look_for_answers();
     }
 
-    /// Looks some time after `since_ns` whether the file was given to the disk again.
+    /// Plans a check some time after `since_ns` that the file was given to the disk again.
     fn look_for_latches(&mut self, life: u32, since_ns: i64) {
         let given = self.latch_file.given;
         let look = Event::LookForLatches(life, given);
         self.queue.put(since_ns + WITHIN_NS, look);
     }
 
-    /// A file that was refused is given to the disk again while the process runs.
+    /// Checks that a refused file was given to the disk again while the process runs.
     pub(super) fn latches_were_given(&mut self, life: u32, given: u32) {
         if life != self.life || given != self.latch_file.given {
             return;
         }
         match self.standing {
-            // The process learned of the refusal when it went on.
+            // The process was notified of the refusal when it continued.
             Standing::Running if self.now_ns < self.latch_file.resumed_ns + WITHIN_NS => {
                 self.look_for_latches(life, self.latch_file.resumed_ns);
             }
             Standing::Running => {
-                let how = "it was not given to the disk again".to_owned();
+                let how = "the latch file was not given to the disk again".to_owned();
                 self.log.fail(self.now_ns, AGAIN, how);
             }
             Standing::Paused => self.look_for_latches(life, self.now_ns),
@@ -131,20 +133,20 @@ impl World {
         self.latch_file.given += 1;
     }
 
-    /// The disk works again: the files that wait for it are written.
+    /// The disk works again: the waiting files are written.
     pub(super) fn latches_go_on(&mut self) {
         for _ in 0..self.latch_file.pending.len() {
             self.queue.put(self.now_ns, Event::LatchFile(self.life));
         }
     }
 
-    /// The process goes on that was stopped.
+    /// A stopped process continues.
     pub(super) fn resume_latches(&mut self) {
         self.latch_file.resumed_ns = self.now_ns;
         self.look_for_answers();
     }
 
-    /// The operator commands while a full disk may refuse the file.
+    /// The operator gives a command while a full disk may refuse the file.
     pub(super) fn command_on_full_disk(&mut self) {
         if self.mix.faults.operator_s > 0 && self.latch_file.chance.chance(COMMANDS_PPM) {
             let after_ns = self.latch_file.chance.between(MS, S);
@@ -156,8 +158,8 @@ impl World {
         }
     }
 
-    /// The process is gone. The file that was being written may be in its place: the process died before it
-    /// learned of that.
+    /// The process has ended. The file that was being written may have been stored: the process
+    /// died before it was notified.
     pub(super) fn leave_latches(&mut self) {
         let first = std::mem::take(&mut self.latch_file.pending).pop_front();
         let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
@@ -171,7 +173,7 @@ impl World {
 
 /// The operator.
 impl World {
-    /// The operator commands.
+    /// The operator gives a command.
     pub(super) fn command(&mut self, command: Command, whom: Option<StrategyId>) {
         let runs = self.process.as_ref().and_then(Process::latches_kept);
         if runs.is_some() {
@@ -181,7 +183,7 @@ impl World {
         self.look_for_answers();
     }
 
-    /// Commands are answered as durable once the process says so.
+    /// Marks commands as answered once the process reports that their latches are durable.
     pub(super) fn look_for_answers(&mut self) {
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         let is_answered = self.standing == Standing::Running && kept == Some(Kept::Durable);
@@ -190,7 +192,7 @@ impl World {
         }
     }
 
-    /// A process runs: commands that the one before did not answer are given again.
+    /// A process runs: the operator repeats commands that the previous process did not answer.
     pub(super) fn command_again(&mut self) {
         for (command, whom) in std::mem::take(&mut self.latch_file.unanswered) {
             let again = Event::Incident(Incident::Command(command, whom));

@@ -1,8 +1,8 @@
-//! One life: the venue, the links, the disk and one process at a time, in virtual time. Events
-//! of the same moment happen in the order in which they were put into the queue.
+//! One life: the venue, the links, the disk and one process at a time, in virtual time. Events of
+//! the same moment happen in the order in which they were added to the queue.
 //!
-//! Rules of the venue and of the runtime must not enter this module. The world carries, delays, loses and
-//! kills.
+//! Rules of the venue and of the runtime must not enter this module. The world only carries,
+//! delays, loses and kills.
 
 mod closing;
 mod elsewhere;
@@ -46,33 +46,34 @@ use watchdog::{Watch, Watchdogs};
 pub const MS: i64 = 1_000_000;
 /// A second.
 pub const S: i64 = 1_000 * MS;
-/// When every life begins, Unix nanoseconds.
+/// The time at which every life begins, Unix nanoseconds.
 pub const BORN_NS: i64 = 1_723_161_253 * S;
-/// The venue lets time pass so often: it looks at countdowns every 10 ms, this world more seldom.
+/// Interval at which the venue's time advances. The real server looks at countdowns every 10 ms;
+/// this world is coarser.
 const VENUE_TICK_NS: i64 = 100 * MS;
-/// A journal that waits longer says so.
+/// A journal that waits longer for the disk reports a stall.
 const DISK_STALL_NS: i64 = windvane_session::JOURNAL_STALL_MS * MS;
-/// After a start on a lost journal the operator waits for this time, and then resumes.
+/// After a start with a lost journal the operator waits for this time, and then resumes.
 const SETTLED_AFTER_NS: i64 = 20 * S;
-/// The rule that a process starts, and goes on.
+/// The rule that a process starts and continues.
 pub const STARTS: &str = "a process starts and goes on";
-/// The rule that segments and blocks follow one another.
+/// The rule that segments and blocks follow one another without a gap.
 pub const CHAIN: &str = "the journal's chain has no hole";
 /// The rule that the runtime agrees with the venue after the faults.
 pub const CONVERGES: &str = "everything converges after the faults";
-/// The rule that the journal is given no more blocks than it has room for.
+/// The rule that the journal gets no more blocks than it has room for.
 pub const ROOM: &str = "the journal is given no more than it has room for";
 /// The rule that a process sleeps between its timers.
 pub const TIMERS: &str = "no timer is always due";
-/// The rule that books are the venue's after the faults.
+/// The rule that books equal the venue's books after the faults.
 pub const BOOKS: &str = "books are the venue's after the faults";
-/// The rule that a flatten after the faults ends in time.
+/// The rule that a flatten after the faults completes in time.
 pub const CLOSES: &str = "flatten comes to an end";
 
-/// An event of the future.
+/// A future event.
 #[derive(Debug)]
 pub enum Event {
-    /// The venue lets time pass.
+    /// The venue's time advances.
     Venue,
     /// A request arrives at the venue.
     Arrive(Box<Flight>),
@@ -80,41 +81,42 @@ pub enum Event {
     Handshake(LinkName, String),
     /// A client's message arrives at the venue.
     Said(LinkName, String),
-    /// Something reaches the process of this life.
+    /// An input reaches the process of this life.
     Deliver(u32, In),
-    /// A frame reaches it; the event that it is, for user streams.
+    /// A frame reaches the process; for user streams with the number of the event.
     Frame(LinkName, Option<u64>, String),
-    /// The process asked to be woken; only the last that it asked for counts.
+    /// The process asked to be woken; only its latest request counts.
     Wake(u64),
-    /// The disk is done with what it was given.
+    /// The disk has finished writing.
     Sync(u32),
-    /// Whether the disk took too long is looked at.
+    /// Checks whether the disk took too long.
     DiskLate(u32, u64),
     /// A process starts.
     Start,
-    /// A stopped process goes on.
+    /// A stopped process continues.
     Resume(u32),
-    /// Something goes wrong.
+    /// A fault or an act happens.
     Incident(Incident),
-    /// Truth and view are witnessed.
+    /// The witness gets a sample of truth and view.
     Sample,
-    /// No faults from here on.
+    /// The faults end here.
     FaultsEnd,
     /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
-    /// The file of the latches of the process of this life is written.
+    /// The latch file of the process of this life is written.
     LatchFile(u32),
-    /// That file was refused when it was given for the so many-th time: it is looked whether it is written again.
+    /// The disk refused the latch file of this life when it was given for the n-th time: checks
+    /// that it is written again.
     LookForLatches(u32, u32),
-    /// Whether everything is at rest is looked at.
+    /// Checks whether everything is at rest.
     LookForRest,
-    /// Whether everything is closed is looked at.
+    /// Checks whether everything is closed.
     LookForFlat,
-    /// The truth is witnessed while the operator has everything closed.
+    /// The witness gets the true state while the operator flattens.
     LookAtCloses,
 }
 
-/// How the process stands.
+/// The state of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Gone,
@@ -126,7 +128,7 @@ enum Standing {
 pub struct World {
     setup: Arc<Setup>,
     mix: Mix,
-    /// The ticks to which the venue may have rounded the entry prices that it stated.
+    /// The ticks to which the venue may have rounded the entry prices that it reported.
     ticks: Ticks,
     venue: Venue,
     disk: Disk,
@@ -135,23 +137,23 @@ pub struct World {
     backlog: VecDeque<In>,
     life: u32,
     queue: Queue<Event>,
-    /// What is seen.
+    /// The witness.
     pub log: Log,
     now_ns: i64,
-    /// The process's wall clock less the true one.
+    /// The process's wall clock minus the true time.
     wall_offset_ns: i64,
     net: Random,
     chance: Random,
     actors: Random,
-    /// For what others use of the weight.
+    /// For the weight that others use.
     weight: Random,
     /// Another instance on the account.
     second: Second,
     /// For trades on a symbol that is not configured.
     elsewhere: Random,
-    /// For trades there all the time.
+    /// For frequent trades on such a symbol.
     busy: Random,
-    /// Others trade there all the time until then.
+    /// Others trade frequently until this time.
     busy_until_ns: i64,
     /// For positions that a person closes by hand.
     hand: Random,
@@ -161,28 +163,28 @@ pub struct World {
     blind: Random,
     /// The watchdog processes of spot.
     watchdogs: Watchdogs,
-    /// The file of the latches on its way to the disk.
+    /// The latch file in flight to the disk.
     latch_file: LatchFile,
-    /// Times in a row that a timer of the process was due after it was called.
+    /// How often in a row a timer of the process was due right after it was called.
     overdue: Busy,
     /// For orderly stops.
     stops: Random,
-    /// For what reloads change.
+    /// For the changes of reloads.
     reloads: Random,
     /// For changes of the account's modes.
     modes: Random,
-    /// Somebody turned on the asset mode, and changed the position mode.
+    /// Whether somebody turned on the multi-assets mode, and changed the position mode.
     modes_on: (bool, bool),
-    /// For the sides of what others do in hedge mode.
+    /// For the position sides of what others do in hedge mode.
     sides: Random,
-    /// For a disk that takes nothing for long.
+    /// For a disk that accepts nothing for a long time.
     full: Random,
     links: BTreeMap<LinkName, Link>,
-    /// Until when a channel is held back, and how much later it is released.
+    /// For each channel, until when it is held back, and the delay of its release.
     stalls: [(i64, i64); 3],
-    /// The process is killed after so many effects.
+    /// The process is killed after this many outputs.
     crash_after: Option<u64>,
-    /// The process is stopped when the next order is about to leave.
+    /// The process is stopped when the next order is about to be sent.
     pause_at_order: bool,
     wake_ns: i64,
     wakes: u64,
@@ -190,25 +192,25 @@ pub struct World {
     disk_sync_put: bool,
     disk_hangs_until: i64,
     disk_fails_until: i64,
-    /// Blocks that the disk was given so far, and the number at which it was last looked at.
+    /// Number of times that data was given to the disk.
     disk_given: u64,
     disk_told_late: bool,
-    /// Client order ids of the intents in blocks on their way.
+    /// Client order ids of the intents in blocks in flight.
     intended: BTreeMap<u64, Vec<String>>,
-    /// A process was ready once.
+    /// A process was ready at least once.
     was_ready: bool,
     faults_on: bool,
     faults_ended_ns: i64,
-    /// The end of the last ban that an answer stated. The runtime waits until then, although the venue may have
-    /// forgotten the ban.
+    /// The end of the last ban that a response reported. The runtime waits until then, although the
+    /// venue may have forgotten the ban.
     banned_until_ns: i64,
-    /// Since when the operator has everything closed.
+    /// When the final flatten of the operator began.
     flattened_ns: Option<i64>,
-    /// Since when the operator has everything closed while faults go on.
+    /// When the operator began to flatten while faults go on.
     closing_since: Option<i64>,
-    /// No user stream comes about until then.
+    /// No user stream can connect until this time.
     blind_until_ns: i64,
-    /// The last answer of each route of the account, and whether it was false.
+    /// The last response of each route of the account, and whether it was false.
     told: BTreeMap<String, (String, bool)>,
     done: bool,
 }
@@ -290,7 +292,7 @@ impl World {
         world
     }
 
-    /// Notes the values of the open points that are not the default.
+    /// Records the values of the open points that are not the default.
     fn tell_choices(&mut self) {
         for (point, value) in self.mix.choices.changed() {
             self.log.count_choice(point, value);
@@ -298,7 +300,7 @@ impl World {
         }
     }
 
-    /// Lives to the end: at rest, or a broken rule.
+    /// Runs the life to its end: at rest, or a broken rule.
     pub fn live(&mut self) {
         while !self.done && self.log.broken.is_none() {
             let Some((at_ns, event)) = self.queue.take() else {
@@ -312,7 +314,7 @@ impl World {
         }
     }
 
-    /// How long it lived, seconds.
+    /// The age of the life in seconds.
     pub const fn age_s(&self) -> i64 {
         (self.now_ns - BORN_NS) / S
     }
@@ -396,14 +398,14 @@ impl World {
         let process = Process::start(setup, self.life, given, self.now_ns, self.wall_ns());
         self.process = Some(process);
         if self.disk.verdict() == ROLLED_BACK {
-            // The journal is lost: the operator has to confirm the positions.
+            // The journal is lost, so the operator must confirm the positions.
             let at_ns = self.now_ns + SETTLED_AFTER_NS;
             self.queue.put(at_ns, Event::Incident(Incident::GoOn(None)));
         }
         self.drain();
     }
 
-    /// The bans in the file of bans. The witness sees whether one of them still holds.
+    /// The bans in the file of bans. The witness is notified if one of them still holds.
     fn bans_left(&mut self) -> Vec<WrittenBan> {
         let wall_ms = self.wall_ns() / MS;
         let bans = self.disk.bans.iter();
@@ -414,7 +416,7 @@ impl World {
             let until_ns = self.now_ns.saturating_add(left_ms.saturating_mul(MS));
             self.banned_until_ns = self.banned_until_ns.max(until_ns);
             if !self.faults_on {
-                // A wall clock that was set back makes it wait for longer.
+                // A wall clock that was set back makes the process wait longer.
                 self.faults_ended_ns = self.faults_ended_ns.max(until_ns);
             }
             self.see(Seen::BanRemembered { until_ns });
@@ -462,7 +464,7 @@ impl World {
         }
     }
 
-    /// A refusal for a limit has the process wait, as long as it says.
+    /// A refusal because of a limit makes the process wait for the time that it names.
     fn heed_refusal(&mut self, answer: &Answer) {
         let named = answer.header("retry-after");
         let named = named.and_then(|text| text.parse::<i64>().ok());
@@ -485,10 +487,11 @@ impl World {
         });
     }
 
-    /// Does what the process wants done, and kills it in the middle if that is due.
+    /// Executes the outputs of the process, and kills it in the middle if a kill is due.
     fn drain(&mut self) {
         while self.process.as_ref().is_some_and(Process::wants) {
-            // The kill comes before the next want is taken: a killed process shows nothing more.
+            // The kill comes before the next output is taken, because a killed process shows
+            // nothing more.
             if let Some(left) = &mut self.crash_after {
                 if *left == 0 {
                     return self.crash();
@@ -518,9 +521,13 @@ impl World {
         }
         let due_ns = process.wake_ns();
         if self.overdue.is_always(due_ns <= self.now_ns) {
-            self.log.fail(self.now_ns, TIMERS, "of the run".to_owned());
+            self.log.fail(
+                self.now_ns,
+                TIMERS,
+                "a timer of the run is always due".to_owned(),
+            );
         }
-        // A timer that is always due must not stop the world, so that it never fires at once.
+        // A timer that is always due must not stop the world, so it fires a little later.
         let wake_ns = due_ns.max(self.now_ns + MS / 10);
         if wake_ns < self.wake_ns {
             self.wake_ns = wake_ns;
@@ -544,7 +551,10 @@ impl World {
                         .put(self.now_ns + MS, Event::Deliver(self.life, In::Failed));
                 } else {
                     if !self.disk.goes_on_at(base) {
-                        let how = format!("a head of block {} follows", base.next_block);
+                        let how = format!(
+                            "the head of the next segment begins at block {}, which leaves a gap",
+                            base.next_block
+                        );
                         self.log.fail(self.now_ns, CHAIN, how);
                     }
                     self.disk.roll(head, base);
@@ -562,7 +572,7 @@ impl World {
                 self.see(Seen::LossHalt);
                 self.sample();
             }
-            // The loss of a process counts from the first moment in which it knows the account.
+            // The loss of a process counts from the moment in which it first knows the account.
             Out::Seen(Seen::State { from, to, doubts })
                 if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
             {
@@ -584,7 +594,7 @@ impl World {
         }
     }
 
-    /// Kills the process: nothing of it is left but what the disk has.
+    /// Kills the process: only the data on the disk is left.
     fn crash(&mut self) {
         self.count(Kind::Crash);
         let faults = &self.mix.faults;
@@ -612,7 +622,8 @@ impl World {
         self.queue.put(self.now_ns + away_ms * MS, Event::Start);
     }
 
-    /// Nothing of a process is left but what the disk has: all of it, where the process was not killed.
+    /// Ends the process. Only the data on the disk is left; after an orderly end that is
+    /// everything.
     fn end_process(&mut self, damage: Option<Damage>) {
         (self.crash_after, self.pause_at_order) = (None, false);
         if let Some(chain) = self.process.as_ref().and_then(Process::chain) {
@@ -622,7 +633,7 @@ impl World {
         self.leave_latches();
         let process = self.process.take();
         self.standing = Standing::Gone;
-        // The next process has a journal of its own, which tells it anew that the disk hangs.
+        // The journal of the next process reports a hanging disk again.
         (self.disk_sync_put, self.disk_told_late) = (false, false);
         self.backlog.clear();
         self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
@@ -648,7 +659,7 @@ impl World {
         }
         self.standing = Standing::Running;
         self.see(Seen::Process(ProcessSeen::Resumed { process: life }));
-        // It goes on in the middle of what it did.
+        // The process continues in the middle of its outputs.
         self.drain();
         for happened in std::mem::take(&mut self.backlog) {
             self.deliver(life, happened);
@@ -667,7 +678,10 @@ impl World {
         }
         self.disk.append(block);
         if self.disk.waiting() > self.setup.disk_room {
-            let how = format!("{} blocks wait for the disk", self.disk.waiting());
+            let how = format!(
+                "{} blocks wait for the disk, more than it has room for",
+                self.disk.waiting()
+            );
             self.log.fail(self.now_ns, ROOM, how);
         }
         self.disk_is_given();
@@ -688,7 +702,7 @@ impl World {
         }
     }
 
-    /// Everything on its way is durable.
+    /// Everything in flight becomes durable.
     fn sync(&mut self) {
         self.disk_sync_put = false;
         if self.disk_hangs_until > self.now_ns {
@@ -733,7 +747,7 @@ impl World {
     }
 }
 
-/// Client order ids of the orders that are intended in a block.
+/// Client order ids of the orders that strategies intended in a block.
 fn intents(block: &Block, strategies: &[windvane_config::Strategy], epoch: u64) -> Vec<String> {
     let mut ids = Vec::new();
     for record in block.records().filter_map(|(_, record)| record.ok()) {
@@ -756,15 +770,15 @@ fn intents(block: &Block, strategies: &[windvane_config::Strategy], epoch: u64) 
     ids
 }
 
-/// Counts the times in a row that a timer is due at once.
+/// Counts how often in a row a timer is due at once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy(u32);
 
 impl Busy {
-    /// More than these are no coincidence.
+    /// A higher count is not a coincidence.
     const MAX: u32 = 1_000;
 
-    /// Counts one more time; answers whether a timer is always due.
+    /// Counts one call; returns whether a timer is always due.
     const fn is_always(&mut self, is_due: bool) -> bool {
         self.0 = if is_due { self.0 + 1 } else { 0 };
         self.0 > Self::MAX

@@ -1,8 +1,8 @@
-//! The links: delays, losses, doubled and spoilt messages and cuts, in each direction.
+//! The links: delays, losses, doubled and damaged messages, and cuts, in each direction.
 //!
-//! Messages of one stream keep their order unless a fault is drawn, as on TCP. Requests overtake
-//! each other. Requests that place orders are never doubled: no proxy may repeat a POST,
-//! and a venue of these documents takes a client order id again once its order has ended.
+//! Messages of one stream keep their order as on TCP, unless a fault is drawn. Requests may
+//! overtake each other. Requests that place orders are never doubled. No proxy may repeat a POST,
+//! and a venue of these documents accepts a client order id again once its order has ended.
 
 use serde_json::Value;
 use windvane_engine::Time;
@@ -17,17 +17,17 @@ use crate::process::{In, StreamKey, Wire};
 use crate::venue::{LinkName, Said};
 use crate::witness::{Answer, Request, Seen, View};
 
-/// Channels that may be held back: requests, user streams, public streams.
+/// Channel of requests, which may be held back.
 pub const REST: usize = 0;
-/// User streams.
+/// Channel of user streams.
 pub const USER: usize = 1;
-/// Public streams.
+/// Channel of public streams.
 pub const PUBLIC: usize = 2;
 
-/// Routes whose answers may be false: the list of open orders, and what the account has.
+/// Routes whose responses may be false: the list of open orders, and the account.
 const FALSE_ROUTES: [&str; 2] = ["futures.open_orders", "futures.account"];
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug)]
 pub struct Flight {
     life: u32,
@@ -36,47 +36,47 @@ pub struct Flight {
     prepared: Prepared,
     copy: u32,
     fate: Fate,
-    /// The runtime's state when it sent a market order.
+    /// The runtime's view when it sent a market order.
     belief: Option<Box<View>>,
-    /// The watchdog that sent it, and not the run.
+    /// The watchdog that sent it; `None` for the run.
     watchdog: Option<u32>,
 }
 
-/// The fate of a request and of its answer.
+/// What happens to a request and to its response.
 #[derive(Clone, Debug)]
 enum Fate {
-    /// It is answered.
+    /// It is answered normally.
     AsIs,
-    /// The venue acts, or does not, and this is answered instead.
+    /// The venue acts or does not act, and this response comes instead.
     Instead { acts: bool, answer: Answer },
-    /// Half of the answer comes.
+    /// Half of the response comes.
     Half,
-    /// The venue acts; the connection breaks, and the runtime sees that.
+    /// The venue acts. The connection breaks, and the runtime notices that.
     Cut,
-    /// The venue acts; nothing ever comes.
+    /// The venue acts. Nothing ever comes back.
     Silent,
-    /// A second arrival: whatever is answered, nobody hears it.
+    /// A second arrival, whose response is dropped.
     Unheard,
 }
 
 /// A stream's connection.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Whose.
+    /// The life of its process.
     pub life: u32,
-    /// Which stream.
+    /// The stream.
     pub key: StreamKey,
-    /// The process's number of it.
+    /// The process's number of the connection.
     pub number: u64,
-    /// The venue has it.
+    /// The venue has accepted it.
     pub up: bool,
-    /// Nothing passes any more, without an error.
+    /// No message passes any more, but there is no error.
     pub dead: bool,
     /// When the last frame arrives.
     last_ns: i64,
 }
 
-/// The first half of an answer.
+/// The first half of a response.
 fn half(mut answer: Answer) -> Answer {
     let half = answer.body.len() / 2;
     answer.body = answer.body.chars().take(half).collect();
@@ -86,13 +86,13 @@ fn half(mut answer: Answer) -> Answer {
 /// A connection's name in the world.
 pub fn link_name(life: u32, key: StreamKey, link: u64) -> LinkName {
     let stream = key.surface as u64 * 2 + u64::from(key.user);
-    // A connection of public data has the stream's number in its upper half.
+    // The upper half of a public connection's number is the number of its stream.
     let link = ((link >> 32) << 16) | (link & 0xffff);
     (u64::from(life) << 32) | (stream << 28) | link
 }
 
 impl World {
-    /// How long a way takes now.
+    /// Latency of a message that is sent now.
     fn way_ns(&mut self) -> i64 {
         let usual = self.net.between(MS / 2, 5 * MS);
         let faults = &self.mix.faults;
@@ -104,7 +104,7 @@ impl World {
         usual
     }
 
-    /// When something that leaves now arrives on a channel.
+    /// When a message that is sent now arrives on a channel.
     fn arrival_ns(&mut self, channel: usize) -> i64 {
         let way_ns = self.way_ns();
         let at_ns = self.now_ns + way_ns;
@@ -112,7 +112,7 @@ impl World {
         if at_ns >= until_ns {
             return at_ns;
         }
-        // Requests come out of a stall in any order, a stream's frames in theirs.
+        // Requests leave a stall in any order; frames of a stream keep their order.
         let later_ns = if channel == REST {
             self.net.between(0, 2 * S)
         } else {
@@ -190,7 +190,7 @@ impl World {
         self.queue.put(at_ns, Event::Arrive(Box::new(flight)));
     }
 
-    /// A request leaves a watchdog process. Rules about the requests of the run do not see it.
+    /// A request of a watchdog process is sent. Rules about the requests of the run do not see it.
     pub(super) fn send_for_watchdog(&mut self, number: u32, life: u32, call: Call) {
         let wire = Wire {
             id: call.id,
@@ -300,8 +300,8 @@ impl World {
         Fate::AsIs
     }
 
-    /// Makes the answer that of a cache that lags, or of a list that is cut short. It is well-formed and
-    /// false. An account is never false twice in a row.
+    /// Replaces the response by that of a lagging cache, or by a list that is cut short. It is
+    /// well-formed but false. An account response is never false twice in a row.
     fn falsify(&mut self, route: &str, answer: &mut Answer) {
         if answer.status != 200 || !FALSE_ROUTES.contains(&route) {
             return;
@@ -357,7 +357,7 @@ impl World {
             let answered = self
                 .venue
                 .request(flight.surface, &flight.prepared, self.now_ns);
-            // A switch of the venue's own (a ban) refuses in its name.
+            // A fault switch of the venue (a ban) refuses in the venue's name.
             if let Some(answer) = answered.0.or_else(|| answered.1.clone()) {
                 self.see(Seen::Answered {
                     request,
@@ -391,7 +391,7 @@ impl World {
 
 /// Streams.
 impl World {
-    /// The process wants a connection.
+    /// The process opens a connection.
     pub(super) fn open(&mut self, key: StreamKey, link: u64, target: String) {
         let name = link_name(self.life, key, link);
         self.links.insert(
@@ -428,7 +428,7 @@ impl World {
             Ok(()) => {
                 if let Some(link) = self.links.get_mut(&name) {
                     link.up = true;
-                    // Nothing overtakes the answer to the handshake.
+                    // Nothing overtakes the response to the handshake.
                     link.last_ns = at_ns;
                 }
                 In::Opened(key, number)
@@ -449,7 +449,7 @@ impl World {
         }
     }
 
-    /// A PING is answered by whoever holds the other end.
+    /// The other end of the connection answers a PING.
     pub(super) fn ping(&mut self, key: StreamKey, link: u64) {
         let name = link_name(self.life, key, link);
         if self
@@ -470,7 +470,7 @@ impl World {
         self.links.remove(&name);
     }
 
-    /// Brings what the venue says on its streams on its way.
+    /// Sends the frames of the venue's streams on their way.
     pub(super) fn carry_frames(&mut self) {
         for (client_order_id, executed_qty) in self.venue.executions() {
             self.see(Seen::Executed {
@@ -495,7 +495,7 @@ impl World {
         }
     }
 
-    /// The venue ended a connection, or it is cut. Messages that are on their way still come.
+    /// The venue ended a connection, or a fault cut it. Messages in flight still arrive.
     pub(super) fn ended(&mut self, name: LinkName) {
         let Some(link) = self.links.get_mut(&name) else {
             return;
@@ -514,7 +514,7 @@ impl World {
         self.tell(format!("the venue ends stream {name:x} with {how}"));
     }
 
-    /// The venue ended a connection without a close frame. Frames on their way are lost with the connection.
+    /// The venue ended a connection without a close frame. Frames in flight are lost.
     fn cut_off(&mut self, name: LinkName) {
         let Some(link) = self.links.remove(&name) else {
             return;
@@ -607,7 +607,7 @@ fn spoilt(status: u16, body: &str) -> Answer {
     }
 }
 
-/// A request in the witness's words.
+/// A request in the form of the witness.
 fn request(process: u32, wire: &Wire) -> Request {
     let mut params = Vec::new();
     for part in [&wire.prepared.query, &wire.prepared.body]

@@ -1,5 +1,5 @@
-//! Whether everything is at rest: the runtime is ready, nothing is on its way, and what it believes
-//! is what the venue knows. The checkers compare once more by their own means.
+//! Checks whether everything is at rest: the runtime is ready, nothing is in flight, and its view
+//! equals the venue's state. The checkers then compare once more with their own code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,14 @@ use crate::check::ticks::Ticks;
 use crate::process::Process;
 use crate::witness::{PositionView, Rest, Seen, View};
 
-/// Levels of a book that are compared.
+/// Number of compared levels of a book.
 const LEVELS: usize = 5;
-/// So often it is looked at: not in step with anything that is polled, which would be under way each time.
+/// Interval of the checks. It is out of step with everything that is polled; otherwise a poll would
+/// be in flight at each check.
 const LOOK_NS: i64 = 230 * MS;
 
 impl World {
-    /// Witnesses truth and view.
+    /// Gives a sample of truth and view to the witness.
     pub(super) fn sample(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
         self.see(Seen::Truth(truth));
@@ -31,7 +32,7 @@ impl World {
         }
     }
 
-    /// Looks whether everything is at rest; not being so for too long is a broken rule.
+    /// Checks whether everything is at rest; it is a broken rule if that takes too long.
     pub(super) fn look_for_rest(&mut self) {
         self.carry_frames();
         let difference = match self.is_quiet() {
@@ -61,7 +62,7 @@ impl World {
         self.look_again(&difference, CONVERGES);
     }
 
-    /// It is looked at again, unless a difference lasts too long.
+    /// Checks again later, unless a difference lasts too long.
     fn look_again(&mut self, difference: &[String], rule: &str) {
         if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
             let how = difference.join("; ");
@@ -72,12 +73,12 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForRest);
     }
 
-    /// Books that strategies subscribed to and that are not the venue's. The venue sends differences
-    /// from time to time, so that a book can lag behind the venue between two of them.
+    /// The books that strategies subscribed to and that differ from the venue's. The venue sends
+    /// differences from time to time, so a book can lag behind the venue between two of them.
     fn book_differences(&mut self) -> Vec<String> {
         let faults = &self.mix.faults;
         if faults.documented || faults.weight_s > 0 {
-            // Books are polled, so that they are behind; or others use the weight that snapshots need.
+            // Polled books are behind, and the weight that others use may be missing for snapshots.
             return Vec::new();
         }
         let strategies = self.setup.config.strategies.iter();
@@ -96,7 +97,7 @@ impl World {
                 .map(|process| process.book(place, LEVELS));
             if truth != known {
                 differences.push(format!(
-                    "the book of {} is {truth:?}, here {known:?}",
+                    "the book of {} is {truth:?} at the venue, but {known:?} in the runtime",
                     name.symbol
                 ));
             }
@@ -104,7 +105,7 @@ impl World {
         differences
     }
 
-    /// The view, if the runtime is in the state of rest and nothing is on its way.
+    /// The view, if the runtime is in the state of rest and nothing is in flight.
     fn is_quiet(&mut self) -> Result<View, String> {
         let Some(process) = &self.process else {
             return Err("no process runs".to_owned());
@@ -113,7 +114,7 @@ impl World {
         let pauses = self.mix.terms.pauses_to_rest;
         let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
         if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
-            // A start that was latched: the operator lets it go on.
+            // The start was latched, so the operator resumes.
             self.command(Command::Resume, None);
         }
         if pauses && (is_latched || view.state != "paused") {
@@ -133,37 +134,41 @@ impl World {
         Ok(view)
     }
 
-    /// All outcomes are known. No request and no event of a user stream is on its way.
+    /// Checks that all outcomes are known, and that no request and no event of a user stream is in
+    /// flight.
     fn nothing_is_under_way(&mut self, view: &View) -> Result<(), String> {
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
-            // Its countdown ran out: the answer to the question for it is awaited.
-            return Err(format!("{} is unknown", order.client_order_id));
+            // Its countdown ended; the response to the query for it is still missing.
+            return Err(format!(
+                "the outcome of {} is unknown",
+                order.client_order_id
+            ));
         }
         if self
             .process
             .as_ref()
             .is_none_or(|process| !process.is_idle())
         {
-            return Err("requests are under way".to_owned());
+            return Err("requests are in flight".to_owned());
         }
         if self.watches_the_dead() {
-            return Err("a watchdog of a dead run works still".to_owned());
+            return Err("the watchdog of a dead run still works".to_owned());
         }
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         if kept != Some(Kept::Durable) {
-            return Err(format!("the file of the latches is behind: {kept:?}"));
+            return Err(format!("the latch file is not durable: {kept:?}"));
         }
         let coming = self.queue.any(|event| {
             matches!(event, Event::Frame(_, Some(_), _) | Event::Arrive(_))
                 || matches!(event, Event::Deliver(_, crate::process::In::Answer(..)))
         });
         if coming || self.venue.holds_events(self.now_ns) {
-            return Err("something is on its way".to_owned());
+            return Err("a message is in flight".to_owned());
         }
         Ok(())
     }
 
-    /// The life ends here, or once the operator had everything closed.
+    /// Ends the life, or first lets the operator flatten.
     fn flatten_or_end(&mut self) {
         if !self.mix.flattens || self.log.broken.is_some() {
             self.done = true;
@@ -174,7 +179,7 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForFlat);
     }
 
-    /// Looks whether everything is closed; not being so for too long is a broken rule.
+    /// Checks whether everything is closed; it is a broken rule if that takes too long.
     pub(super) fn look_for_flat(&mut self) {
         self.carry_frames();
         let why = match self.is_flat() {
@@ -195,7 +200,7 @@ impl World {
         self.queue.put(self.now_ns + LOOK_NS, Event::LookForFlat);
     }
 
-    /// Whether the runtime says that nothing is open any more, and does nothing either.
+    /// Whether the runtime reports that nothing is open and that it does nothing more.
     fn is_flat(&mut self) -> Result<(), String> {
         let view = self.process.as_ref().and_then(Process::view);
         let view = view.ok_or("no process runs")?;
@@ -206,7 +211,7 @@ impl World {
             return Err(format!("{} is {}", order.client_order_id, order.state));
         }
         let mut strategies = view.strategies.iter();
-        // No order can close less than a step.
+        // No order can close less than one step.
         let is_open = |held: &&PositionView| held.qty != "0";
         let holding = strategies.find_map(|s| Some((&s.id, s.positions.iter().find(is_open)?)));
         if let Some((id, held)) = holding {
@@ -216,8 +221,8 @@ impl World {
     }
 }
 
-/// The differences between the runtime's state and the venue's, which may have stated entry prices rounded
-/// to these ticks.
+/// The differences between the runtime's state and the venue's. The venue may have rounded its
+/// entry prices to these ticks.
 pub fn differences(
     truth: &Value,
     view: &View,
@@ -291,7 +296,7 @@ pub fn differences(
     differences
 }
 
-/// Compares the balances of spot that the runtime knows.
+/// Compares the spot balances that the runtime knows.
 fn compare_spot(account: &Value, view: &View, differences: &mut Vec<String>) {
     let decimal = |text: &str| text.parse::<Decimal>().unwrap_or_default().normalize();
     let spot = view.balances.iter().filter(|one| one.surface == "spot");
@@ -313,9 +318,9 @@ fn compare_spot(account: &Value, view: &View, differences: &mut Vec<String>) {
     compare("spot balance", &totals, &believed.collect(), differences);
 }
 
-/// Compares entry prices. Two fills through zero that arrive in the wrong order leave a wrong entry until
-/// the account is read. Each fill rounds them, and the venue may have rounded to a coarser tick what it stated
-/// before the tick became finer.
+/// Compares entry prices with a tolerance. Two fills through zero that arrive in the wrong order
+/// leave a wrong entry price until the account is read. Each fill rounds the price. The venue may
+/// also have rounded its price to a coarser tick before the tick became finer.
 fn compare_entries(
     account: &Value,
     view: &View,
@@ -340,7 +345,7 @@ fn compare_entries(
         let rounded = ticks.map_or(Decimal::ZERO, |ticks| ticks.rounding(symbol));
         if (here - entry).abs() > half_tick.max(rounded) + entry * Decimal::new(1, 6) {
             differences.push(format!(
-                "entry price of {instrument}: the venue has {entry}, we have {here}"
+                "entry price of {instrument}: the venue has {entry}, the runtime has {here}"
             ));
         }
     }
@@ -358,12 +363,14 @@ fn compare(
                 .get(key)
                 .map_or("nothing".to_owned(), Decimal::to_string);
             differences.push(format!(
-                "{what} {key}: the venue has {value}, we have {own}"
+                "{what} {key}: the venue has {value}, the runtime has {own}"
             ));
         }
     }
     for (key, value) in believed.iter().filter(|(key, _)| !truth.contains_key(*key)) {
-        differences.push(format!("{what} {key}: the venue has none, we have {value}"));
+        differences.push(format!(
+            "{what} {key}: the venue has none, the runtime has {value}"
+        ));
     }
 }
 
@@ -375,7 +382,7 @@ mod tests {
     use crate::witness::PositionView;
 
     #[test]
-    fn an_entry_price_that_differs_is_no_rest() {
+    fn a_different_entry_price_is_a_difference() {
         let truth = json!({"accounts": [{"positions": [
             {"symbol": "ETHUSDT", "position_side": "BOTH", "qty": "-0.26", "entry_price": "3001.6"},
         ]}]});
@@ -391,7 +398,7 @@ mod tests {
         };
         let count = |cost| differences(&truth, &holding_at(cost), &[], None).len();
         assert_eq!(count("-780.416"), 0);
-        assert_eq!(count("-780.4161"), 0, "each fill rounds");
+        assert_eq!(count("-780.4161"), 0, "rounding of fills must be tolerated");
         assert_eq!(count("-780.4172"), 1);
     }
 }

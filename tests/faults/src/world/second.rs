@@ -1,5 +1,5 @@
-//! Another instance of the runtime on the account: it has a data folder of its own and the same
-//! strategies. Its order ids look like ours, and no process of our folder gave them out. It places an
+//! Another instance of the runtime on the account, with its own data folder and the same
+//! strategies. Its order ids look like ours, but no process of our folder used them. It places an
 //! order every few seconds, and cancels its orders when its operator stops it.
 
 use serde_json::json;
@@ -10,19 +10,19 @@ use super::{BORN_NS, Event, S, World};
 use crate::mix::Kind;
 use crate::random::Random;
 
-/// Its clock was behind ours when it started: no process of ours has its epoch.
+/// Its clock was behind ours when it started, so that no process of ours has its epoch.
 const STARTED_BEFORE_S: u64 = 100_000;
-/// The operator lets our process go on so long after the other instance ended: by then the venue has
-/// told everything that it did.
+/// Time from the end of the other instance until the operator resumes our process. By then the
+/// venue has reported everything that the other instance did.
 const SETTLED_NS: i64 = 15 * S;
 
 /// The other instance, as the world knows it.
 #[derive(Debug)]
 pub struct Second {
     chance: Random,
-    /// How often it started.
+    /// Number of its starts.
     starts: u64,
-    /// Orders that it placed since its start.
+    /// Number of orders since its start.
     placed: u64,
     /// Its open orders: symbol and id.
     open: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// None runs yet.
+    /// A world without another instance.
     pub fn new(seed: u64) -> Self {
         Self {
             chance: Random::of(seed, "second instance"),
@@ -41,7 +41,7 @@ impl Second {
         }
     }
 
-    /// Its sequence of chance.
+    /// Its random sequence.
     pub const fn chance(&mut self) -> &mut Random {
         &mut self.chance
     }
@@ -59,7 +59,7 @@ impl World {
         self.second_places();
     }
 
-    /// It places another order, or its operator ends it.
+    /// It places another order, or its operator stops it.
     pub(super) fn second_acts(&mut self) {
         if !self.second.runs {
             return;
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Its operator stops it, and lets our process go on.
+    /// Its operator stops it, and later resumes our process.
     fn second_stops(&mut self) {
         self.second_ends();
         let at_ns = self.now_ns + SETTLED_NS;
@@ -97,7 +97,7 @@ impl World {
             "quantity": "0.001", "client_order_id": id,
         }));
         if !placed {
-            // Without new orders nothing shows that it is alive: its operator stops it.
+            // Without new orders nothing shows that it is alive, so its operator stops it.
             self.second.open.pop();
             return self.second_stops();
         }
@@ -105,7 +105,7 @@ impl World {
             .put(next_ns, Event::Incident(Incident::SecondActs));
     }
 
-    /// It cancels its orders, and ends.
+    /// It cancels its orders and ends.
     pub(super) fn second_ends(&mut self) {
         self.second.runs = false;
         for (symbol, id) in std::mem::take(&mut self.second.open) {

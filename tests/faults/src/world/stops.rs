@@ -1,5 +1,6 @@
-//! The operator stops the run in order and starts it again, or has it read its configuration anew with other
-//! parameters and modules; and a disk that takes nothing for so long that the journal has no room left.
+//! Orderly stops and restarts by the operator, and reloads with other parameters and modules. Also
+//! a disk that accepts nothing for so long that the journal has no room left, and changes of the
+//! account's modes.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use crate::process::In;
 use crate::tally;
 use crate::witness::{Seen, StrategyTerms};
 
-/// The operator lets the run go on so long after the disk took something again.
+/// Time from the moment when the disk accepts data again until the operator resumes.
 const SETTLED_MS: i64 = 60_000;
-/// A disk that takes nothing does so between these lengths.
+/// Shortest and longest time for which such a disk accepts nothing, milliseconds.
 const FULL_MS: (i64, i64) = (20_000, 180_000);
 
 impl World {
-    /// The operator stops the run, and loses patience now and then.
+    /// The operator stops the run, and sometimes sends a second stop.
     pub(super) fn stop_in_order(&mut self) {
         let loses_patience = self.stops.chance(100_000);
         let after_ms = self.stops.between(0, 9_000);
@@ -48,14 +49,14 @@ impl World {
             truth,
         });
         if self.disk.failed {
-            // The disk loses the blocks that it was given.
+            // A failed disk loses the blocks that it was given.
             self.end_process(Some(crate::disk::Damage::None));
         } else {
             self.end_process(None);
         }
         let mut away_ms = self.stops.between(50, 20_000);
         if !self.faults_on {
-            // It was stopped before the faults ended.
+            // The stop began before the faults ended.
             self.faults_ended_ns = self.faults_ended_ns.max(self.now_ns);
             away_ms = 50;
         }
@@ -98,14 +99,18 @@ impl World {
         }
     }
 
-    /// The disk takes nothing for long.
+    /// The disk accepts nothing for a long time.
     pub(super) fn fill_disk(&mut self) {
         let for_ms = self.full.between(FULL_MS.0, FULL_MS.1);
         self.count(Kind::Full);
-        self.tell(format!("the disk takes nothing for {} s", for_ms * MS / S));
+        self.tell(format!(
+            "the disk accepts nothing for {} s",
+            for_ms * MS / S
+        ));
         self.disk_hangs_until = self.now_ns + for_ms * MS;
         self.trouble_latches(true);
-        // In some of them the operator halts the run for that, and the process is killed before the disk has it.
+        // In some cases the operator halts the run because of that, and the process is killed
+        // before the disk has stored the halt.
         let halts = self.full.chance(400_000);
         let halt_ms = self.full.between(500, 5_000);
         let kill_ms = halt_ms + self.full.between(100, 3_000);
@@ -121,7 +126,8 @@ impl World {
         }
     }
 
-    /// Somebody changes how the account counts; the venue refuses another position mode while something is open.
+    /// Somebody changes a mode of the account; the venue refuses another position mode while
+    /// something is open.
     pub(super) fn change_modes(&mut self) {
         let is_multi = self.modes.chance(600_000);
         let for_ms = self.modes.between(2_000, 60_000);
@@ -140,7 +146,7 @@ impl World {
         self.queue.put(at_ns, Event::Incident(Incident::ModesBack));
     }
 
-    /// The account of a life in hedge mode is in it before the first start.
+    /// Sets the account of a life in hedge mode before the first start.
     pub(super) fn begin_hedge_mode(&mut self) {
         let on_both = |one: &StrategyTerms| {
             let has = |surface| one.instruments.iter().any(|name| name.starts_with(surface));
@@ -155,7 +161,8 @@ impl World {
         }
     }
 
-    /// An act of others on a position names its side in hedge mode: mostly orders open one, and some close one.
+    /// In hedge mode an act of others on a position names its position side. Most of these orders
+    /// open a position, some close one.
     pub(super) fn sided(&mut self, act: &Value) -> Value {
         let mut act = act.clone();
         let word = act["act"].as_str().unwrap_or_default();
@@ -172,7 +179,8 @@ impl World {
         act
     }
 
-    /// Somebody changes it back. The venue takes that while nothing is open alone, so that they end what is.
+    /// Somebody changes the modes back. The venue accepts that only while nothing is open, so they
+    /// first cancel and close everything.
     pub(super) fn restore_modes(&mut self) {
         let (is_multi, is_other) = self.modes_on;
         if is_multi || is_other {
@@ -187,7 +195,7 @@ impl World {
         }
     }
 
-    /// A person cancels all orders of futures and closes all positions.
+    /// A person cancels all futures orders and closes all positions.
     fn clear_account(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
         let rows = |name: &str| {

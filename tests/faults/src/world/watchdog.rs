@@ -1,9 +1,9 @@
-//! The watchdog processes of spot orders. Spot has no `countdownCancelAll`. Each process drives the session's
-//! [`Watchdog`]. Its requests travel over the links of the run, with faults from a random sequence of its
-//! own. Its pipes may be slow, it may be stopped for a while, and it may be killed. The session's `Keeper`, in the process of the run,
-//! then starts another.
+//! The watchdog processes of spot orders, because spot has no `countdownCancelAll`. Each process
+//! drives the session's [`Watchdog`]. Its requests use the links of the run, with faults from a
+//! separate random sequence. Its pipes may be slow, it may be stopped for a while, and it may be
+//! killed. Then the session's `Keeper`, in the process of the run, starts another one.
 //!
-//! The watchdog of a dead run goes on beside the next process and its watchdog.
+//! The watchdog of a dead run works on while the next process and its watchdog run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,50 +30,52 @@ use crate::random::Random;
 use crate::tally;
 use crate::witness::{Answer, RequestId, Seen};
 
-/// The rule of what a watchdog cancels.
+/// The rule about what a watchdog cancels.
 pub const WATCHES: &str = "the watchdog cancels all spot orders of a dead run, and no others";
-/// A process begins so long after it was started: from, to.
+/// Shortest and longest time from the start of a process until it runs.
 const BEGINS_NS: (i64, i64) = (20 * MS, 200 * MS);
-/// A word on a pipe takes so long, and this long where it is slow.
+/// Time for a message on a pipe: usual, and longest if it is slow.
 const PIPE_NS: (i64, i64) = (MS / 5, 2 * S);
-/// One word in so many is slow, while there are faults.
+/// Share of slow messages in a million, while there are faults.
 const SLOW_PPM: u32 = 20_000;
-/// One watchdog in so many is killed, while there are faults.
+/// Share of killed watchdogs in a million, while there are faults.
 const KILLED_PPM: u32 = 150_000;
-/// It is killed within this.
+/// The kill comes within this time.
 const KILLED_NS: i64 = 120 * S;
-/// It acts within this after the countdown.
+/// A watchdog must act within this time after the countdown.
 const LATE_NS: i64 = S;
-/// In so many of these the run is killed soon after it, as by a system without memory: within this.
+/// In this share of these cases, in a million, the run is killed soon after its watchdog, as by a
+/// system without memory. `BOTH_NS` is the longest time between the kills.
 const BOTH_PPM: u32 = 300_000;
 const BOTH_NS: i64 = 4 * S;
-/// One watchdog in so many is stopped, while there are faults.
+/// Share of stopped watchdogs in a million, while there are faults.
 const STOPPED_PPM: u32 = 100_000;
-/// It is stopped within this, and for so long: from, to. The keeper waits five seconds for an answer.
+/// The stop comes within the first time and lasts from the second to the third. The keeper waits
+/// five seconds for a reply.
 const STOPPED_NS: (i64, i64, i64) = (120 * S, S, 30 * S);
 
 /// An event of a watchdog process.
 #[derive(Debug)]
 pub enum Watch {
-    /// One begins.
+    /// A watchdog begins to run.
     Begin(Box<Begin>),
-    /// A word of the run reaches it.
+    /// A message of the run reaches it.
     Word(u32, RunSays),
     /// The run is dead.
     RunIsDead(u32),
-    /// An answer, or that none will come.
+    /// A response, or `None` if none will come.
     Answer(u32, RequestId, Option<Answer>),
-    /// The time that it asked for has come.
+    /// Its timer is due.
     Wake(u32),
     /// It is killed.
     Kill(u32),
-    /// It is stopped for so long, nanoseconds.
+    /// It is stopped for this time, nanoseconds.
     Stop(u32, i64),
-    /// A countdown has passed since a sign of health came: the simulator looks whether it acts.
+    /// A countdown has passed since a sign of health: checks whether the watchdog acts.
     Look(u32),
-    /// A word of it reaches the run.
+    /// A message of the watchdog reaches the run.
     Said(u32, WatchdogSays),
-    /// The run sees that it is over.
+    /// The run sees that the watchdog has ended.
     Gone(u32),
 }
 
@@ -88,18 +90,18 @@ pub struct Begin {
 /// The watchdogs of a world.
 #[derive(Debug)]
 pub struct Watchdogs {
-    /// Those that run, by their numbers.
+    /// The running watchdogs, by their numbers.
     running: BTreeMap<u32, Beside>,
-    /// The one of the process that runs.
+    /// The watchdog of the running process.
     current: Option<u32>,
     begun: u32,
-    /// The epochs of all of them, by their numbers.
+    /// The epochs of all watchdogs, by their numbers.
     epochs: BTreeMap<u32, u64>,
-    /// The last run that gave a sign of health.
+    /// The last life that sent a sign of health.
     beaten: u32,
-    /// Faults of their requests and pipes.
+    /// Random sequence for the faults of their requests and pipes.
     pub net: Random,
-    /// When the last word arrives: to them, and to the run.
+    /// When the last message arrives: at the watchdogs, and at the run.
     last_ns: [i64; 2],
 }
 
@@ -111,23 +113,23 @@ struct Beside {
     watchdog: Watchdog,
     gateway: Gateway,
     started_ns: i64,
-    /// Wall less true time.
+    /// Wall clock minus true time.
     counted_from_ns: i64,
     wake_ns: i64,
-    /// Wakes in a row that were due at once.
+    /// Counts wakes in a row that were due at once.
     busy: Busy,
-    /// It does nothing before.
+    /// It is stopped until this time.
     stopped_until_ns: i64,
-    /// The last sign of health, or its start where orders may rest already.
+    /// The time of the last sign of health; or of its start, if orders may rest already.
     sign_ns: Option<i64>,
-    /// The run told it that nothing may be sent before.
+    /// The run reported a ban: nothing may be sent before this time.
     quiet_until_ns: i64,
-    /// It cancels.
+    /// It has begun to cancel.
     acts: bool,
 }
 
 impl Watchdogs {
-    /// None runs yet.
+    /// A world without watchdogs.
     pub fn new(seed: u64) -> Self {
         Self {
             running: BTreeMap::new(),
@@ -141,9 +143,9 @@ impl Watchdogs {
     }
 }
 
-/// The run's side.
+/// The side of the run.
 impl World {
-    /// Does what the keeper of the run wants.
+    /// Executes an output of the run's keeper.
     pub(super) fn keep_watchdog(&mut self, output: &KeeperOutput) {
         match output {
             KeeperOutput::Start { orders_may_rest } => self.start_watchdog(*orders_may_rest),
@@ -166,12 +168,13 @@ impl World {
                 let gone = Event::Deliver(self.life, In::WatchdogGone);
                 self.queue.put(self.now_ns, gone);
             }
-            // The process tells its session itself; nothing is left to be done after the end.
+            // The process itself passes `Tell` to its session, and after the end nothing is left to
+            // do.
             KeeperOutput::Tell(_) | KeeperOutput::Over => {}
         }
     }
 
-    /// The process of the run is gone, killed or in order: the pipe of its watchdog closes.
+    /// The process of the run has ended, by a kill or in order: the pipe of its watchdog closes.
     pub(super) fn leave_watchdog(&mut self) {
         if let Some(number) = self.watchdogs.current.take() {
             let at_ns = self.word_arrives_ns(0);
@@ -180,7 +183,7 @@ impl World {
         }
     }
 
-    /// Starts a process; words wait in its pipe until it begins.
+    /// Starts a process; messages wait in its pipe until it runs.
     fn start_watchdog(&mut self, orders_may_rest: bool) {
         self.count(Kind::Spot);
         self.watchdogs.begun += 1;
@@ -202,7 +205,7 @@ impl World {
         self.queue.put(at_ns, Event::Watchdog(Watch::Begin(begin)));
     }
 
-    /// When a word arrives that leaves now, in order: to the watchdog (0) or to the run (1).
+    /// When a message sent now arrives, in order: at the watchdog (0) or at the run (1).
     fn word_arrives_ns(&mut self, way: usize) -> i64 {
         let is_slow = self.faults_on && self.watchdogs.net.chance(SLOW_PPM);
         let takes_ns = if is_slow {
@@ -283,7 +286,7 @@ impl World {
         }
     }
 
-    /// When a process goes on that is stopped and would take this in.
+    /// When a stopped process continues, if this input is for a stopped process.
     fn stopped_until_ns(&self, watch: &Watch) -> Option<i64> {
         let (Watch::Word(number, _)
         | Watch::RunIsDead(number)
@@ -386,7 +389,8 @@ impl World {
             }
             let has_orders = one.sign_ns.is_some() || self.watchdogs.beaten == one.life;
             if end == WatchdogEnd::NothingTakenOver && has_orders {
-                let how = "it leaves the orders of a run that gave signs of health".to_owned();
+                let how =
+                    "the watchdog leaves the orders of a run that sent signs of health".to_owned();
                 self.log.fail(self.now_ns, WATCHES, how);
             }
             return self.watchdog_is_over(number);
@@ -395,7 +399,7 @@ impl World {
             (due.0 - one.counted_from_ns).max(self.now_ns)
         });
         if one.busy.is_always(one.wake_ns == self.now_ns) {
-            let how = "of a watchdog".to_owned();
+            let how = "a timer of a watchdog is always due".to_owned();
             self.log.fail(self.now_ns, TIMERS, how);
             return;
         }
@@ -406,7 +410,7 @@ impl World {
         self.watchdogs.running.insert(number, one);
     }
 
-    /// It is over: the run sees the end of its pipe.
+    /// The watchdog ended: the run sees the end of its pipe.
     fn watchdog_is_over(&mut self, number: u32) {
         let at_ns = self.word_arrives_ns(1);
         let gone = Event::Watchdog(Watch::Gone(number));
@@ -419,12 +423,12 @@ impl World {
         self.queue.put(at_ns, said);
     }
 
-    /// A sign of health comes.
+    /// A sign of health arrives.
     fn sign_comes(&mut self, number: u32, stopped_ms: u64) {
         let now_ns = self.now_ns;
         let look = Event::Watchdog(Watch::Look(number));
         self.queue.put(now_ns + self.acts_within_ns() + 1, look);
-        // One that acts hears nothing any more.
+        // A watchdog that has begun to act ignores signs of health.
         let running = self.watchdogs.running.get_mut(&number);
         if let Some(one) = running.filter(|one| !one.acts) {
             one.sign_ns = Some(now_ns);
@@ -432,12 +436,12 @@ impl World {
         }
     }
 
-    /// From the last sign of health to the moment in which a watchdog acts at the latest.
+    /// Longest time from the last sign of health until a watchdog acts.
     fn acts_within_ns(&self) -> i64 {
         self.setup.config.heartbeat.countdown_ms.cast_signed() * MS + LATE_NS
     }
 
-    /// A watchdog that heard no sign of health for a countdown acts.
+    /// Checks that a watchdog acts if it got no sign of health for a countdown.
     fn look_for_act(&mut self, number: u32) {
         let within_ns = self.acts_within_ns();
         let Some(one) = self.watchdogs.running.get(&number) else {
@@ -447,12 +451,13 @@ impl World {
             self.now_ns > since + within_ns && !one.acts && one.stopped_until_ns <= since
         });
         if sleeps {
-            let how = "no sign of health came for a countdown, and it did not act".to_owned();
+            let how =
+                "no sign of health came for a countdown, and the watchdog did not act".to_owned();
             self.log.fail(self.now_ns, WATCHES, how);
         }
     }
 
-    /// Whether a watchdog of a run that is dead works still.
+    /// Whether the watchdog of a dead run still works.
     pub(super) fn watches_the_dead(&self) -> bool {
         let mut running = self.watchdogs.running.keys();
         running.any(|number| self.watchdogs.current != Some(*number))
@@ -461,7 +466,7 @@ impl World {
     fn watchdog_sends(&mut self, number: u32, one: &Beside, call: Call) {
         if self.now_ns < one.quiet_until_ns {
             let route = call.route.name;
-            let how = format!("it sends {route}, although the run told it of a ban");
+            let how = format!("the watchdog sends {route}, although the run reported a ban to it");
             self.log.fail(self.now_ns, WATCHES, how);
         }
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
@@ -469,7 +474,7 @@ impl World {
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
     }
 
-    /// A cancel of a watchdog was carried out: was it the run's order?
+    /// A cancel of a watchdog was executed: checks that the order belongs to its run.
     pub(super) fn watchdog_cancelled(&mut self, number: u32, symbol: &str, id: &str) {
         self.see(Seen::Act {
             act: json!({"act": "cancel", "by": "watchdog", "symbol": symbol, "id": id}),
@@ -477,7 +482,7 @@ impl World {
         });
         let epoch = self.watchdogs.epochs.get(&number);
         if epoch.is_some_and(|epoch| !self.is_of_run(id, *epoch)) {
-            let how = format!("it cancels {id}, which is not of its run");
+            let how = format!("the watchdog cancels {id}, which does not belong to its run");
             self.log.fail(self.now_ns, WATCHES, how);
         }
     }
@@ -491,7 +496,7 @@ impl World {
         })
     }
 
-    /// A watchdog ended: none of these orders may rest.
+    /// A watchdog ended: checks that none of its orders rests.
     fn nothing_is_left(&mut self, epoch: u64) {
         let truth = self.venue.truth(true, self.now_ns);
         let orders = truth["accounts"][0]["orders"].as_array();
@@ -510,7 +515,10 @@ impl World {
             .filter(|id| self.is_of_run(id, epoch))
             .collect();
         if !left.is_empty() {
-            let how = format!("it ends, and {} rests", left.join(", "));
+            let how = format!(
+                "the watchdog ended, but these orders still rest: {}",
+                left.join(", ")
+            );
             self.log.fail(self.now_ns, WATCHES, how);
         }
     }
