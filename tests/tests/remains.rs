@@ -180,7 +180,7 @@ fn a_start_that_is_refused_takes_no_position_and_no_state_away() {
     let refused = launch.output();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("strategy maker refuses: "), "{said}");
+    assert!(said.contains("strategy maker refuses to start: "), "{said}");
     assert!(!said.contains("nobody's"), "it did not come about: {said}");
     assert_eq!(journal(&data), segments);
 

@@ -231,7 +231,10 @@ fn a_watchdog_goes_on_until_a_network_that_was_cut_is_back() {
     let log = instance.log().len();
     instance.signal("KILL");
     wait("it tries", || {
-        instance.log()[log..].matches("asked again").count() > 2
+        instance.log()[log..]
+            .matches("the request failed; it is repeated")
+            .count()
+            > 2
     });
     assert_eq!(stage.open().len(), 4);
     stage.venue.control_delete("/faults");
