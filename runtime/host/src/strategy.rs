@@ -217,9 +217,9 @@ impl Strategy {
 
     /// Delivers one event. The engine is lent for the call and is always returned.
     ///
-    /// On success [`Strategy::intents`] returns the intents of the strategy. After a fault there
-    /// are none, and the instance is dead until [`Strategy::restart`]. Before [`Strategy::start`]
-    /// it counts as dead.
+    /// On success [`Strategy::intents`] returns the intents of the strategy. After a fault it is
+    /// empty, and the instance is dead until [`Strategy::restart`]. Before [`Strategy::start`] the
+    /// instance counts as dead.
     #[inline]
     pub fn deliver(
         &mut self,
