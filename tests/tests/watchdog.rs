@@ -237,8 +237,11 @@ fn a_watchdog_retries_until_the_network_is_back() {
     stage.venue.control("/faults", &cut);
     let log = instance.log().len();
     instance.signal("KILL");
-    wait("the watchdog retries", || {
-        instance.log()[log..].matches("asked again").count() > 2
+    wait("it tries", || {
+        instance.log()[log..]
+            .matches("the request failed; it is repeated")
+            .count()
+            > 2
     });
     assert_eq!(stage.open().len(), 4);
     stage.venue.control_delete("/faults");

@@ -12,10 +12,10 @@ use std::path::Path;
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 
-/// Makes a folder that only its owner may enter. One that is there stays as it is.
+/// Creates a folder that only its owner may enter. An existing folder does not change.
 ///
 /// # Errors
-/// The disk refuses.
+/// The disk failed.
 pub fn folder(path: &Path) -> io::Result<()> {
     match new_folder(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
@@ -23,41 +23,41 @@ pub fn folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder that only its owner may enter, which must not be there.
+/// Creates a folder that only its owner may enter. It must not exist.
 ///
 /// # Errors
-/// It is there, or the disk refuses.
+/// It exists, or the disk failed.
 pub fn new_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER).create(path)
 }
 
-/// How a file is opened that only its owner may read, should it be made.
+/// Options to open a file that only its owner may read, if the file is created by them.
 pub fn options() -> OpenOptions {
     let mut options = File::options();
     options.mode(FILE);
     options
 }
 
-/// Makes a file that only its owner may read; what is there is replaced.
+/// Creates a file that only its owner may read, and replaces an existing one.
 ///
 /// # Errors
-/// The disk refuses.
+/// The disk failed.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = options()
         .write(true)
         .create(true)
         .truncate(true)
         .open(path)?;
-    // It may have been there, with another mode.
+    // The file may have existed with another mode.
     file.set_permissions(Permissions::from_mode(FILE))?;
     Ok(file)
 }
 
-/// Closes a file, or a folder with all that is in it, to everybody but its owner. What is not there
-/// needs nothing; a link is not followed.
+/// Restricts a file, or a folder with all its content, to its owner. A missing path is ignored, and
+/// a link is not followed.
 ///
 /// # Errors
-/// The disk refuses, or it is somebody else's.
+/// The disk failed, or the path belongs to another user.
 pub fn close(path: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -68,7 +68,7 @@ pub fn close(path: &Path) -> io::Result<()> {
     }
     let open = metadata.permissions().mode() & 0o077 != 0;
     if metadata.is_dir() {
-        // A folder that nobody else may enter closes all that is in it.
+        // If only the owner may enter a folder, its content is protected already.
         if open {
             close_files(path)?;
             fs::set_permissions(path, Permissions::from_mode(FOLDER))?;
@@ -79,10 +79,10 @@ pub fn close(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes all that is in a folder to everybody but its owner.
+/// Restricts all content of a folder to its owner.
 ///
 /// # Errors
-/// The disk refuses, or it is somebody else's.
+/// The disk failed, or a path belongs to another user.
 pub fn close_files(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         close(&entry?.path())?;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_the_owners_alone() {
+    fn new_folders_and_files_are_private() {
         let folder_ = tempfile::tempdir().unwrap();
         let (inner, file) = (folder_.path().join("a"), folder_.path().join("b"));
         folder(&inner).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_to_others_is_closed_with_all_that_is_in_it() {
+    fn an_open_folder_is_restricted_with_its_content() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("a");
         let file = inner.join("b");

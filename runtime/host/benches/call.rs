@@ -1,10 +1,10 @@
-//! One call into a strategy, directly and as a component: an empty callback, one that asks for the
-//! best bid, and one that submits an order.
+//! One call into a strategy, directly and as a component. The callbacks are: an empty one, one that
+//! queries the best bid, and one that submits an order.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
-    reason = "criterion's macro, and a panic is how a bench fails"
+    reason = "criterion's macro has no docs, and a panic is how a bench fails"
 )]
 
 #[path = "../tests/support/mod.rs"]

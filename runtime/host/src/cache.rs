@@ -1,8 +1,8 @@
-//! The compile cache: native code of modules, in a folder of the host's own.
+//! The compile cache: native code of modules, in a private folder of the host.
 //!
-//! The key is the SHA-256 of the module, of the path that calls it and of the compiler's version
-//! and settings. A file carries its own checksum: a damaged one is noticed and made again. No
-//! failure of the cache is a failure of the load; it says what happened in [`CacheUse`].
+//! The key is the SHA-256 of the module, of the call path, and of the compiler's version and
+//! settings. Each file has a checksum: a damaged file is detected and made again. A failure of the
+//! cache never makes a load fail; [`CacheUse`] shows what happened.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,18 +21,19 @@ use crate::error::LoadError;
 const MAGIC: &[u8; 8] = b"WVNATIV1";
 const HEADER: usize = MAGIC.len() + 32;
 
-/// What the compile cache did for a module.
+/// The result of the compile cache for a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheUse {
     /// No cache is configured.
     Off,
     /// The native code came from the cache.
     Hit,
-    /// Compiled and kept.
+    /// The module was compiled, and its native code was stored.
     Stored,
-    /// The kept file was damaged or foreign, for this reason; compiled again and kept.
+    /// The stored file was damaged or foreign, for this reason. The module was compiled again and
+    /// its native code was stored.
     Rebuilt(String),
-    /// Compiled, but not kept, for this reason.
+    /// The module was compiled, but its native code could not be stored, for this reason.
     Unusable(String),
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Cache {
 
 /// Something that wasmtime compiles to native code.
 pub(crate) trait Native: Sized {
-    /// Keeps the two kinds of one module apart.
+    /// Part of the key, so that core modules and components have different keys.
     const KIND: &'static str;
     fn compile(engine: &Engine, wasm: &[u8]) -> wasmtime::Result<Self>;
     fn serialize(&self) -> wasmtime::Result<Vec<u8>>;
@@ -78,7 +79,7 @@ macro_rules! native {
 native!(Module, "core");
 native!(Component, "component");
 
-/// The native code of `wasm`, from the cache where it is there and sound.
+/// The native code of `wasm`: from the cache if it has a valid file, otherwise compiled.
 pub(crate) fn compile<N: Native>(
     engine: &Engine,
     cache: Option<&Cache>,
@@ -115,7 +116,7 @@ impl Cache {
         Self { folder }
     }
 
-    /// Makes the folder with mode 0700, and refuses one that others may write to or read.
+    /// Creates the folder with mode 0700. Refuses an existing folder that others may read or write.
     fn prepare(&self) -> Result<(), String> {
         let shown = self.folder.display();
         if !self.folder.exists() {
@@ -123,7 +124,7 @@ impl Cache {
                 .recursive(true)
                 .mode(0o700)
                 .create(&self.folder)
-                .map_err(|e| format!("cannot make the compile cache {shown}: {e}"))?;
+                .map_err(|e| format!("cannot create the compile cache {shown}: {e}"))?;
         }
         let meta = fs::symlink_metadata(&self.folder)
             .map_err(|e| format!("cannot read the compile cache {shown}: {e}"))?;
@@ -136,10 +137,10 @@ impl Cache {
         }
     }
 
-    /// `None` where there is no file, an error where there is one that must not be used.
+    /// `None` if the file does not exist; an error if it exists but must not be used.
     #[allow(
         unsafe_code,
-        reason = "native code of our own making; the proof stands at the call"
+        reason = "native code that this program made; the proof is at the call"
     )]
     fn read<N: Native>(engine: &Engine, path: &Path) -> Result<Option<N>, String> {
         let bytes = match fs::read(path) {
@@ -150,21 +151,21 @@ impl Cache {
         private_file(path)?;
         let payload = sound_payload(&bytes)
             .ok_or_else(|| format!("the checksum of {} is wrong", path.display()))?;
-        // SAFETY: `deserialize` wants unchanged output of `serialize`.
-        // - Only `write` below makes files of this name and header, from `serialize`, complete
-        //   before they get their name (written aside, then renamed).
-        // - The SHA-256 over the payload was checked just now on the bytes that are passed, in
-        //   memory, so neither a torn or damaged file nor a change after the check can reach it.
-        // - Folder (0700) and file (0600) belong to one user, so nobody else can have made them;
-        //   that user, or root, could as well replace this program.
-        // - The name holds the compiler's compatibility hash; wasmtime checks version and settings
-        //   in the payload once more and answers with an error.
+        // SAFETY: `deserialize` requires unchanged output of `serialize`.
+        // - Only `write` below creates files with this name and header. It writes the output of
+        //   `serialize` to a temporary file, which it renames when it is complete.
+        // - The SHA-256 of the payload was checked on the bytes in memory that are passed here. So
+        //   a torn or damaged file, or a change after the check, cannot get through.
+        // - Folder (0700) and file (0600) belong to one user, so no other user can have created
+        //   them. That user, or root, could also replace this program.
+        // - The name contains the compiler's compatibility hash. wasmtime also checks the version
+        //   and settings in the payload, and returns an error.
         let native = unsafe { N::deserialize(engine, payload) };
         native.map(Some).map_err(|e| e.to_string())
     }
 }
 
-/// Regular, mode 0600, and of the owner of its folder.
+/// Checks that a file is regular, has mode 0600 and belongs to the owner of its folder.
 fn private_file(path: &Path) -> Result<(), String> {
     let meta = fs::symlink_metadata(path).map_err(|e| e.to_string())?;
     let folder = path.parent().and_then(|parent| fs::metadata(parent).ok());
@@ -176,7 +177,7 @@ fn private_file(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Nobody but the owner may read, write or enter.
+/// Whether only the owner may read, write or enter.
 fn is_private(meta: &fs::Metadata) -> bool {
     meta.permissions().mode().trailing_zeros() >= 6
 }
@@ -188,12 +189,12 @@ fn sound_payload(bytes: &[u8]) -> Option<&[u8]> {
     sound.then_some(payload)
 }
 
-/// Written aside and renamed, so that another process sees a whole file or none.
+/// Writes a temporary file and renames it, so that another process sees a complete file or none.
 fn write(path: &Path, payload: &[u8]) -> std::io::Result<()> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let aside = path.with_extension(format!("{}-{serial}.tmp", std::process::id()));
-    // What a process of the same id left behind when it was killed.
+    // A killed process with the same id may have left this file.
     match fs::remove_file(&aside) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -224,7 +225,8 @@ fn key<N: Native>(engine: &Engine, wasm: &[u8]) -> String {
     name
 }
 
-/// Feeds what wasmtime hashes into SHA-256: 64 bits would be too few for native code.
+/// Passes the data that wasmtime hashes to SHA-256. A 64-bit hash would be too weak as a key of
+/// native code.
 struct Sha256Hasher(Sha256);
 
 impl Hasher for Sha256Hasher {

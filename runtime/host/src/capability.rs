@@ -1,15 +1,16 @@
-//! Capabilities: import interfaces of the contract, each granted by the configuration or not
-//! linked at all. The interface `fault` is none of them: every strategy has it. No ambient capability may enter here.
+//! Capabilities: import interfaces of the contract that are linked only if the configuration grants
+//! them. The interface `fault` is not a capability, because every strategy has it. An ambient
+//! capability must never be added here.
 
 /// One import interface of `sdk/wit/strategy.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Capability {
-    /// Submit, cancel, cancel-all.
+    /// Functions `submit`, `cancel` and `cancel-all`.
     Orders = 0,
-    /// Own position and orders, the account's balances.
+    /// Own position and orders, and the account's balances.
     Account = 1,
-    /// Book, last prices, instrument rules.
+    /// Book, last prices and instrument rules.
     Market = 2,
     /// Timers.
     Timers = 3,
@@ -42,7 +43,7 @@ impl Capability {
         }
     }
 
-    /// The capability of this name.
+    /// The capability with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
@@ -61,7 +62,7 @@ pub struct Capabilities(u8);
 impl Capabilities {
     /// Nothing granted.
     pub const NONE: Self = Self(0);
-    /// Everything that the contract knows.
+    /// Every capability of the contract.
     pub const ALL: Self = Self((1 << Capability::ALL.len()) - 1);
 
     /// Whether `capability` is in the set.

@@ -1,11 +1,12 @@
-//! The one configuration of wasmtime. Whatever could make two runs differ is off here.
+//! The only configuration of wasmtime. Every feature that could make two runs differ is off.
 
 use wasmtime::Config;
 
-/// Stack of a guest where nothing else is asked for.
+/// Default stack size of a guest, in bytes.
 pub(crate) const WASM_STACK_BYTES: usize = 512 << 10;
 
-/// Fuel only, no epochs: epochs follow the clock, and a replay must stop where the run stopped.
+/// Limits use fuel only, not epochs. Epochs depend on the clock, and a replay must stop at the same
+/// point as the run.
 pub(crate) fn wasmtime_config(wasm_stack_bytes: usize) -> Config {
     let mut config = Config::new();
     config
@@ -13,7 +14,7 @@ pub(crate) fn wasmtime_config(wasm_stack_bytes: usize) -> Config {
         .max_wasm_stack(wasm_stack_bytes)
         // The bits of a NaN differ between processors.
         .cranelift_nan_canonicalization(true)
-        // So do the results of relaxed vector operations.
+        // The results of relaxed vector operations differ between processors.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
         .wasm_multi_memory(true)

@@ -1,7 +1,6 @@
-//! What a store holds beside its instance: the engine for the time of a callback, the callback's
-//! scratch, the output and the counters. The bodies of the host functions are here, the same for
-//! both paths; `link.rs` gives them their names. Nothing here outlives or leaks between callbacks
-//! but the output.
+//! The data of a store beside its instance: the engine during a callback, the scratch data of the
+//! callback, the output and the counters. The bodies of the host functions are also here, the same
+//! for both call paths; `link.rs` links them to their names. Only the output outlives a callback.
 
 use windvane_engine::order::OrderTerms;
 use windvane_engine::rules::Rule;
@@ -16,7 +15,7 @@ use crate::fault::Breach;
 use crate::limits::{Limiter, Limits};
 use crate::output::{LogLevel, LogLine, Output, PlotPoint};
 
-/// The value that does not exist, in every answer of the contract.
+/// The value for "does not exist" in all answers of the contract.
 const NONE: i64 = i64::MIN;
 
 /// A store's data.
@@ -24,10 +23,10 @@ pub(crate) struct Context {
     pub(crate) limiter: Limiter,
     pub(crate) callback: Callback,
     pub(crate) output: Output,
-    /// There only while `start` or an event runs.
+    /// Present only while `start` or an event runs.
     pub(crate) engine: Option<Box<Engine>>,
-    /// Off while the guest allocates for the host or frees an answer, as the component model has
-    /// it.
+    /// False while the guest allocates memory for the host or frees an answer, as in the component
+    /// model.
     pub(crate) may_leave: bool,
     pub(crate) contract: ContractVersion,
     limits: Limits,
@@ -35,7 +34,7 @@ pub(crate) struct Context {
     logs_before: usize,
     plots_before: usize,
     log_bytes: usize,
-    /// Whether log lines are kept for people: the capability `log` is granted.
+    /// Whether log lines are kept: the capability `log` is granted.
     shows_log: bool,
     /// The last error that the guest logged in this callback.
     last_words: Option<String>,
@@ -64,7 +63,7 @@ impl Context {
         }
     }
 
-    /// Starts a callback without an engine: `describe`, `save`, `load`.
+    /// Starts a callback without an engine: `describe`, `save` or `load`.
     #[inline]
     pub(crate) fn begin(&mut self, time: Time) {
         self.time = time;
@@ -74,7 +73,7 @@ impl Context {
         self.last_words = None;
     }
 
-    /// Starts a callback that may ask the engine and make intents.
+    /// Starts a callback that may query the engine and make intents.
     #[inline]
     pub(crate) fn begin_with(&mut self, engine: Box<Engine>, strategy: StrategyId, time: Time) {
         self.begin(time);
@@ -87,7 +86,7 @@ impl Context {
         self.last_words.as_deref()
     }
 
-    /// The output of the callbacks before this one: what a fault leaves.
+    /// The output of the callbacks before this one, which stays after a fault.
     pub(crate) fn output_before(mut self) -> Output {
         self.output.logs.truncate(self.logs_before);
         self.output.plots.truncate(self.plots_before);
@@ -215,7 +214,7 @@ impl Context {
         self.unsupported()
     }
 
-    /// The contract has it, and the runtime does not yet.
+    /// The contract has this function, but the runtime does not support it yet.
     fn unsupported(&mut self) -> wasmtime::Result<i64> {
         self.view()?;
         Ok(refusal(Rule::Unsupported))
@@ -261,7 +260,7 @@ impl Context {
         Ok(order.map_or(NONE, |order| order.0 as i64))
     }
 
-    /// No order is of a group yet.
+    /// No order belongs to a group yet.
     pub(crate) fn order(&mut self, order: i64, field: u32) -> wasmtime::Result<i64> {
         if !matches!(field, 8 | 9) {
             return self.order_0_1(order, field);
@@ -420,7 +419,7 @@ impl Context {
         #[cfg(test)]
         assert!(!self.panic_on_log, "planted panic");
         let limit = self.limits.log_bytes_per_event;
-        // An empty line costs memory too.
+        // The 1 counts an empty line, which also uses memory.
         self.log_bytes += message.len() + 1;
         if self.log_bytes > limit {
             return Err(wasmtime::Error::new(Breach::Log { limit }));
@@ -463,7 +462,7 @@ impl Context {
     }
 }
 
-/// `fault.report`: ends the callback; the message travels through the guest as a trap.
+/// `fault.report`: ends the callback. The message passes through the guest as a trap.
 pub(crate) fn report_fault(message: &[u8]) -> wasmtime::Error {
     let mut message = String::from_utf8_lossy(message).into_owned();
     let mut end = message.len().min(FAULT_BYTES_MAX);
@@ -477,9 +476,9 @@ pub(crate) fn report_fault(message: &[u8]) -> wasmtime::Error {
     wasmtime::Error::new(Breach::Reported(message))
 }
 
-/// Bytes of a reported fault that are kept.
+/// Maximum length of a reported fault, in bytes.
 const FAULT_BYTES_MAX: usize = 4_096;
-/// Where the role in a group begins in `flags` of `orders.submit`, and the highest role.
+/// Position of the group role in the `flags` of `orders.submit`, and the highest role.
 const ROLE_SHIFT: u32 = 14;
 const ROLE_MAX: u32 = 2;
 /// The field of `market.rule` that says whether the rules can be used.
@@ -488,7 +487,7 @@ const NS_PER_MS: i64 = 1_000_000;
 const SERIES_BYTES_MAX: usize = 64;
 const PLOT_SCALE_MAX: u32 = 18;
 
-/// An index beyond the 16 bits of the engine's table names no instrument either way.
+/// An index over 16 bits becomes the highest index, which is not an instrument either.
 fn instrument_id(index: u32) -> InstrumentId {
     InstrumentId(u16::try_from(index).unwrap_or(u16::MAX))
 }
@@ -502,17 +501,18 @@ fn code(value: u32) -> Option<u8> {
     u8::try_from(value).ok()
 }
 
-/// An amount beyond 64 bits, 92 billion whole units, is clamped: it is shown, never computed with.
+/// Clamps an amount over 64 bits (92 billion whole units). Strategies only show such amounts and
+/// never compute with them.
 fn amount(value: Amount) -> i64 {
     value.0.clamp(i128::from(-i64::MAX), i128::from(i64::MAX)) as i64
 }
 
-/// A refusal is minus the number of the rule.
+/// A refusal is the negative number of the rule.
 fn refusal(rule: Rule) -> i64 {
     -i64::from(rule as u16)
 }
 
-/// Decodes `flags` of `orders.submit`; `None` where a part stands for nothing in the contract.
+/// Decodes `flags` of `orders.submit`; `None` if a part has no meaning in the contract.
 fn terms_from_flags(instrument: InstrumentId, flags: u32) -> Option<OrderTerms> {
     let bits = |from: u32, width: u32| (flags >> from & ((1 << width) - 1)) as u8;
     let bit = |at: u32| flags >> at & 1 == 1;
@@ -538,7 +538,7 @@ fn terms_from_flags(instrument: InstrumentId, flags: u32) -> Option<OrderTerms> 
     Some(terms)
 }
 
-/// A field of `market.rule`; `None` where exchange information does not carry the filter.
+/// A field of `market.rule`; `None` if the exchange information does not have the filter.
 fn rule(instrument: &Instrument, field: u32) -> Option<i64> {
     let filters = &instrument.filters;
     match field {
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_without_a_meaning_make_no_order() {
+    fn flags_without_a_meaning_are_refused() {
         for flags in [7 << 1, 6 << 4, 3 << 7, 3 << 11, 1 << 14] {
             assert_eq!(terms_from_flags(InstrumentId(0), flags), None, "{flags:#x}");
         }

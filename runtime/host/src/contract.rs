@@ -1,5 +1,5 @@
-//! The versions of the contract as the host checks modules against them: read from the texts in `sdk/wit`
-//! themselves, so that there is no second list of functions and signatures.
+//! The versions of the contract against which the host checks modules. They are parsed from the
+//! texts in `sdk/wit`, so that the functions and signatures are listed only once.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldId, WorldItem};
 
 use crate::capability::Capability;
 
-/// Package of every interface that a strategy may import.
+/// Package of all interfaces that a strategy may import.
 pub(crate) const PACKAGE: &str = "windvane:strategy/";
 
-/// Interfaces that every strategy has, whatever the configuration grants.
+/// Interfaces that every strategy has without a grant.
 const ALWAYS: [&str; 1] = ["fault"];
 
 static CONTRACTS: LazyLock<[Contract; 2]> =
@@ -20,19 +20,19 @@ static CONTRACTS: LazyLock<[Contract; 2]> =
 /// A version of the strategy contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContractVersion {
-    /// 0.1: for the replay of journals whose modules were built for it.
+    /// Version 0.1, for the replay of journals whose modules were built for it.
     V0_1,
-    /// 0.2: the present one.
+    /// Version 0.2, the present one.
     V0_2,
 }
 
 impl ContractVersion {
-    /// Every version, the oldest first.
+    /// Every version, oldest first.
     pub const ALL: [Self; 2] = [Self::V0_1, Self::V0_2];
     /// The version of modules that may trade.
     pub const PRESENT: Self = Self::V0_2;
 
-    /// The number without the patch level.
+    /// The version number without the patch level.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V0_1 => "0.1",
@@ -56,8 +56,8 @@ impl ContractVersion {
         }
     }
 
-    /// The version of a module by what it imports, and, where it imports nothing of ours, by what it
-    /// exports.
+    /// The version of a module, from its imports. If it imports nothing from our package, its
+    /// exports decide.
     pub(crate) fn of<'a>(
         mut imports: impl Iterator<Item = &'a str>,
         exports: impl Fn(&str) -> bool,
@@ -80,7 +80,7 @@ impl std::fmt::Display for ContractVersion {
     }
 }
 
-/// The parsed world with a signature for each function.
+/// The parsed world, with a signature for each function.
 #[derive(Debug)]
 pub(crate) struct Contract {
     pub(crate) resolve: Resolve,
@@ -92,14 +92,14 @@ pub(crate) struct Contract {
 /// A function that a strategy may import.
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// What the configuration has to grant; `None` where every strategy may import it.
+    /// The capability that must be granted; `None` if every strategy may import the function.
     pub(crate) capability: Option<Capability>,
-    /// `windvane:strategy/orders@0.2.0`.
+    /// For example `windvane:strategy/orders@0.2.0`.
     pub(crate) interface: String,
     pub(crate) name: String,
-    /// In the component model's words.
+    /// Signature in the component model.
     pub(crate) signature: String,
-    /// In the words of a core module, by the canonical ABI.
+    /// Signature in a core module, by the canonical ABI.
     pub(crate) core_signature: String,
 }
 
@@ -153,7 +153,7 @@ impl Contract {
             let capability = Capability::from_name(plain);
             assert!(
                 capability.is_some() || ALWAYS.contains(&plain),
-                "every interface is a capability, or there for all"
+                "every interface must be a capability or always linked"
             );
             for function in resolve.interfaces[*id].functions.values() {
                 imports.push(Import {
@@ -184,7 +184,8 @@ impl Contract {
     }
 }
 
-/// `(s64, list<u8>) -> s64`: what two functions must share to be called in each other's place.
+/// The signature as text, for example `(s64, list<u8>) -> s64`. Functions with equal signatures can
+/// replace each other.
 pub(crate) fn signature(resolve: &Resolve, function: &Function) -> String {
     let params: Vec<String> = function
         .params
@@ -198,7 +199,7 @@ pub(crate) fn signature(resolve: &Resolve, function: &Function) -> String {
     format!("({}){result}", params.join(", "))
 }
 
-/// Names the types that the contract uses; any other is shown as what it is not.
+/// Names the types that the contract uses. Any other type is shown by its kind.
 fn type_name(resolve: &Resolve, ty: &Type) -> String {
     match ty {
         Type::Id(id) => match &resolve.types[*id].kind {
@@ -218,7 +219,7 @@ fn core_signature(resolve: &Resolve, variant: AbiVariant, function: &Function) -
     core_signature_text(&names(&signature.params), &names(&signature.results))
 }
 
-/// `(i32, i64) -> (i64)`.
+/// The signature as text, for example `(i32, i64) -> (i64)`.
 pub(crate) fn core_signature_text(params: &[&str], results: &[&str]) -> String {
     format!("({}) -> ({})", params.join(", "), results.join(", "))
 }
@@ -306,7 +307,7 @@ mod tests {
         );
         assert_eq!(imports(new, "timers", "set"), "(i64, i32, i64) -> (i64)");
         assert_eq!(imports(new, "fault", "report"), "(i32, i32) -> ()");
-        // The canonical ABI passes at most 16 parameters one by one.
+        // The canonical ABI passes at most 16 parameters as separate values.
         assert_eq!(
             exports(new, "on-event").1,
             "(i64, i32, i64, i32, i32, i32, i64, i64, i64, i64, i64, i64, i64) -> ()"
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_that_of_the_imports_or_of_the_exports() {
+    fn imports_or_exports_decide_the_version() {
         use ContractVersion::{V0_1, V0_2};
         let of = |imports: &[&str], exports: &[&str]| {
             let exports = |name: &str| exports.contains(&name);

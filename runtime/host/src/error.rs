@@ -1,4 +1,4 @@
-//! Why a module cannot be loaded. Every message names what is wrong and what to do about it.
+//! Why a module cannot be loaded. Every message names the problem and what to do about it.
 
 use crate::capability::Capability;
 use crate::fault::Fault;
@@ -6,7 +6,7 @@ use crate::fault::Fault;
 /// Why a module cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The file is over `Limits::module_bytes`.
+    /// The file is larger than `Limits::module_bytes`.
     #[error("the module has {size} bytes, the limit is {limit}")]
     TooLarge {
         /// Size of the file.
@@ -14,70 +14,72 @@ pub enum LoadError {
         /// The limit.
         limit: usize,
     },
-    /// The bytes are no valid WebAssembly, or use a proposal that is off.
+    /// The bytes are not valid WebAssembly, or use a proposal that is off.
     #[error("not a valid WebAssembly module or component: {0}")]
     Invalid(String),
-    /// Imports something outside the contract: WASI, `env`, another package.
+    /// The module imports something outside the contract: WASI, `env`, another package.
     #[error(
-        "the module imports `{name}`, which is no part of the strategy contract; strategies have \
+        "the module imports `{name}`, which is not part of the strategy contract; strategies have \
          no WASI, clock, randomness, files or network"
     )]
     ForeignImport {
-        /// Interface or module, and function where there is one.
+        /// The interface or module, with the function if there is one.
         name: String,
     },
-    /// Imports an interface of our package in a version that this runtime does not have.
+    /// The module imports an interface of our package in a version that this runtime does not have.
     #[error(
-        "the module imports `{name}`, which this runtime does not know; build it again with the \
+        "the module imports `{name}`, which this runtime does not have; build it again with the \
          SDK of this version"
     )]
     UnknownInterface {
         /// The interface or function.
         name: String,
     },
-    /// Imports a capability that the configuration does not grant.
+    /// The module imports a capability that the configuration does not grant.
     #[error(
         "the module imports the capability `{capability}`, which is not granted; add \
-         \"{capability}\" to strategy.capabilities, or build without it"
+         \"{capability}\" to strategy.capabilities, or build the module without it"
     )]
     NotGranted {
         /// The capability.
         capability: Capability,
     },
-    /// A function of the contract is not exported.
-    #[error("the module does not export `{name}`; a strategy exports the whole world `strategy`")]
+    /// The module does not export a function of the contract.
+    #[error(
+        "the module does not export `{name}`; a strategy must export all of the world `strategy`"
+    )]
     MissingExport {
         /// The function.
         name: String,
     },
-    /// A function has another signature than in the contract.
-    #[error("`{name}` has the signature {found}, the contract says {expected}")]
+    /// A function does not have the signature of the contract.
+    #[error("`{name}` has the signature {found}, but the contract has {expected}")]
     Signature {
         /// The function.
         name: String,
-        /// As the module has it.
+        /// The signature in the module.
         found: String,
-        /// As `sdk/wit/strategy.wit` has it.
+        /// The signature in `sdk/wit/strategy.wit`.
         expected: String,
     },
-    /// The direct path was asked for, but the component is not a wrapped core module.
-    #[error("the component is not a wrapped core module, it can only be called as a component")]
+    /// The direct path was requested, but the component is not a wrapped core module.
+    #[error("the component is not a wrapped core module, so it can only be called as a component")]
     NoDirectPath,
     /// A core module cannot be wrapped into a component.
     #[error("the module cannot be wrapped into a component: {0}")]
     Wrap(String),
-    /// The compiler or the linker refused.
+    /// The compiler or the linker failed.
     #[error("the module cannot be compiled: {0}")]
     Compile(String),
-    /// The module's start or `describe` failed.
-    #[error("the module fails at its start: {0}")]
+    /// The module's start function or `describe` failed.
+    #[error("the start function or `describe` of the module failed: {0}")]
     Start(#[from] Fault),
-    /// `describe` answered with something else than the contract's JSON.
-    #[error("`describe` answered with {answer:?}, which is not as the contract says: {reason}")]
+    /// The answer of `describe` is not the JSON of the contract.
+    #[error("`describe` returned {answer:?}, which does not follow the contract: {reason}")]
     Describe {
         /// The beginning of the answer.
         answer: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! How a callback can fail. A fault concerns one strategy alone; nothing of its callback is seen.
+//! How a callback can fail. A fault affects only one strategy, and its callback has no effect.
 
 use wasmtime::Trap;
 
@@ -8,34 +8,35 @@ use crate::contract::ContractVersion;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {detail}")]
 pub struct Fault {
-    /// The class, which metrics and journals carry.
+    /// The class, as stored in metrics and journals.
     pub kind: FaultKind,
     /// One sentence for people.
     pub detail: String,
 }
 
-/// Class of a fault; the names are what journals and metrics show.
+/// Class of a fault. The names are used in journals and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FaultKind {
     /// A WebAssembly trap: a panic, a division by zero, an access out of bounds.
     Trap,
     /// The fuel of the callback is used up.
     Fuel,
-    /// Memory, table or instance limit.
+    /// A limit of memory, table elements or instances.
     Memory,
     /// The call stack is exhausted.
     Stack,
-    /// More intents than a callback may make.
+    /// The callback made more intents than allowed.
     Intents,
-    /// More log bytes or points than a callback may make.
+    /// The callback made more log bytes or plot points than allowed.
     Output,
-    /// The guest broke the contract: a bad pointer, an import called where it is not available.
+    /// The guest broke the contract: a bad pointer, or an import called where it is not available.
     Contract,
-    /// `start` or `load` answered with a reason why it cannot go on. The instance lives.
+    /// `start` or `load` returned a reason for a refusal. The instance stays alive.
     Refused,
-    /// A panic in the host: a bug of ours, confined to the strategy that met it.
+    /// A panic in the host. This is a bug of the host; it affects only this strategy.
     HostPanic,
-    /// There is no running instance: not initialised, or failed earlier and not restarted.
+    /// The strategy has no live instance: it was not started, or failed earlier and was not
+    /// restarted.
     Dead,
 }
 
@@ -63,7 +64,7 @@ impl std::fmt::Display for FaultKind {
     }
 }
 
-/// A limit or rule of the contract that a guest broke; it travels through the guest as a trap.
+/// A limit or rule of the contract that a guest broke. It passes through the guest as a trap.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Breach {
     #[error("wants {wanted} bytes of memory, the limit is {limit} (strategy.limits.memory_mb)")]
@@ -78,7 +79,7 @@ pub(crate) enum Breach {
     Plots { limit: usize },
     #[error("{0}")]
     Contract(String),
-    /// The guest says itself that it failed (`fault.report`).
+    /// The guest reported a fault itself (`fault.report`).
     #[error("{0}")]
     Reported(String),
 }
@@ -99,7 +100,7 @@ impl Breach {
     }
 }
 
-/// How the message of a panic in Rust begins, in modules of contract 0.1: file, line and column follow.
+/// Beginning of a panic message of Rust in modules of contract 0.1. File, line and column follow.
 const PANICKED: &str = "panicked at ";
 
 impl Fault {
@@ -110,9 +111,9 @@ impl Fault {
         }
     }
 
-    /// Classifies what wasmtime returned. `last_words`: the last error that the guest logged in
-    /// this callback. A fault that the guest reported is told in its own words. In contract 0.1, a panic was
-    /// logged, and its line replaces the trap's own text, which names nothing but the abort function.
+    /// Classifies an error of wasmtime. `last_words` is the last error that the guest logged in
+    /// this callback. A fault that the guest reported keeps its message. In contract 0.1 a panic
+    /// was logged, and its line replaces the text of the trap, which only names the abort function.
     pub(crate) fn from_error(
         error: &wasmtime::Error,
         contract: ContractVersion,
@@ -132,7 +133,7 @@ impl Fault {
             };
             (kind, trap.to_string())
         } else {
-            // What is left are the canonical ABI's own complaints, such as a list out of bounds.
+            // The remaining errors come from the canonical ABI, such as a list out of bounds.
             (FaultKind::Contract, error.root_cause().to_string())
         };
         if let (FaultKind::Trap, ContractVersion::V0_1, Some(panic)) = (kind, contract, last_words)
@@ -168,7 +169,7 @@ impl Fault {
     }
 }
 
-/// The guest's name for the function that trapped, when the module carries names.
+/// The name of the function that trapped, if the module contains names.
 fn innermost_function(error: &wasmtime::Error) -> Option<String> {
     let backtrace = error.downcast_ref::<wasmtime::WasmBacktrace>()?;
     let frame = backtrace.frames().first()?;

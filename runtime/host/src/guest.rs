@@ -1,5 +1,5 @@
-//! A live instance and how it is called, on either path. Both lower and lift the same bytes; the
-//! direct path does by hand what wasmtime does for a component.
+//! A live instance, and how it is called on either path. Both paths pass the same bytes. The direct
+//! path does by hand what wasmtime does for a component.
 
 use wasmtime::component;
 use wasmtime::{Memory, Store, TypedFunc};
@@ -10,9 +10,9 @@ use crate::contract::ContractVersion;
 use crate::fault::Breach;
 use crate::link::out_of_bounds;
 
-/// `on-event` of 0.1: nanoseconds since the epoch, then what is the same in both versions.
+/// `on-event` of 0.1: nanoseconds since the epoch, then the parameters that both versions have.
 type EventParams01 = (i64, i64, u32, u32, u32, i64, i64, i64, i64, i64, i64, i64);
-/// `on-event` of 0.2: milliseconds, and the nanoseconds of that millisecond.
+/// `on-event` of 0.2: milliseconds, and the nanoseconds within that millisecond.
 type EventParams02 = (
     i64,
     u32,
@@ -70,7 +70,7 @@ fn params_0_2(event: &Event) -> EventParams02 {
     )
 }
 
-/// A module linked and ready to be instantiated any number of times.
+/// A linked module that can be instantiated any number of times.
 pub(crate) enum Ready {
     Direct(ContractVersion, wasmtime::InstancePre<Context>),
     Component(ContractVersion, component::InstancePre<Context>),
@@ -94,7 +94,7 @@ impl Ready {
 /// A live instance.
 #[expect(
     clippy::large_enum_variant,
-    reason = "one per strategy, and the large one is the hot one"
+    reason = "there is one per strategy, and the large variant is on the hot path"
 )]
 pub(crate) enum Guest {
     Direct(Direct),
@@ -216,7 +216,7 @@ impl ByComponent {
     }
 }
 
-/// The exports of a core module under their canonical names.
+/// The exports of a core module, by their canonical names.
 pub(crate) struct Direct {
     memory: Memory,
     realloc: TypedFunc<(u32, u32, u32, u32), u32>,
@@ -234,7 +234,7 @@ impl Direct {
         store: &mut Store<Context>,
         instance: &wasmtime::Instance,
     ) -> wasmtime::Result<Self> {
-        // As `wit-component` has it: a module's initialiser runs before anything else.
+        // As in `wit-component`: a module's initialiser runs before anything else.
         if let Some(initialize) = instance.get_func(&mut *store, "_initialize") {
             initialize.typed::<(), ()>(&store)?.call(&mut *store, ())?;
         }
@@ -261,7 +261,7 @@ impl Direct {
         })
     }
 
-    /// Copies a list into the guest's memory: pointer and length.
+    /// Copies a list into the guest's memory. Returns pointer and length.
     fn lower(&self, store: &mut Store<Context>, bytes: &[u8]) -> wasmtime::Result<(u32, u32)> {
         let length = u32::try_from(bytes.len())
             .map_err(|_| Breach::contract(format!("{} bytes are too many", bytes.len())))?;
@@ -277,7 +277,7 @@ impl Direct {
         Ok((pointer, length))
     }
 
-    /// Reads the list that the pair at `area` points at.
+    /// Reads the list to which the pair at `area` points.
     fn lift(&self, store: &mut Store<Context>, area: u32) -> wasmtime::Result<Vec<u8>> {
         if !area.is_multiple_of(4) {
             return Err(Breach::contract(format!(
@@ -306,7 +306,7 @@ impl Direct {
     }
 }
 
-/// An export that answers with a list, and what frees the answer.
+/// An export that returns a list, and the function that frees the answer.
 struct Answering<P> {
     call: TypedFunc<P, u32>,
     post_return: Option<TypedFunc<u32, ()>>,

@@ -17,9 +17,10 @@ use crate::wrap::wrap;
 /// Settings that all strategies of a process share.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
-    /// Folder of the compile cache; made with mode 0700. `None` compiles every time.
+    /// Folder of the compile cache; created with mode 0700. With `None`, modules are compiled at
+    /// every load.
     pub compile_cache: Option<PathBuf>,
-    /// Stack of a guest in bytes. Deeper recursion is a fault.
+    /// Stack of a guest, in bytes. Deeper recursion is a fault.
     pub wasm_stack_bytes: usize,
     /// How guests are called.
     pub path: PathChoice,
@@ -38,21 +39,21 @@ impl Default for HostOptions {
 /// How guests are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathChoice {
-    /// Directly where the module allows it, else as a component.
+    /// Directly if the module allows it, otherwise as a component.
     #[default]
     Fastest,
-    /// Directly, or not at all.
+    /// Only directly.
     Direct,
-    /// As a component; a core module is wrapped first.
+    /// As a component. A core module is wrapped first.
     Component,
 }
 
-/// Why there is no host.
+/// Why the host cannot start.
 #[derive(Debug, thiserror::Error)]
 #[error("the WebAssembly runtime cannot start on this machine: {0}")]
 pub struct HostError(String);
 
-/// Loads strategies. Compiling may take seconds: load away from the hot thread.
+/// Loads strategies. Compiling may take seconds, so do not load on the hot thread.
 #[derive(Clone, Debug)]
 pub struct Host {
     engine: wasmtime::Engine,
@@ -61,7 +62,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host with these settings.
+    /// Creates a host with these settings.
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let config = wasmtime_config(options.wasm_stack_bytes);
         let engine = wasmtime::Engine::new(&config).map_err(|e| HostError(format!("{e:#}")))?;
@@ -72,8 +73,8 @@ impl Host {
         })
     }
 
-    /// Loads a module file: checks it against the contract, compiles it or takes it from the
-    /// cache, links what is granted, makes an instance and asks it to describe itself.
+    /// Loads a module file. Checks it against the contract, compiles it or takes it from the cache,
+    /// links the granted imports, makes an instance and calls `describe`.
     pub fn load(
         &self,
         bytes: &[u8],

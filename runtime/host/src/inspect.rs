@@ -1,9 +1,10 @@
-//! Checks a module against the contract without running it, and finds the core module inside a
+//! Checks a module against the contract without running it, and finds the core module in a
 //! component that only wraps one.
 //!
-//! A component made by `wit-component` from a Rust module holds that module unchanged and two tiny
-//! ones that fill a table with the lowered imports. Calling the module itself means the same and
-//! costs a sixth. Whatever does not look exactly so is called as a component.
+//! A component that `wit-component` makes from a Rust module contains that module unchanged, and
+//! two tiny modules that fill a table with the lowered imports. A direct call of the module has the
+//! same effect and takes a sixth of the time. A component that does not look exactly like this is
+//! called as a component.
 
 use std::fmt::Display;
 
@@ -16,7 +17,7 @@ use crate::capability::Capabilities;
 use crate::contract::{self, Contract, ContractVersion};
 use crate::error::LoadError;
 
-/// What a file of a strategy is.
+/// The kind of a strategy's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A core module with the canonical export names.
@@ -25,29 +26,29 @@ pub enum Format {
     Component,
 }
 
-/// What can be said of a module without running it.
+/// Properties of a module that are known without running it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleInfo {
     /// Core module or component.
     pub format: Format,
-    /// The version of the contract that it was built for.
+    /// The version of the contract for which it was built.
     pub contract: ContractVersion,
     /// The capabilities that it imports.
     pub capabilities: Capabilities,
-    /// Whether the direct path can run it.
+    /// Whether the direct path can call it.
     pub direct: bool,
     /// SHA-256 of the file.
     pub sha256: [u8; 32],
-    /// Bytes of the file.
+    /// Size of the file, in bytes.
     pub size: usize,
 }
 
-/// Checks imports, exports and signatures against the contract, without instantiating anything.
+/// Checks imports, exports and signatures against the contract, without making an instance.
 pub fn validate(bytes: &[u8]) -> Result<ModuleInfo, LoadError> {
     inspect(bytes).map(|inspected| inspected.info)
 }
 
-/// A module with the core module in it that the direct path may call.
+/// A module, and the core module in it that the direct path may call.
 pub(crate) struct Inspected<'a> {
     pub(crate) info: ModuleInfo,
     pub(crate) core: Option<&'a [u8]>,
@@ -62,7 +63,7 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspected<'_>, LoadError> {
         .map_err(|e| invalid(&e))?;
     let (format, (contract, capabilities), core) = if Parser::is_component(bytes) {
         let (contract, capabilities) = check_component(bytes)?;
-        // A core module that does not keep the naming of the direct path is no error here.
+        // A core module without the names of the direct path is not an error here.
         let keeps_naming = |core: &&[u8]| check_core(core).is_ok_and(|(of, _)| of == contract);
         let core = wrapped_core(bytes).filter(keeps_naming);
         (Format::Component, (contract, capabilities), core)
@@ -80,8 +81,8 @@ pub(crate) fn inspect(bytes: &[u8]) -> Result<Inspected<'_>, LoadError> {
     Ok(Inspected { info, core })
 }
 
-/// The proposals that are on: deterministic ones that need no garbage collector. The engine's
-/// configuration in `config.rs` agrees with it.
+/// The proposals that are on: deterministic ones that need no garbage collector. The configuration
+/// in `config.rs` must agree with this.
 fn features() -> WasmFeatures {
     WasmFeatures::WASM2
         .difference(WasmFeatures::GC_TYPES)
@@ -91,21 +92,21 @@ fn features() -> WasmFeatures {
         .union(WasmFeatures::COMPONENT_MODEL)
 }
 
-/// The reader's reason on one line: some of its messages show bytes over many.
+/// Puts the validator's reason on one line. Some of its messages show bytes on many lines.
 fn invalid(reason: &dyn Display) -> LoadError {
     let reason = reason.to_string();
     LoadError::Invalid(reason.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The contract of a core module, and what it imports of it.
+/// The contract version of a core module, and the capabilities that it imports.
 type Checked = Result<(ContractVersion, Capabilities), LoadError>;
 
-/// The version of the contract that a core module was built for.
+/// The version of the contract for which a core module was built.
 pub(crate) fn core_contract(bytes: &[u8]) -> Result<ContractVersion, LoadError> {
     Outline::of(bytes).map(|outline| outline.contract())
 }
 
-/// Checks a component's world, as its types tell it, against the contract's.
+/// Checks the world of a component, from its types, against the contract.
 fn check_component(bytes: &[u8]) -> Checked {
     let decoded = wit_component::decode(bytes).map_err(|e| invalid(&format!("{e:#}")))?;
     let DecodedWasm::Component(resolve, world) = decoded else {
@@ -149,7 +150,7 @@ fn check_component(bytes: &[u8]) -> Checked {
     Ok((version, capabilities))
 }
 
-/// Checks a core module's imports and exports, by their canonical names, against the contract.
+/// Checks imports and exports of a core module, by their canonical names, against the contract.
 fn check_core(bytes: &[u8]) -> Checked {
     let outline = Outline::of(bytes)?;
     let version = outline.contract();
@@ -217,7 +218,7 @@ fn expect_signature(name: &str, found: String, expected: &str) -> Result<(), Loa
     })
 }
 
-/// Imports and exports of a core module with the text of their types.
+/// Imports and exports of a core module, with their types as text.
 #[derive(Default)]
 struct Outline {
     imports: Vec<(String, String, String)>,
@@ -309,8 +310,9 @@ const fn value_type_name(ty: ValType) -> &'static str {
     }
 }
 
-/// The one module with `on-event` in a component that holds nothing else but modules without a
-/// memory that import from the nameless module only: `wit-component`'s shim and fixups.
+/// The only module with `on-event` in a component. The component may otherwise contain only
+/// `wit-component`'s shim and fixup modules: modules without a memory that import only from the
+/// module with the empty name.
 fn wrapped_core(bytes: &[u8]) -> Option<&[u8]> {
     let mut main = None;
     for payload in Parser::new(0).parse_all(bytes) {

@@ -1,17 +1,17 @@
-//! The WebAssembly host of strategies: loads modules of the contract in `sdk/wit`, calls them
+//! The WebAssembly host of strategies. It loads modules of the contract in `sdk/wit`, calls them
 //! under limits, and confines each failure to the strategy that caused it.
 //!
-//! What may never enter this crate: the venue's wire, keys, sockets, clocks and randomness.
-//! Strategies are untrusted. What they can reach is the table in `link.rs`, no more; what they may
-//! use is counted in fuel, bytes and numbers, never in time, so that a replay fails where the run
-//! failed.
+//! This crate must never contain the venue's protocol, keys, sockets, clocks or randomness.
+//! Strategies are not trusted. They can call only the functions in the table in `link.rs`. Their
+//! use of resources is counted in fuel, bytes and numbers, never in time, so that a replay fails at
+//! the same point as the run.
 //!
-//! Two versions of the contract are loaded: 0.2, and 0.1 for the replay of old journals. Who calls the host
-//! decides which may trade ([`ContractVersion::PRESENT`]).
+//! The host loads two versions of the contract: 0.2, and 0.1 for the replay of old journals. The
+//! caller decides which of them may trade ([`ContractVersion::PRESENT`]).
 //!
-//! Two paths lead into a guest under one contract: any component through the component model, and
-//! core modules (bare, or found inside a component that only wraps one) by a direct call, which
-//! costs a sixth. Both must answer alike; a test holds them to it.
+//! There are two call paths under one contract. Any component can be called through the component
+//! model. A core module (alone, or in a component that only wraps it) can be called directly, which
+//! takes a sixth of the time. Both paths must give the same results; a test checks this.
 
 #![deny(unsafe_code)]
 

@@ -1,30 +1,32 @@
-//! What one strategy may use, and the store's limiter that holds it to memory, tables and
-//! instances. Everything here is counted, never timed: time would differ from run to run.
+//! The limits of one strategy, and the store's limiter for memory, tables and instances. All limits
+//! are counts. Time would differ from run to run.
 
 use crate::fault::Breach;
 
-/// What one strategy may use.
+/// The limits of one strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Fuel of one event: about one unit per WebAssembly instruction, plus the host's calls.
+    /// Fuel of one event: about one unit for each WebAssembly instruction, plus the cost of host
+    /// calls.
     pub fuel_per_event: u64,
-    /// Fuel of one call of `describe`, `start`, `save` or `load`, and of the module's start.
+    /// Fuel of one call of `describe`, `start`, `save` or `load`, and of the module's start
+    /// function.
     pub fuel_per_setup: u64,
-    /// Linear memory, all memories of the strategy together.
+    /// Size of all linear memories of the strategy together, in bytes.
     pub memory_bytes: usize,
-    /// Elements of each table.
+    /// Number of elements of each table.
     pub table_elements: usize,
-    /// Core instances; a wrapped Rust module has three.
+    /// Number of core instances. A wrapped Rust module has three.
     pub instances: usize,
-    /// Intents of one event, refused ones included.
+    /// Number of intents of one event, including refused ones.
     pub intents_per_event: usize,
-    /// Bytes of log messages of one event.
+    /// Size of the log messages of one event, in bytes.
     pub log_bytes_per_event: usize,
-    /// Points of one event.
+    /// Number of plot points of one event.
     pub plots_per_event: usize,
-    /// Size of the module file; it bounds the time to compile, which fuel does not.
+    /// Size of the module file, in bytes. It limits the compile time, which fuel does not.
     pub module_bytes: usize,
-    /// Size of an answer of `describe`, `start`, `save` and `load`.
+    /// Size of an answer of `describe`, `start`, `save` or `load`, in bytes.
     pub answer_bytes: usize,
 }
 
@@ -45,8 +47,8 @@ impl Default for Limits {
     }
 }
 
-/// Counts what a store's instances hold. Growth beyond a limit is a trap, not a `-1` that a guest
-/// may handle: what happens at a limit must not depend on the guest.
+/// Counts the memory, tables and instances of a store. Growth beyond a limit is a trap. It must not
+/// return `-1`, because a guest could handle that in its own way.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory_bytes: usize,

@@ -1,7 +1,8 @@
-//! Gives the host functions their names in both linkers, with the fuel that each call costs, from
-//! one table for each version of the contract. What is not granted is not linked, with one exception
-//! in contract 0.1: there, a panic reaches people through `log`, so that it is always linked.
-//! Without the grant its lines are dropped. Contract 0.2 has `fault` for that.
+//! Links the host functions to their names in both linkers, with the fuel cost of each call, from
+//! one table for each version of the contract. Functions that are not granted are not linked.
+//!
+//! There is one exception in contract 0.1: `log` is always linked, because a panic is reported
+//! through it. Without the grant its lines are dropped. Contract 0.2 has `fault` for this purpose.
 
 use wasmtime::component::WasmList;
 use wasmtime::{AsContextMut, Caller, Extern, StoreContextMut, Trap};
@@ -11,14 +12,14 @@ use crate::context::{Context, report_fault};
 use crate::contract::ContractVersion;
 use crate::fault::Breach;
 
-/// Fuel of a question to the engine: about what the same time buys in a tight loop of a guest.
+/// Fuel of a query to the engine. A tight loop of a guest burns about as much in the same time.
 const QUERY: u64 = 50;
 /// Fuel of an intent, which is validated and checked against the limits at once.
 const INTENT: u64 = 500;
-/// Fuel of a log line or point, beside one for each byte.
+/// Fuel of a log line or plot point, in addition to one unit for each byte.
 const OUTPUT: u64 = 200;
 
-/// Charges the guest for work of the host, so that fuel bounds a callback as a whole.
+/// Charges the guest for work of the host, so that fuel limits the whole callback.
 #[inline]
 fn charge(store: &mut impl AsContextMut<Data = Context>, cost: u64) -> wasmtime::Result<()> {
     let mut store = store.as_context_mut();
@@ -27,7 +28,7 @@ fn charge(store: &mut impl AsContextMut<Data = Context>, cost: u64) -> wasmtime:
             "an import was called while the guest allocated or freed memory for the host",
         ));
     }
-    // Some answers look through the intents so far.
+    // Some host functions search the intents of this callback.
     let cost = cost + store.data().callback.intents().len() as u64;
     let left = store.get_fuel()?.checked_sub(cost);
     store.set_fuel(left.unwrap_or(0))?;
@@ -137,7 +138,7 @@ integer_imports! {link_core_0_2, link_component_0_2, {
     }
 }}
 
-/// Names of the interfaces that take bytes.
+/// Names of the interfaces whose functions take bytes.
 struct Names {
     log: &'static str,
     plot: &'static str,
@@ -157,7 +158,7 @@ impl ContractVersion {
         }
     }
 
-    /// Whether the interface is linked.
+    /// Whether an interface is linked.
     pub(crate) fn links(self, capability: Capability, granted: Capabilities) -> bool {
         let always = self == Self::V0_1 && capability == Capability::Log;
         always || granted.contains(capability)
@@ -260,7 +261,7 @@ pub(crate) fn component_linker(
     Ok(linker)
 }
 
-/// Charges for and lends the bytes that a core module points at.
+/// Charges for the bytes to which a core module points, and passes them to `use_them`.
 fn with_bytes(
     caller: &mut Caller<'_, Context>,
     pointer: u32,
@@ -279,7 +280,7 @@ fn with_bytes(
     use_them(context, &memory[start..start + length])
 }
 
-/// What a pointer beyond the guest's memory is told.
+/// The message for a pointer outside the guest's memory.
 pub(crate) fn out_of_bounds(pointer: u32, length: usize) -> String {
     format!("a list of {length} bytes at {pointer} is out of bounds of the guest's memory")
 }

@@ -1,8 +1,8 @@
-//! What a strategy shows to people: log lines and points of named series. Nothing that acts.
+//! Output of a strategy for people: log lines, and points of named series. It has no other effect.
 
 use windvane_engine::Time;
 
-/// What a strategy logged and plotted since it was last taken.
+/// The log lines and plot points of a strategy since the output was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Log lines, in order.
@@ -12,7 +12,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Nothing logged and nothing plotted.
+    /// Whether it has no log lines and no points.
     pub const fn is_empty(&self) -> bool {
         self.logs.is_empty() && self.plots.is_empty()
     }
@@ -51,7 +51,7 @@ pub struct LogLine {
     pub time: Time,
     /// Level.
     pub level: LogLevel,
-    /// Text; what is no UTF-8 is replaced.
+    /// Text; invalid UTF-8 is replaced.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! The schema of a strategy's parameters, as `describe` says it. It is checked for its form, so that what
-//! is written today is readable by what will use it.
+//! The schema of a strategy's parameters, from `describe`. Its form is checked now, so that later
+//! versions of the runtime can use the schemas of today's modules.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,25 @@ pub struct Parameter {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ParameterType,
-    /// A sentence for people.
+    /// A description for people.
     #[serde(default)]
     pub text: String,
-    /// What counts where the configuration does not name it.
+    /// The value if the configuration does not set the parameter.
     #[serde(default)]
     pub default: Option<Value>,
-    /// The least value.
+    /// The smallest value.
     #[serde(default)]
     pub min: Option<Value>,
-    /// The greatest value.
+    /// The largest value.
     #[serde(default)]
     pub max: Option<Value>,
-    /// The distance of two values in a sweep.
+    /// The distance between two values in a sweep.
     #[serde(default)]
     pub step: Option<Value>,
-    /// The words of a `choice`.
+    /// The values of a `choice`.
     #[serde(default)]
     pub choices: Vec<String>,
-    /// The configuration has to name it.
+    /// Whether the configuration must set it.
     #[serde(default)]
     pub required: bool,
 }
@@ -57,11 +57,11 @@ pub enum ParameterType {
     Quantity,
     /// Any text.
     Text,
-    /// One of a few words.
+    /// One of the listed values.
     Choice,
 }
 
-/// Integers of this size are exact in every language.
+/// Integers up to this size are exact in every language.
 const INTEGER_MAX: i64 = 1 << 53;
 
 impl ParameterType {
@@ -69,7 +69,7 @@ impl ParameterType {
         !matches!(self, Self::Bool | Self::Text | Self::Choice)
     }
 
-    /// The value as a number to compare with; `None` where it is not of this type.
+    /// The value as a number; `None` if it does not have this type.
     fn number(self, value: &Value) -> Option<f64> {
         match (self, value) {
             (Self::Integer, value) => {
@@ -83,10 +83,10 @@ impl ParameterType {
     }
 }
 
-/// Reads a schema.
+/// Parses and checks a schema.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The problem and its parameter.
 pub(crate) fn read(schema: &Value) -> Result<Vec<Parameter>, String> {
     let all: Vec<Parameter> =
         serde_json::from_value(schema.clone()).map_err(|error| format!("params: {error}"))?;
@@ -111,14 +111,16 @@ impl Parameter {
         let bounds = [("min", &self.min), ("max", &self.max), ("step", &self.step)];
         let bounds = bounds.map(|(name, value)| (name, value.as_ref()));
         if (self.kind == ParameterType::Choice) == self.choices.is_empty() {
-            return Err("`choices` belongs to the type choice, and only to it".to_owned());
+            return Err(
+                "the type choice needs `choices`, and no other type may have it".to_owned(),
+            );
         }
         if self.required && self.default.is_some() {
-            return Err("it is required and has a default".to_owned());
+            return Err("a required parameter must not have a default".to_owned());
         }
         if !self.kind.is_number() {
             if let Some((name, _)) = bounds.iter().find(|(_, value)| value.is_some()) {
-                return Err(format!("`{name}` belongs to numbers"));
+                return Err(format!("only numbers may have `{name}`"));
             }
             let fits = match (self.kind, &self.default) {
                 (_, None) => true,
@@ -128,12 +130,12 @@ impl Parameter {
             };
             return fits
                 .then_some(())
-                .ok_or_else(|| "`default` is not of its type".to_owned());
+                .ok_or_else(|| "`default` does not have the type of the parameter".to_owned());
         }
         let number = |name: &str, value: Option<&Value>| match value {
             None => Ok(None),
             Some(value) => match self.kind.number(value) {
-                None => Err(format!("`{name}` is not of its type")),
+                None => Err(format!("`{name}` does not have the type of the parameter")),
                 number => Ok(number),
             },
         };
@@ -147,10 +149,10 @@ impl Parameter {
             return Err("`min` is over `max`".to_owned());
         }
         if step?.is_some_and(|step| step <= 0.0) {
-            return Err("`step` is not over 0".to_owned());
+            return Err("`step` must be over 0".to_owned());
         }
         if default.is_some_and(|default| !(min..=max).contains(&default)) {
-            return Err("`default` is out of `min` and `max`".to_owned());
+            return Err("`default` is out of the range from `min` to `max`".to_owned());
         }
         Ok(())
     }
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_a_form() {
+    fn a_schema_with_every_type_is_read() {
         let schema = json!([
             {"name": "qty", "type": "quantity", "required": true, "text": "Size of an order."},
             {"name": "fast", "type": "integer", "default": 10, "min": 1, "max": 500, "step": 5},
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_schema_says_where_it_is_wrong() {
+    fn an_error_in_a_schema_names_its_position() {
         for (entry, says) in [
             (json!({"name": "", "type": "bool"}), "no name"),
             (json!({"type": "bool"}), "name"),

@@ -1,7 +1,7 @@
-//! One loaded strategy: calls with their budgets, faults that kill the instance, restart.
+//! One loaded strategy: calls under their limits, faults that end the instance, and restarts.
 //!
-//! The invariant: after a fault nothing of the failed callback can be seen, and the engine that
-//! was lent has come back, whatever happened.
+//! **Invariant:** after a fault, the failed callback has no visible effect, and the engine that was
+//! lent has been returned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,18 +22,18 @@ use crate::limits::Limits;
 use crate::output::Output;
 use crate::schema::{self, Parameter};
 
-/// What a strategy says of itself (`describe`).
+/// The description that a strategy gives of itself (`describe`).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Description {
     /// Name.
     pub name: String,
     /// Version.
     pub version: String,
-    /// Version of what `save` writes.
+    /// Version of the format that `save` writes.
     pub state_schema: u32,
-    /// The capabilities that it wants, by name.
+    /// Names of the capabilities that it wants.
     pub capabilities: Vec<String>,
-    /// The schema of its parameters, from contract 0.2 on; empty where it says nothing of them.
+    /// The schema of its parameters, since contract 0.2; empty if it does not describe them.
     #[serde(skip)]
     pub params: Vec<Parameter>,
 }
@@ -49,12 +49,12 @@ impl Description {
     }
 }
 
-/// How calls reach the guest.
+/// The path of calls into the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallPath {
-    /// The core module is called itself.
+    /// The core module is called directly.
     Direct,
-    /// Through the component model.
+    /// The component is called through the component model.
     Component,
 }
 
@@ -63,7 +63,7 @@ pub struct Strategy {
     pub(crate) engine: wasmtime::Engine,
     pub(crate) ready: Ready,
     pub(crate) limits: Limits,
-    /// The capability `log` is granted.
+    /// Whether the capability `log` is granted.
     pub(crate) shows_log: bool,
     pub(crate) info: ModuleInfo,
     pub(crate) cache: CacheUse,
@@ -72,7 +72,7 @@ pub struct Strategy {
     start: Option<Start>,
     fuel_used: u64,
     fuel_of_save: u64,
-    /// What a dead instance left.
+    /// Output of a dead instance that was not taken yet.
     left: Output,
 }
 
@@ -81,13 +81,14 @@ struct Live {
     guest: Guest,
 }
 
-/// A module of contract 0.1 may trap at kinds of events that its contract does not have.
+/// The last kind of event in contract 0.1. A module of 0.1 may trap at an event kind that its
+/// contract does not have.
 const LAST_KIND_OF_0_1: EventKind = EventKind::RuntimeState;
 
-/// A state may take the fuel of so many events to say.
+/// `save` may use the fuel of this many events.
 const SAVE_EVENTS: u64 = 50;
 
-/// What `start` was called with, for a restart.
+/// The arguments of `start`, for a restart.
 struct Start {
     strategy: StrategyId,
     config: Vec<u8>,
@@ -130,7 +131,7 @@ impl Strategy {
         Ok(strategy)
     }
 
-    /// What it says of itself.
+    /// The description that the strategy gives of itself.
     pub const fn describe(&self) -> &Description {
         &self.description
     }
@@ -140,18 +141,18 @@ impl Strategy {
         self.info.sha256
     }
 
-    /// The capabilities that the module imports. All of them are granted, but for `log`, whose
-    /// lines are dropped where it is not.
+    /// The capabilities that the module imports. All of them are granted. The exception is `log` in
+    /// contract 0.1: without the grant, its lines are dropped.
     pub const fn capabilities(&self) -> Capabilities {
         self.info.capabilities
     }
 
-    /// The version of the contract that it was built for.
+    /// The version of the contract for which it was built.
     pub const fn contract(&self) -> ContractVersion {
         self.info.contract
     }
 
-    /// How it is called.
+    /// The path of its calls.
     pub const fn path(&self) -> CallPath {
         match self.ready {
             Ready::Direct(..) => CallPath::Direct,
@@ -159,26 +160,27 @@ impl Strategy {
         }
     }
 
-    /// What the compile cache did for it.
+    /// The result of the compile cache for it.
     pub const fn cache_use(&self) -> &CacheUse {
         &self.cache
     }
 
-    /// Fuel that its events used, all instances together.
+    /// Fuel that events used, of all instances together.
     pub const fn fuel_used(&self) -> u64 {
         self.fuel_used
     }
 
-    /// Whether it can be called: loaded and not failed since.
+    /// Whether it can be called: it is loaded and has not failed since.
     pub const fn is_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Calls `start` (`init` in contract 0.1), which may ask the engine and make intents. `config` and `instruments` are the
-    /// JSON of the contract and are kept for a restart.
+    /// Calls `start` (`init` in contract 0.1), which may query the engine and make intents.
+    /// `config` and `instruments` are the JSON of the contract. They are kept for a restart.
     ///
     /// # Errors
-    /// A fault; [`FaultKind::Refused`] with the strategy's reason when it cannot start.
+    /// A fault. It is [`FaultKind::Refused`] with the strategy's reason if the strategy cannot
+    /// start.
     pub fn start(
         &mut self,
         engine: Box<Engine>,
@@ -213,11 +215,11 @@ impl Strategy {
         (engine, result)
     }
 
-    /// Delivers one event. The engine is lent for the call and always comes back.
+    /// Delivers one event. The engine is lent for the call and is always returned.
     ///
-    /// On success [`Strategy::intents`] holds what the strategy wants. After a fault it is empty
-    /// and the instance is dead until [`Strategy::restart`]. Before [`Strategy::start`] it counts
-    /// as dead.
+    /// On success [`Strategy::intents`] returns the intents of the strategy. After a fault it is
+    /// empty, and the instance is dead until [`Strategy::restart`]. Before [`Strategy::start`] the
+    /// instance counts as dead.
     #[inline]
     pub fn deliver(
         &mut self,
@@ -243,7 +245,7 @@ impl Strategy {
         }
     }
 
-    /// The intents of the last callback, in order; the driver hands them to the engine as one
+    /// The intents of the last callback, in order. The driver passes them to the engine as one
     /// input.
     #[inline]
     pub fn intents(&self) -> &[Intent] {
@@ -252,14 +254,14 @@ impl Strategy {
             .map_or(&[], |live| live.store.data().callback.intents())
     }
 
-    /// Whether there is something to take with [`Strategy::take_output`].
+    /// Whether [`Strategy::take_output`] would return something.
     #[inline]
     pub fn has_output(&self) -> bool {
         let live = self.live.as_ref();
         !self.left.is_empty() || live.is_some_and(|live| !live.store.data().output.is_empty())
     }
 
-    /// Log lines and points since they were last taken, without those of failed callbacks.
+    /// Log lines and plot points since the last call, without those of failed callbacks.
     pub fn take_output(&mut self) -> Output {
         let mut output = std::mem::take(&mut self.left);
         if let Some(live) = &mut self.live {
@@ -270,11 +272,11 @@ impl Strategy {
         output
     }
 
-    /// The state to carry over a restart or a hot swap. It is asked for while the run goes on, so
-    /// that it has the fuel of some events, not that of a setup.
+    /// The state to keep across a restart or a reload. This is called during a run, so it gets the
+    /// fuel of some events and not the fuel of a setup.
     ///
     /// # Errors
-    /// A fault; the instance is dead then.
+    /// A fault. The instance is dead then.
     pub fn save(&mut self) -> Result<Vec<u8>, Fault> {
         let fuel = self.limits.fuel_per_event.saturating_mul(SAVE_EVENTS);
         let fuel = fuel.min(self.limits.fuel_per_setup);
@@ -285,29 +287,30 @@ impl Strategy {
         saved
     }
 
-    /// The fuel that the last [`Strategy::save`] took.
+    /// The fuel that the last [`Strategy::save`] used.
     pub const fn fuel_of_save(&self) -> u64 {
         self.fuel_of_save
     }
 
-    /// Hands a saved state to the strategy.
+    /// Gives a saved state to the strategy.
     ///
     /// # Errors
-    /// A fault; [`FaultKind::Refused`] with the strategy's reason when it cannot use the state.
+    /// A fault. It is [`FaultKind::Refused`] with the strategy's reason if it cannot use the state.
     pub fn load(&mut self, state: &[u8]) -> Result<(), Fault> {
         let reason = self.setup(|guest, store| guest.load(store, state))?;
         refused("load", &reason)
     }
 
-    /// Makes a new instance, with which [`Strategy::start`] begins again.
+    /// Makes a new instance. The next call must be [`Strategy::start`].
     ///
     /// # Errors
-    /// The module's start function failed; there is no instance then.
+    /// The module's start function failed. The strategy has no instance then.
     pub fn renew(&mut self) -> Result<(), Fault> {
         self.instantiate()
     }
 
-    /// Makes a new instance, calls `start` as the first time and then `load` with `state`.
+    /// Makes a new instance, calls `start` with the same arguments as before, and then `load` with
+    /// `state`.
     pub fn restart(
         &mut self,
         engine: Box<Engine>,
@@ -324,7 +327,7 @@ impl Strategy {
         (engine, result)
     }
 
-    /// Drops a living instance and makes a new one. Its start function has the budget of a setup.
+    /// Drops the live instance and makes a new one. Its start function has the fuel of a setup.
     fn instantiate(&mut self) -> Result<(), Fault> {
         self.left = self.take_output();
         self.live = None;
@@ -333,7 +336,7 @@ impl Strategy {
             Context::new(&self.limits, self.info.contract, self.shows_log),
         );
         store.limiter(|context| &mut context.limiter);
-        // What one call may lift from the guest.
+        // Maximum size of an answer that one call may return.
         store.set_hostcall_fuel(self.limits.answer_bytes);
         let fuel = self.limits.fuel_per_setup;
         let ready = &self.ready;
@@ -343,7 +346,7 @@ impl Strategy {
         Ok(())
     }
 
-    /// A call without an engine, under the budget of a setup.
+    /// A call without an engine, with the fuel of a setup.
     fn setup<R>(
         &mut self,
         call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
@@ -365,7 +368,7 @@ impl Strategy {
         self.settle(result)
     }
 
-    /// A fault ends the instance: it may not be entered again, and its intents go with it.
+    /// A fault ends the instance: it must not be called again, and its intents are dropped.
     fn settle<R>(&mut self, result: Result<R, Fault>) -> Result<R, Fault> {
         if result.is_err()
             && let Some(live) = self.live.take()
@@ -387,7 +390,7 @@ impl std::fmt::Debug for Strategy {
 }
 
 impl Live {
-    /// Calls with the engine in the store for as long as the call lasts.
+    /// Calls the guest with the engine in the store for the duration of the call.
     #[inline]
     fn lend<R>(
         &mut self,
@@ -406,18 +409,18 @@ impl Live {
     #[inline]
     #[expect(
         clippy::expect_used,
-        reason = "`lend` put it there, and nothing else takes it out: host functions borrow it"
+        reason = "`lend` put it there, and host functions only borrow it"
     )]
     fn take_engine(&mut self) -> Box<Engine> {
         let engine = self.store.data_mut().engine.take();
-        engine.expect("the engine that was lent is in the store")
+        engine.expect("the engine that was lent must be in the store")
     }
 }
 
-/// Runs guest code under a budget, with every way to fail turned into a fault.
+/// Runs guest code with this fuel, and turns every kind of failure into a fault.
 ///
-/// A panic of a host function unwinds through the guest up to here. The store that it leaves is
-/// dropped by the caller, and the engine was only borrowed for reading, so no broken state stays.
+/// A panic of a host function unwinds through the guest to here. The caller drops the store, and
+/// the engine was borrowed only for reading, so no invalid state remains.
 #[inline]
 fn guarded<R>(
     store: &mut Store<Context>,
@@ -439,7 +442,7 @@ fn guarded<R>(
     }
 }
 
-/// An empty answer of `start` or `load` is a yes, anything else the reason of a no.
+/// An empty answer of `start` or `load` means success. Otherwise it is the reason of a refusal.
 fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
     if reason.is_empty() {
         return Ok(());
@@ -458,7 +461,7 @@ mod tests {
     use windvane_engine::InstrumentId;
     use windvane_engine::config::EngineConfig;
 
-    /// Logs a line at each event, and does nothing else of the contract but answer.
+    /// Logs a line at each event, and returns minimal answers to all other calls.
     const GUEST: &str = r#"(module
         (import "windvane:strategy/log@0.2.0" "log" (func $log (param i32 i32 i32)))
         (memory (export "memory") 1)
@@ -480,7 +483,7 @@ mod tests {
           (call $log (i32.const 1) (i32.const 64) (i32.const 2))))"#;
 
     #[test]
-    fn a_panic_of_the_host_is_a_fault_and_the_engine_comes_back() {
+    fn a_panic_of_the_host_is_a_fault_and_returns_the_engine() {
         for path in [PathChoice::Direct, PathChoice::Component] {
             let options = HostOptions {
                 path,

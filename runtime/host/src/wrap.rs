@@ -9,8 +9,9 @@ use crate::inspect::core_contract;
 
 /// Wraps a core module with canonical export names into a component.
 ///
-/// A module built with `wit-bindgen` says its world in a custom section; one without it is taken
-/// for a strategy of the contract that it imports. The same module gives the same bytes.
+/// A module built with `wit-bindgen` names its world in a custom section. A module without that
+/// section is treated as a strategy of the contract that it imports. The same module always gives
+/// the same bytes.
 pub fn wrap(core: &[u8]) -> Result<Vec<u8>, LoadError> {
     let failed = |reason: String| LoadError::Wrap(reason);
     let mut module = core.to_vec();

@@ -1,5 +1,4 @@
-//! The compile cache: a second load compiles nothing, and nothing in the folder is trusted that is
-//! not whole and private.
+//! The compile cache: a second load compiles nothing, and only complete and private files are used.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -49,12 +48,16 @@ fn a_second_load_comes_from_a_private_file() {
     }
     assert_eq!(mode(&folder), 0o700);
     let files = files(&folder);
-    assert_eq!(files.len(), 2, "one for each path, nothing left aside");
+    assert_eq!(
+        files.len(),
+        2,
+        "one file for each path, and no temporary files"
+    );
     assert!(files.iter().all(|file| mode(file) == 0o600));
 }
 
 #[test]
-fn a_damaged_file_is_noticed_and_made_again() {
+fn a_damaged_file_is_detected_and_made_again() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("native");
     load(&folder, PathChoice::Direct);
@@ -75,7 +78,7 @@ fn a_damaged_file_is_noticed_and_made_again() {
 }
 
 #[test]
-fn whole_bytes_that_are_not_ours_are_refused_by_the_compiler_s_own_check() {
+fn a_foreign_file_with_a_valid_checksum_is_refused() {
     use sha2::{Digest, Sha256};
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("native");
@@ -122,7 +125,7 @@ fn a_folder_that_others_may_enter_is_not_used() {
 }
 
 #[test]
-fn what_a_killed_process_left_aside_does_not_stop_another() {
+fn temporary_files_of_a_killed_process_are_replaced() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("native");
     load(&folder, PathChoice::Direct);

@@ -1,4 +1,5 @@
-//! Modules of contract 0.1 run as they did: journals of old programs name them, and a replay calls them.
+//! Modules of contract 0.1 run as before: journals of old programs name them, and a replay calls
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -11,7 +12,7 @@ use windvane_host::{
 };
 
 #[test]
-fn a_module_says_its_version() {
+fn the_version_of_a_module_is_detected() {
     assert_eq!(
         validate(&guest("")).unwrap().contract,
         ContractVersion::V0_2
@@ -21,8 +22,8 @@ fn a_module_says_its_version() {
     let component = wrap(&old).unwrap();
     let info = validate(&component).unwrap();
     assert_eq!(info.contract, ContractVersion::V0_1);
-    assert!(info.direct, "the module inside is called directly");
-    // Without an import, the name of an export tells it.
+    assert!(info.direct, "the wrapped module must have a direct path");
+    // Without imports, the name of an export decides.
     let text = text_0_1("", "").replace(&support::imports_0_1(), "");
     let alone = wat::parse_str(text).unwrap();
     assert_eq!(validate(&alone).unwrap().contract, ContractVersion::V0_1);
@@ -66,16 +67,20 @@ fn events_that_0_1_does_not_have_are_not_delivered() {
             assert_eq!(
                 bench.strategy.intents(),
                 [],
-                "nothing is left of the event before"
+                "no intents may remain from the event before"
             );
         }
         let state = bench.strategy.save().unwrap();
-        assert_eq!(state, 1_i64.to_le_bytes(), "one event was counted");
+        assert_eq!(
+            state,
+            1_i64.to_le_bytes(),
+            "only one event must be delivered"
+        );
     }
 }
 
 #[test]
-fn a_flag_or_a_field_of_0_2_means_nothing() {
+fn flags_and_fields_of_0_2_are_unknown_in_0_1() {
     let role = SUBMIT.replace("0x40", "0x4040");
     let body = format!(
         "(drop (call $cancel_timer {role}))
@@ -93,7 +98,7 @@ fn a_flag_or_a_field_of_0_2_means_nothing() {
     }
 }
 
-/// A guest that logs what the SDK of 0.1 logged of a panic, and traps.
+/// A guest that logs a panic like the SDK of 0.1, and traps.
 fn panicking() -> Vec<u8> {
     let words = "panicked at src/lib.rs:7:5: the spread is negative";
     let body = format!(
@@ -123,13 +128,13 @@ fn a_panic_is_the_last_error_of_the_log() {
 }
 
 #[test]
-fn lines_are_dropped_where_log_is_not_granted() {
+fn log_lines_are_dropped_without_the_grant() {
     let granted = Capabilities::ALL.without(Capability::Log);
     let body = "(call $log (i32.const 1) (i32.const 2048) (i32.const 6))";
     for path in PATHS {
         let mut bench = Bench::granted(path, &guest_0_1(body), Limits::default(), granted);
         bench.deliver(1).unwrap();
-        assert!(!bench.strategy.has_output(), "the line is dropped");
+        assert!(!bench.strategy.has_output(), "the line must be dropped");
         // In 0.2, `log` is a capability like any other.
         let new = support::host(path).load(&guest(body), Limits::default(), granted);
         let capability = Capability::Log;

@@ -1,4 +1,5 @@
-//! Whatever integers a guest passes, the host answers: no panic, no fault, the same on both paths.
+//! For any integers that a guest passes, the host returns an answer: no panic, no fault, and the
+//! same answer on both paths.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -21,7 +22,7 @@ fn any_i32() -> impl Strategy<Value = i32> {
     prop_oneof![Just(i32::MIN), Just(i32::MAX), -2_i32..16, any::<i32>()]
 }
 
-/// Calls of every import that takes integers only.
+/// Calls of every import that takes only integers.
 fn call() -> impl Strategy<Value = String> {
     let call64 = |name: &'static str| {
         any_i64().prop_map(move |a| format!("(drop (call ${name} (i64.const {a})))"))
@@ -33,7 +34,7 @@ fn call() -> impl Strategy<Value = String> {
         })
     };
     let flags = prop_oneof![5 => 0_i32..0x4000, 1 => 0_i32..0x2_0000, 1 => any_i32()];
-    // Mostly no group, without which nothing is submitted.
+    // Mostly without a group, because an order with a group is refused.
     let group = prop_oneof![4 => Just(0), 1 => any_i64()];
     let submit = (
         any_i32(),
@@ -96,7 +97,7 @@ fn call() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
     #[test]
-    fn any_integers_are_answered_alike(calls in prop::collection::vec(call(), 1..40)) {
+    fn any_integers_give_equal_answers(calls in prop::collection::vec(call(), 1..40)) {
         let module = guest(&calls.join("\n"));
         let mut seen = Vec::new();
         for path in PATHS {

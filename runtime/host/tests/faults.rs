@@ -1,5 +1,5 @@
-//! Each way in which a guest can fail is told apart, hides its callback and kills its instance
-//! alone; a restart brings it back with its last state.
+//! Every kind of guest failure has its own fault kind, hides its callback and ends only its own
+//! instance. A restart continues from the last state.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -9,7 +9,7 @@ use support::{Bench, IMPORTS, PATHS, SUBMIT, guest, text};
 use windvane_engine::Intent;
 use windvane_host::{Capabilities, Fault, FaultKind, Limits};
 
-/// Delivers one event to a guest that first submits an order and then misbehaves, on both paths.
+/// Delivers one event on both paths, to a guest that submits an order and then misbehaves.
 fn faults(on_event: &str, more: &str, limits: Limits) -> Vec<Fault> {
     let misbehaves = format!("(drop {SUBMIT}) {on_event}");
     let module = wat::parse_str(text(IMPORTS, &misbehaves, more)).unwrap();
@@ -65,14 +65,14 @@ fn fuel_ends_at_the_same_instruction_each_time() {
 }
 
 #[test]
-fn allocation_without_end_stops_at_the_memory_limit() {
+fn endless_allocation_stops_at_the_memory_limit() {
     let body = "(loop $again (br_if $again (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0))))";
     let faults = faults(body, "", Limits::default());
     assert_kind(&faults, FaultKind::Memory, "67108864");
 }
 
 #[test]
-fn a_module_that_starts_beyond_its_memory_does_not_load() {
+fn a_module_over_its_memory_limit_does_not_load() {
     let text = text(IMPORTS, "", "").replace("(export \"memory\") 1", "(export \"memory\") 100");
     let module = wat::parse_str(text).unwrap();
     for path in PATHS {
@@ -88,7 +88,7 @@ fn a_module_that_starts_beyond_its_memory_does_not_load() {
 }
 
 #[test]
-fn a_trap_at_the_tenth_event_leaves_the_nine_before() {
+fn a_trap_does_not_affect_earlier_events() {
     let body = format!(
         "(drop {SUBMIT})
          (if (i64.eq (local.get $sequence) (i64.const 10)) (then (unreachable)))"
@@ -136,7 +136,7 @@ fn endless_recursion_exhausts_the_stack() {
 }
 
 #[test]
-fn a_flood_of_log_lines_or_points_is_cut() {
+fn a_flood_of_log_lines_or_points_is_a_fault() {
     let log = "(loop $again
         (call $log (i32.const 3) (i32.const 0) (i32.const 4096)) (br $again))";
     assert_kind(
@@ -228,14 +228,14 @@ fn an_import_during_allocation_breaks_the_contract_on_both_paths() {
 }
 
 #[test]
-fn the_last_error_of_the_log_is_told_with_a_trap() {
+fn a_trap_includes_the_last_logged_error() {
     let body = "(call $log (i32.const 1) (i32.const 2048) (i32.const 6)) (unreachable)";
     for fault in faults(body, "", Limits::default()) {
         assert!(fault.detail.ends_with("it last logged: spread"), "{fault}");
     }
 }
 
-/// A guest that reports a fault at each event, as the SDK does at a panic.
+/// A guest that reports a fault at each event, like a panic in the SDK.
 fn panicking() -> Vec<u8> {
     let words = "panicked at src/lib.rs:7:5: the spread is negative";
     let body = format!(
@@ -247,7 +247,7 @@ fn panicking() -> Vec<u8> {
 }
 
 #[test]
-fn a_reported_fault_ends_the_callback_in_its_own_words() {
+fn a_reported_fault_keeps_its_message() {
     for path in PATHS {
         let mut bench = Bench::new(path, &panicking(), Limits::default());
         assert_eq!(
@@ -259,7 +259,7 @@ fn a_reported_fault_ends_the_callback_in_its_own_words() {
 }
 
 #[test]
-fn a_fault_is_reported_without_any_capability() {
+fn a_fault_can_be_reported_without_capabilities() {
     for path in PATHS {
         let module = wat::parse_str(text(
             r#"(import "windvane:strategy/fault@0.2.0" "report" (func $report (param i32 i32)))"#,
@@ -277,7 +277,7 @@ fn a_fault_is_reported_without_any_capability() {
 }
 
 #[test]
-fn a_reported_fault_has_a_bound_and_may_be_empty() {
+fn a_reported_fault_is_truncated_and_may_be_empty() {
     let report = |length: u32| format!("(call $report (i32.const 0) (i32.const {length}))");
     for fault in faults(&report(60_000), "", Limits::default()) {
         assert!(fault.detail.len() <= 4_096, "{}", fault.detail.len());
@@ -294,7 +294,7 @@ fn a_reported_fault_has_a_bound_and_may_be_empty() {
 }
 
 #[test]
-fn a_line_of_the_log_does_not_hide_a_trap() {
+fn a_log_line_does_not_hide_a_trap() {
     let words = "panicked at src/lib.rs:7:5: but it went on";
     let body = format!(
         "(call $log (i32.const 1) (i32.const 4096) (i32.const {})) (unreachable)",
@@ -308,7 +308,7 @@ fn a_line_of_the_log_does_not_hide_a_trap() {
 }
 
 #[test]
-fn a_restart_goes_on_from_the_saved_state() {
+fn a_restart_continues_from_the_saved_state() {
     let body = "(if (i64.eq (local.get $sequence) (i64.const 4)) (then (unreachable)))
         (drop (call $cancel_timer (global.get $count)))";
     for path in PATHS {
@@ -320,7 +320,7 @@ fn a_restart_goes_on_from_the_saved_state() {
         assert_eq!(
             bench.strategy.intents(),
             [],
-            "save is a callback without intents"
+            "`save` must clear the intents"
         );
         assert_eq!(bench.deliver(4).unwrap_err().kind, FaultKind::Trap);
         assert!(!bench.strategy.is_live());
@@ -331,7 +331,7 @@ fn a_restart_goes_on_from_the_saved_state() {
 }
 
 #[test]
-fn output_of_earlier_callbacks_outlives_a_fault() {
+fn output_of_earlier_callbacks_survives_a_fault() {
     let body = "(call $log (i32.const 3) (i32.const 2048) (i32.const 6))
         (if (i64.eq (local.get $sequence) (i64.const 2)) (then (unreachable)))";
     for path in PATHS {
@@ -344,7 +344,7 @@ fn output_of_earlier_callbacks_outlives_a_fault() {
 }
 
 #[test]
-fn a_reason_of_start_or_load_is_a_refusal_and_the_instance_lives() {
+fn a_refusal_of_start_or_load_keeps_the_instance() {
     let refuses = text(IMPORTS, "", "").replace(
         "(global.set $count (i64.load (local.get 0)))\n    (call $answer (i32.const 0) (i32.const 0))",
         "(call $answer (i32.const 2048) (i32.const 6))",
@@ -360,7 +360,7 @@ fn a_reason_of_start_or_load_is_a_refusal_and_the_instance_lives() {
 }
 
 #[test]
-fn the_market_is_out_of_reach_outside_start_and_events() {
+fn market_queries_fail_outside_start_and_events() {
     let asks = text(IMPORTS, "", "").replace(
         "(i64.store (i32.const 32) (global.get $count))",
         "(drop (call $last (i32.const 0) (i32.const 0)))",

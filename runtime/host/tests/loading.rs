@@ -1,4 +1,4 @@
-//! What does not load says why, by name, and what to do about it.
+//! A module that cannot be loaded gets an error that names the problem and the remedy.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,7 +15,10 @@ fn refusal(module: &[u8]) -> String {
         .load(module, Limits::default(), Capabilities::ALL)
         .unwrap_err()
         .to_string();
-    assert_eq!(checked, loaded, "`validate` says what `load` says");
+    assert_eq!(
+        checked, loaded,
+        "`validate` and `load` must give the same error"
+    );
     checked
 }
 
@@ -39,7 +42,7 @@ fn a_foreign_import_is_named() {
         &text(wasi, "", ""),
         &[
             "`wasi_snapshot_preview1.clock_time_get`",
-            "no part of the strategy contract",
+            "not part of the strategy contract",
         ],
     );
     let env = r#"(import "env" "memory" (memory 1))"#;
@@ -55,7 +58,7 @@ fn a_component_with_a_foreign_import_is_refused_too() {
 }
 
 #[test]
-fn a_component_without_the_world_s_exports_is_refused() {
+fn a_component_without_the_exports_of_the_world_is_refused() {
     assert_refused("(component)", &["does not export `describe`"]);
     let other = r#"(component
         (core module $m (func (export "describe") (result i32) (i32.const 0)))
@@ -76,7 +79,7 @@ fn an_interface_of_another_version_is_named() {
         &text(unknown, "", ""),
         &["windvane:strategy/orders@0.2.0.hedge"],
     );
-    // One version for all of a module.
+    // All imports of a module must have the same version.
     let mixed = IMPORTS.replace("plot@0.2.0", "plot@0.1.0");
     assert_refused(&text(&mixed, "", ""), &["windvane:strategy/plot@0.1.0"]);
 }
@@ -99,7 +102,7 @@ fn a_missing_export_is_named() {
 }
 
 #[test]
-fn a_wrong_signature_is_shown_beside_the_right_one() {
+fn a_wrong_signature_is_shown_with_the_right_one() {
     let import = r#"(import "windvane:strategy/timers@0.2.0" "cancel"
         (func (param i32) (result i64)))"#;
     assert_refused(
@@ -123,7 +126,7 @@ fn proposals_that_differ_between_machines_are_off() {
 }
 
 #[test]
-fn what_is_no_module_is_refused() {
+fn an_invalid_module_is_refused() {
     assert!(refusal(b"").contains("not a valid WebAssembly"));
     assert!(refusal(b"\0asm\x01\0\0").contains("not a valid WebAssembly"));
     let module = guest("");
@@ -156,7 +159,7 @@ fn an_ungranted_import_names_the_capability_and_the_key() {
 }
 
 #[test]
-fn a_module_over_its_size_is_refused_before_it_is_read() {
+fn a_too_large_module_is_refused_before_it_is_read() {
     let limits = Limits {
         module_bytes: 100,
         ..Limits::default()
@@ -174,7 +177,7 @@ fn a_module_over_its_size_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_description_that_is_no_json_is_shown() {
+fn a_description_that_is_not_json_is_shown() {
     let module = parse(&text(IMPORTS, "", "").replace("{\\22name", "[\\22name"));
     let error = host(PathChoice::Fastest)
         .load(&module, Limits::default(), Capabilities::ALL)
@@ -184,11 +187,11 @@ fn a_description_that_is_no_json_is_shown() {
 }
 
 #[test]
-fn a_schema_of_another_form_is_refused() {
+fn an_invalid_parameter_schema_is_refused() {
     let with_params = |params: &str| {
         let capabilities = "\\22capabilities\\22:[\\22orders\\22]";
         let escaped = params.replace('"', "\\22");
-        // As long as before, so that the length of the answer stays.
+        // The text keeps its length, so that the length of the answer stays valid.
         let name = "\\22version\\22:\\220.1.0\\22";
         let shorter = "\\22version\\22:\\2201\\22";
         let with = format!("\\22capabilities\\22:[],{escaped}");
@@ -224,7 +227,7 @@ fn a_start_function_that_loops_fails_at_load() {
 }
 
 #[test]
-fn validation_tells_format_capabilities_and_path() {
+fn validation_reports_format_capabilities_and_path() {
     let some = r#"(import "windvane:strategy/market@0.2.0" "last"
         (func (param i32 i32) (result i64)))"#;
     let module = parse(&text(some, "", ""));
@@ -244,7 +247,7 @@ fn validation_tells_format_capabilities_and_path() {
 
 #[test]
 fn a_component_that_does_more_than_wrap_has_no_direct_path() {
-    // The same component beside a second module with a memory of its own.
+    // The same component with a second module that has its own memory.
     let component = wrap(&guest("")).unwrap();
     let extra = parse("(component (core module (memory 1)))");
     let mut both = component;

@@ -1,4 +1,4 @@
-//! The two paths into a guest answer alike: the same intents, output, state and faults.
+//! Both paths into a guest give the same intents, output, state and faults.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,8 +14,8 @@ use support::{Bench, IMPORTS, PATHS, SUBMIT, event, guest, text};
 use windvane_engine::{Event, Intent};
 use windvane_host::{CallPath, Fault, Limits, Output, PathChoice, wrap};
 
-/// Every import at each event. The answers become intents: the token of a timer that is forgotten
-/// tells the answer and the question's number.
+/// Calls every import at each event, and turns the answers into intents. The token of each
+/// cancelled timer contains the answer and the number of the query.
 fn curious() -> Vec<u8> {
     let mut questions = Vec::new();
     for field in 0..11 {
@@ -45,7 +45,7 @@ fn curious() -> Vec<u8> {
             "(call $balance (i32.const {surface}) (i32.const {asset}) (i32.const 0))"
         ));
     }
-    // Instruments that there are not, and positions of no side.
+    // Instruments that do not exist, and positions with an invalid side.
     for instrument in [1, 65_535, 65_536, -1] {
         questions.push(format!(
             "(call $rule (i32.const {instrument}) (i32.const 0))"
@@ -58,7 +58,7 @@ fn curious() -> Vec<u8> {
             "(call $position (i32.const {instrument}) (i32.const 9) (i32.const 0))"
         ));
     }
-    // What is not built yet.
+    // Functions that are not supported yet.
     questions.push("(call $open_groups (i32.const -1))".to_owned());
     questions.push("(call $open_group (i32.const -1) (i32.const 0))".to_owned());
     questions.push("(call $group (i64.const 1) (i32.const 0))".to_owned());
@@ -74,13 +74,13 @@ fn curious() -> Vec<u8> {
     questions.push("(call $cancel (i64.const -5))".to_owned());
     questions.push("(call $cancel_all (i32.const -1))".to_owned());
     questions.push(SUBMIT.to_owned());
-    // Refused: no such instrument, then a quantity of nothing.
+    // Refused: an unknown instrument, and then a zero quantity.
     questions.push(SUBMIT.replace(
         "(i32.const 0) (i32.const 0x40)",
         "(i32.const 9) (i32.const 0)",
     ));
     questions.push(SUBMIT.replace("(i64.const 2)", "(i64.const 0)"));
-    // Flags that stand for nothing.
+    // Flags without a meaning.
     questions.push(SUBMIT.replace("0x40", "0x0e"));
 
     let mut body = format!("(drop {SUBMIT})");
@@ -131,7 +131,10 @@ fn both_paths_give_the_same_intents_output_and_state() {
     let component = run(PathChoice::Component, &module, 5);
     assert_eq!(direct.results, vec![Ok(()); 5]);
     assert_eq!(direct.results, component.results);
-    assert!(direct.intents[0].len() > 70, "the guest asked and acted");
+    assert!(
+        direct.intents[0].len() > 70,
+        "the guest must have made queries and intents"
+    );
     assert_eq!(direct.intents, component.intents);
     assert_eq!(direct.output.logs.len(), 10);
     assert_eq!(direct.output.plots[4].value, 25);
@@ -163,7 +166,7 @@ fn wrapping_gives_the_same_bytes_each_time() {
 
 #[test]
 fn every_field_of_an_event_arrives() {
-    // One timer per parameter: its token is the value.
+    // One timer for each parameter: its token is the value.
     let names = "ms sequence a b c d e f id";
     let mut body: String = names
         .split(' ')

@@ -1,10 +1,11 @@
-//! Speed of the journal: from append to durable, blocks per second, bytes per market event, and
-//! the recovery of a segment. Percentiles and sizes are printed first, for criterion has none.
+//! Speed of the journal: time from append to durable, blocks per second, bytes per market event,
+//! and the recovery of a segment. Percentiles and sizes are printed first, because criterion does
+//! not report them.
 
 #![allow(
     missing_docs,
     clippy::expect_used,
-    reason = "a bench: what cannot be set up ends it"
+    reason = "a bench may panic if its setup fails"
 )]
 
 use std::path::Path;
@@ -18,7 +19,7 @@ use windvane_engine::record::{Block, Recorder};
 use windvane_engine::{Level, MarketEvent, Time};
 use windvane_journal::{AppendError, Directory, Event, Journal, Options, open};
 
-/// A market that walks, as its records.
+/// A random walk of a market, as records.
 struct Market {
     recorder: Recorder,
     seed: u64,
@@ -45,7 +46,7 @@ impl Market {
         (self.seed % limit) as i64
     }
 
-    /// A trade or, twice as often, a top of book.
+    /// Records a trade or, twice as often, a top of book.
     fn event(&mut self) {
         self.time += self.below(1_000_000);
         self.id += 1 + self.below(5);
@@ -72,7 +73,7 @@ impl Market {
         record_market(&mut self.recorder, Time(self.time), 0, &event);
     }
 
-    /// A block of about 200 bytes, as an intent seals it.
+    /// A block of about 200 bytes, like one that an intent seals.
     fn small_block(&mut self) -> Block {
         for _ in 0..4 {
             self.event();

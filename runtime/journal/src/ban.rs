@@ -1,5 +1,5 @@
-//! Bans that the venue told of: until when a host takes nothing from this address, so that the next
-//! process does not find it out by asking.
+//! Bans by the venue: until when a host accepts no requests from this address. They are stored so
+//! that the next process need not send a request to find out.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "bans";
 
-/// What a host said.
+/// A ban by one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ban {
-    /// The host, with its port where that is not the usual one; no space is in it.
+    /// The host, with its port if that is not the default one. It contains no space.
     pub host: String,
-    /// Its end, Unix milliseconds by the wall clock of this machine.
+    /// End of the ban, in Unix milliseconds by the wall clock of this machine.
     pub until_ms: i64,
 }
 
 impl Ban {
-    /// The bans in a data directory. A file that is damaged counts as none, and the log says so.
+    /// The bans in a data directory. A damaged file counts as no bans, with an error in the log.
     pub fn read(data_dir: &Path) -> Vec<Self> {
         let path = path(data_dir);
         let lines = small_file::read(&path, KIND);
@@ -28,7 +28,7 @@ impl Ban {
             bans.ok_or_else(|| small_file::damaged(&path))
         });
         bans.unwrap_or_else(|error| {
-            tracing::error!(%error, "bans that the venue told of before are not known");
+            tracing::error!(%error, "the file of the venue's bans cannot be read: bans from earlier processes are unknown");
             Vec::new()
         })
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bans_come_back_and_a_damaged_file_is_none() {
+    fn bans_are_read_back_and_a_damaged_file_counts_as_empty() {
         let folder = tempfile::tempdir().unwrap();
         let ban = |host: &str, until_ms| Ban {
             host: host.to_owned(),

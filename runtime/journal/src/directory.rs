@@ -1,4 +1,5 @@
-//! The data directory: one instance at a time, and the small files that outlive a journal.
+//! The data directory: it has one instance at a time, and holds the small files that survive the
+//! loss of a journal.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -14,7 +15,7 @@ use crate::reports;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
 
-/// What a run keeps in a directory that may be the user's.
+/// Names that a run creates in the directory. The directory itself may be the user's.
 const OURS: [&str; 9] = [
     "lock",
     "epoch",
@@ -27,19 +28,19 @@ const OURS: [&str; 9] = [
     "bug-reports",
 ];
 
-/// A data directory that is ours until this is dropped.
+/// A data directory that this process has locked until it is dropped.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
     lock: File,
-    /// One writer of small files at a time.
+    /// Only one thread at a time writes small files.
     writing: Mutex<()>,
 }
 
 /// The directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else uses it.
+    /// Another instance uses it.
     #[error(
         "another instance, pid {pid}, uses {}: stop it or use another data_dir",
         path.display()
@@ -50,7 +51,7 @@ pub enum LockError {
         /// The process, or `unknown`.
         pid: String,
     },
-    /// It cannot be made or locked.
+    /// It cannot be created or locked.
     #[error("{} cannot be used as data_dir: {error}", path.display())]
     Io {
         /// The directory.
@@ -60,17 +61,17 @@ pub enum LockError {
     },
 }
 
-/// The epoch that a data folder reserved last, whoever uses it; `None` where none was, or where its
-/// file cannot be read.
+/// The epoch that a data folder reserved last, even while another process uses the folder. `None`
+/// if no epoch was reserved, or if its file cannot be read.
 pub fn last_epoch(data_dir: &Path) -> Option<u64> {
     epoch::last(&data_dir.join("epoch")).ok().flatten()
 }
 
 impl Directory {
-    /// Makes the directory if need be and takes its lock.
+    /// Creates the directory if necessary and locks it.
     ///
     /// # Errors
-    /// [`LockError::Held`] names the process that has it.
+    /// [`LockError::Held`] names the process that holds the lock.
     pub fn lock(path: &Path) -> Result<Self, LockError> {
         let io = |error| LockError::Io {
             path: path.to_owned(),
@@ -88,7 +89,7 @@ impl Directory {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
-                // Only for the message.
+                // The process id is only for the message.
                 let _ = file.read_to_string(&mut pid);
                 let pid = pid.trim();
                 let pid = if pid.is_empty() { "unknown" } else { pid };
@@ -124,48 +125,48 @@ impl Directory {
         mark(&self.path)
     }
 
-    /// The epoch that was reserved last; `None` where none was, or where its file cannot be read.
+    /// The epoch that was reserved last; `None` if no epoch was reserved, or if its file cannot be
+    /// read.
     pub fn last_epoch(&self) -> Option<u64> {
         last_epoch(&self.path)
     }
 
-    /// Reserves an epoch for client order ids: max(last + 1, `now_seconds`), durable before it
-    /// returns (promise 1).
+    /// Reserves an epoch for client order ids: max(last + 1, `now_seconds`). It is durable on
+    /// return (promise 1).
     ///
     /// # Errors
-    /// No epoch could be made durable: no order may be numbered.
+    /// No epoch could be made durable, so no order may get an id.
     pub fn reserve_epoch(&self, now_seconds: u64) -> Result<u64, EpochError> {
         let _writing = lock(&self.writing);
         epoch::reserve(&self.path.join("epoch"), now_seconds)
     }
 
-    /// Writes down which hosts take nothing, durably before it returns: [`Ban::read`] gives them
-    /// back.
+    /// Stores which hosts accept no requests; durable on return. [`Ban::read`] returns them.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk failed.
     pub fn set_bans(&self, bans: &[Ban]) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         Ban::write(bans, &self.path)
     }
 
-    /// Writes down a snapshot of the engine for a report of a mistake, and answers its file.
+    /// Stores a snapshot of the engine for a bug report, and returns its file.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The disk failed.
     pub fn keep_report(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         reports::keep(&self.path, name, bytes)
     }
 
-    /// What is latched. A latch that cannot be read is a halt.
+    /// The stored latches. A file that cannot be read counts as a halt.
     pub fn latches(&self) -> Latches {
         latch::read(&self.path.join("latch"))
     }
 
-    /// Latches, durably before it returns.
+    /// Stores the latches; durable on return.
     ///
     /// # Errors
-    /// The latch is not durable; the old one may still hold at the next start.
+    /// The latches are not durable. The old ones may apply at the next start.
     pub fn set_latches(&self, latches: &Latches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         latch::write(latches, &self.path.join("latch"))
@@ -174,34 +175,34 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing alone would leave the lock to a child that is just being started. What cannot
-        // be unlocked is unlocked by the end of the process.
+        // Closing the file alone would leave the lock with a child process that is just being
+        // started. If the unlock fails, the end of the process releases the lock.
         let _ = self.lock.unlock();
     }
 }
 
-/// Makes the directory and the journal's folder in it, which only their owner may enter. A folder
-/// of the user's stays as it is.
+/// Creates the directory and the journal folder in it, both accessible only to their owner. The
+/// permissions of an existing folder do not change.
 fn make(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     windvane_files::folder(path)?;
     windvane_files::folder(&path.join("journal"))
 }
 
-/// Closes what an earlier version, or a copy, left open to others.
+/// Restricts the permissions of files that an earlier version, or a copy, left readable for others.
 fn close(path: &Path) {
     for name in OURS {
         if let Err(error) = windvane_files::close(&path.join(name)) {
             tracing::warn!(
                 path = %path.join(name).display(), %error,
-                "others may read this: it cannot be closed to them"
+                "other users may read this path: its permissions could not be restricted"
             );
         }
     }
 }
 
-/// The mark of a data directory. Not in the journal's folder: a folder that is rolled back as a
-/// whole must not take its mark along.
+/// The mark of a data directory. It is not in the journal folder: if that folder is rolled back as
+/// a whole, the mark must stay.
 pub fn mark(data_dir: &Path) -> PathBuf {
     data_dir.join("mark")
 }
@@ -221,7 +222,7 @@ pub fn segments(journal: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// The highest number that a segment ever had, those put aside included.
+/// The highest number that any segment has or had, including those that were put aside.
 pub fn highest(journal: &Path) -> io::Result<Option<u32>> {
     let mut highest = None;
     for entry in fs::read_dir(journal)? {
@@ -231,7 +232,7 @@ pub fn highest(journal: &Path) -> io::Result<Option<u32>> {
     Ok(highest)
 }
 
-/// `0000000a.damaged-1` is 10 and `.damaged-1`.
+/// Splits `0000000a.damaged-1` into 10 and `.damaged-1`.
 fn split_name(name: &str) -> Option<(u32, &str)> {
     let (number, rest) = name.split_at_checked(8)?;
     let digits = number
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_the_owners_alone_and_a_folder_of_the_users_stays_as_it_is() {
+    fn files_are_private_and_a_folder_of_the_user_is_unchanged() {
         use std::os::unix::fs::PermissionsExt;
         let outer = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_segments_are_eight_digits_and_nothing_else() {
+    fn segment_names_are_eight_hex_digits() {
         assert_eq!(split_name("0000000a"), Some((10, "")));
         assert_eq!(split_name("0000000a.damaged-1"), Some((10, ".damaged-1")));
         for name in [

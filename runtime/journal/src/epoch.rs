@@ -1,4 +1,4 @@
-//! The epoch of client order ids: reserved durably before its first use, never given twice
+//! The epoch of client order ids. It is durable before its first use and is never used twice
 //! (promise 1).
 
 use std::path::Path;
@@ -7,21 +7,22 @@ use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "epoch";
 
-/// No epoch could be reserved: no order may be sent.
+/// No epoch could be reserved, so no order may be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("no epoch could be reserved, so no order can be numbered: {0}")]
 pub struct EpochError(#[from] pub SmallFileError);
 
-/// Reserves max(last + 1, `now_seconds`), durable before it returns.
+/// Reserves max(last + 1, `now_seconds`); durable on return.
 ///
-/// A damaged file is put aside and treated like a lost one: the clock alone then keeps the epoch
-/// above all earlier ones.
+/// A damaged file is put aside and counts as lost. Then only the clock keeps the epoch above all
+/// earlier ones.
 pub fn reserve(path: &Path, now_seconds: u64) -> Result<u64, EpochError> {
     let last = match last(path) {
         Err(SmallFileError::Damaged { path }) => {
             tracing::error!(
                 path = %path.display(),
-                "the epoch file is damaged and was put aside; the clock alone numbers this start"
+                "the epoch file is damaged and was put aside; this start takes its epoch from the \
+                 clock"
             );
             small_file::put_aside(&path, "damaged")
                 .map_err(|error| SmallFileError::Io { path, error })?;
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn epochs_rise_whatever_the_clock_does() {
+    fn epochs_rise_even_if_the_clock_is_set_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("epoch");
         assert_eq!(reserve(&path, 100).unwrap(), 100);
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_kept_and_the_clock_goes_on() {
+    fn a_damaged_file_is_put_aside_and_the_clock_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("epoch");
         std::fs::write(&path, "epoch 99999").unwrap();

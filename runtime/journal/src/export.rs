@@ -10,7 +10,7 @@ use crate::directory;
 use crate::packed::Blocks;
 use crate::reading::{self, StoredSegment};
 
-/// A record with its place.
+/// A record with its segment and sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Number of its segment.
@@ -21,7 +21,7 @@ pub struct Exported {
     pub record: Record,
 }
 
-/// A journal cannot be exported further.
+/// A part of the journal cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The journal's folder cannot be read.
@@ -33,11 +33,11 @@ pub enum ExportError {
         error: io::Error,
     },
     /// A segment cannot be read.
-    #[error("segment {segment:08x}: {problem}; `windvane journal verify` tells more")]
+    #[error("segment {segment:08x}: {problem}; run `windvane journal verify` for details")]
     Segment {
         /// Its number.
         segment: u32,
-        /// Why.
+        /// The problem.
         problem: String,
     },
     /// A record cannot be read.
@@ -62,10 +62,10 @@ pub fn segments(data_dir: &Path) -> Result<Vec<u32>, ExportError> {
     })
 }
 
-/// A whole segment, head and blocks, as far as it verifies. Nobody may be writing it.
+/// A whole segment, head and blocks, as far as it verifies. No process may be writing it.
 ///
 /// # Errors
-/// It gives nothing.
+/// Nothing of it can be read.
 pub fn segment(data_dir: &Path, number: u32) -> Result<StoredSegment, ExportError> {
     let read = reading::read(&data_dir.join("journal"), number, |_| true);
     read.map_err(|error| ExportError::Segment {
@@ -74,8 +74,8 @@ pub fn segment(data_dir: &Path, number: u32) -> Result<StoredSegment, ExportErro
     })
 }
 
-/// The records with these sequences, segment by segment, of a journal that nobody writes. After
-/// an error the next segment is tried.
+/// The records with these sequences, segment by segment. No process may be writing the journal.
+/// After an error, the next segment is tried.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -91,7 +91,7 @@ pub fn export(data_dir: &Path, sequences: Range<u64>) -> Result<Export, ExportEr
     })
 }
 
-/// Records of a journal; made by [`export`].
+/// The records of a journal; made by [`export`].
 #[derive(Debug)]
 pub struct Export {
     data_dir: PathBuf,

@@ -1,24 +1,30 @@
-//! Why something could not be made durable, classed by what the operator must do.
+//! Why a write could not be made durable, classified by what the operator must do.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::small_file::SmallFileError;
 
-/// A write that failed. Nothing that it carried was acknowledged.
+/// A failed write. None of its content was acknowledged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
-    /// No space, or a quota or file size limit.
-    #[error("the disk of the journal is full ({0}); free space or prune, then roll the journal")]
+    /// The disk is full, or a quota or a limit of file size was reached.
+    #[error(
+        "the disk of the journal is full ({0}); free space or prune old segments, then a new \
+         segment can begin"
+    )]
     DiskFull(Arc<io::Error>),
-    /// The file system does not take writes.
-    #[error("the journal cannot be written ({0}); make its folder writable, then roll the journal")]
+    /// The file system accepts no writes.
+    #[error(
+        "the journal cannot be written ({0}); make its folder writable, then a new segment can \
+         begin"
+    )]
     ReadOnly(Arc<io::Error>),
-    /// Any other error of the disk.
-    #[error("the journal failed ({0}); check the disk, then roll the journal")]
+    /// Any other disk error.
+    #[error("the journal failed ({0}); check the disk, then a new segment can begin")]
     Io(Arc<io::Error>),
     /// The storage engine failed or panicked.
-    #[error("the journal's storage failed ({0}); roll the journal, or restart if that fails too")]
+    #[error("the journal's storage failed ({0}); a new segment may help, otherwise restart")]
     Storage(String),
 }
 
@@ -53,18 +59,18 @@ impl From<sled::Error> for Failure {
     }
 }
 
-/// Runs what calls into sled: where it panics, that is a failure like any other.
+/// Runs a call into sled, and turns a panic in it into a failure.
 ///
 /// # Errors
-/// That of the call, or its panic as [`Failure::Storage`].
+/// The failure of the call, or its panic as [`Failure::Storage`].
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    // Unwind safety: after a failure the store that was called is dropped and never asked again.
+    // This is unwind safe: after a failure the called store is dropped and never used again.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("panic without words");
+            .unwrap_or("panic without a message");
         Err(Failure::Storage(format!("panic: {text}")))
     })
 }
@@ -74,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_classed_by_what_must_be_done() {
+    fn errors_are_classified_by_what_must_be_done() {
         let class = |code| Failure::from(io::Error::from_raw_os_error(code));
         assert!(matches!(class(28), Failure::DiskFull(_)), "ENOSPC");
         assert!(matches!(class(122), Failure::DiskFull(_)), "EDQUOT");
@@ -85,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_becomes_a_failure_with_its_words() {
+    fn a_panic_becomes_a_failure_with_its_message() {
         let failure = guarded::<()>(|| panic!("torn {}", 7)).unwrap_err();
         assert!(failure.to_string().contains("panic: torn 7"), "{failure}");
     }

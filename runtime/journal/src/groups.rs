@@ -1,9 +1,10 @@
-//! A file of compressed groups: what is left of an ended segment.
+//! A file of compressed groups, the storage format of an ended segment.
 //!
-//! A file begins with four letters that say what it is, the version of this format as u32, and two
-//! times of its segment in seconds since 1970 as i64: when it was begun, and when it was written last.
-//! A group is: its compressed length as u32, its length as u32, the first 8 bytes of the SHA-256 of
-//! both and of what follows, compressed bytes; little endian. Groups behind a damaged one are lost.
+//! The file begins with four letters for its kind, the version of this format as u32, and two times
+//! of its segment in seconds since 1970 as i64: when it began, and when it was last written. Each
+//! group is: compressed length as u32, length as u32, the first 8 bytes of the SHA-256 of both
+//! lengths and the compressed bytes, and the compressed bytes. All numbers are little endian.
+//! Groups after a damaged group are lost.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,21 +18,22 @@ use zstd::bulk::Compressor;
 const VERSION: u32 = 1;
 const HEADER: usize = 4 + 4 + 16;
 const CHECK: usize = 8;
-/// No group is longer: damage must not make us allocate without end.
+/// Maximum length of a group, so that damage cannot cause a huge allocation.
 const GROUP_MAX: usize = 128 << 20;
-/// A group ends here.
+/// A group ends at this length.
 const GROUP_BYTES: usize = 4 << 20;
-/// Beside a run there is time for it: half the time of level 9, and 2 % more bytes.
+/// Packing runs in the background, so there is time for this level. It takes half the time of level
+/// 9 and gives 2 % more bytes.
 const LEVEL: i32 = 7;
 
-/// When a segment was begun and written last.
+/// When a segment began and was last written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     pub begun: SystemTime,
     pub written: SystemTime,
 }
 
-/// Writes such a file.
+/// Writes a file of groups.
 pub struct Writer {
     file: File,
     group: Vec<u8>,
@@ -60,12 +62,13 @@ impl Writer {
         })
     }
 
-    /// The bytes of the running group; what is added here at once stays together.
+    /// The bytes of the open group. Bytes that are added between two calls of [`Self::end_if_long`]
+    /// stay in one group.
     pub const fn group(&mut self) -> &mut Vec<u8> {
         &mut self.group
     }
 
-    /// Ends the group if it is long enough.
+    /// Ends the open group if it is long enough.
     pub fn end_if_long(&mut self) -> io::Result<()> {
         if self.group.len() >= GROUP_BYTES {
             self.end_group()?;
@@ -88,22 +91,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes everything durable but the folder's entry.
+    /// Makes the file durable, except for its entry in the folder.
     pub fn finish(mut self) -> io::Result<()> {
         self.end_group()?;
         self.file.sync_all()
     }
 }
 
-/// What such a file gives.
+/// The content of a file of groups.
 pub struct Groups<'a> {
-    /// Its groups up to the first damaged one, compressed, each with its length.
+    /// Its groups up to the first damaged one: compressed bytes and uncompressed length.
     pub groups: Vec<(&'a [u8], usize)>,
-    /// Why there may be more; `None` where the file is whole.
+    /// Why groups may be missing; `None` if the file is complete.
     pub problem: Option<String>,
 }
 
-/// Reads such a file.
+/// Reads a file of groups.
 pub fn read(bytes: &[u8], magic: [u8; 4]) -> Groups<'_> {
     let mut groups = Vec::new();
     let mut rest = match begin(bytes, magic) {
@@ -139,13 +142,13 @@ fn begin(bytes: &[u8], magic: [u8; 4]) -> Result<&[u8], String> {
         .map_or(0, |v| u32::from_le_bytes(*v));
     if version != VERSION {
         return Err(format!(
-            "the format of its file is {version}, this program reads {VERSION}: use the newer one"
+            "the format of its file is {version}, this program reads {VERSION}: use a newer program"
         ));
     }
     Ok(rest)
 }
 
-/// When the segment of a file was begun and written last.
+/// When the segment of a file began and was last written.
 pub fn times(bytes: &[u8]) -> Option<Times> {
     let time = |at: usize| {
         let seconds = u64::from_le_bytes(*bytes.get(at..at + 8)?.first_chunk()?);
@@ -157,10 +160,10 @@ pub fn times(bytes: &[u8]) -> Option<Times> {
     })
 }
 
-/// A group, packed, with its length unpacked.
+/// The compressed bytes of a group, and its uncompressed length.
 type Group<'a> = (&'a [u8], usize);
 
-/// The first group, and what is behind it.
+/// The first group, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(Group<'_>, &[u8])> {
     let (header, rest) = bytes.split_at_checked(8)?;
     let (stored, rest) = rest.split_at_checked(CHECK)?;
@@ -188,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_come_back_up_to_the_damage() {
+    fn groups_before_the_damage_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let second = |s| SystemTime::UNIX_EPOCH + Duration::from_secs(s);

@@ -1,4 +1,4 @@
-//! The journal as the runtime holds it: blocks go in without waiting, events come out.
+//! The journal as the runtime uses it: it takes blocks without waiting and returns events.
 
 use std::sync::mpsc::{self, Sender, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::owner::{Listener, Message, Options, Owner};
 use crate::packing::PackThread;
 use crate::watch::{MarkKeeper, Watch, lock};
 
-/// A journal that takes blocks. Dropping it ends it in order, as [`close`](Self::close) does.
+/// A journal that accepts blocks. Dropping it closes it in the same way as [`close`](Self::close).
 pub struct Journal {
     directory: Arc<Directory>,
     inbox: Option<SyncSender<Message>>,
@@ -26,31 +26,33 @@ pub struct Journal {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A block was not taken.
+/// A block was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// As many wait as may: try this one again after the next durable event.
+    /// The queue is full: try this block again after the next durable event.
     #[error("the journal's queue is full at block {}", block.number)]
     Full {
-        /// The block, given back.
+        /// The block, returned to the caller.
         block: Box<Block>,
     },
-    /// It is not the next one: a bug of the caller.
-    #[error("the journal does not take a block that does not continue its chain: {0}")]
+    /// The block is not the next one. This is a bug of the caller.
+    #[error("the block does not continue the journal's chain: {0}")]
     OutOfOrder(#[from] ChainError),
     /// The journal failed and waits for [`Journal::roll`].
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// A new segment was not asked for.
+/// A new segment was not requested.
 #[derive(Debug, thiserror::Error)]
 pub enum RollError {
-    /// As many wait as may: try again after the next durable event, with a head of then.
+    /// The queue is full: try again after the next durable event, with a new head.
     #[error("the journal's queue is full")]
     Full,
-    /// The head belongs to another place of the chain: a bug of the caller.
-    #[error("the head stands at block {at}, the journal at block {next}: seal and append first")]
+    /// The head belongs to another position of the chain. This is a bug of the caller.
+    #[error(
+        "the head is for block {at}, but the journal is at block {next}: seal and append first"
+    )]
     OutOfPlace {
         /// Next block of the head.
         at: u64,
@@ -59,24 +61,24 @@ pub enum RollError {
     },
 }
 
-/// The first segment of this start could not be made.
+/// The first segment of this start could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
     /// The disk or the storage failed.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The head belongs to another place of the chain: a bug of the caller.
-    #[error("the head stands at block {at}, the recovered journal goes on at block {next}")]
+    /// The head belongs to another position of the chain. This is a bug of the caller.
+    #[error("the head is for block {at}, but the recovered journal continues at block {next}")]
     OutOfPlace {
         /// Next block of the head.
         at: u64,
-        /// Next block of what was recovered.
+        /// Next block of the recovered journal.
         next: u64,
     },
 }
 
 impl Journal {
-    /// Begins segment `number + 1` and the threads that keep it.
+    /// Begins segment `number + 1` and starts the threads of the journal.
     pub(crate) fn begin(
         directory: Arc<Directory>,
         number: u32,
@@ -121,45 +123,46 @@ impl Journal {
         }
         let builder = std::thread::Builder::new().name("journal".to_owned());
         let thread = builder.spawn(move || owner.run(&messages))?;
-        // First, so that the watch outlives it.
+        // This thread is joined first, so that the watch thread ends after it.
         journal.threads.insert(0, thread);
         Ok(journal)
     }
 
-    /// The data directory, for epoch, latch and retention.
+    /// The data directory, for epoch, latches and retention.
     pub const fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
 
-    /// Where the chain of appended blocks stands, durable or not.
+    /// The end of the chain of appended blocks, durable or not.
     pub const fn chain(&self) -> Chain {
         self.next
     }
 
-    /// Records appended since the segment was begun or last asked for: one reason to roll.
+    /// Records that were appended since the segment began or was last requested.
     pub const fn segment_records(&self) -> u64 {
         self.next.last_record - self.base.last_record
     }
 
-    /// Blocks appended since then. A start reads some 150,000 small ones in a second.
+    /// Blocks that were appended since then. A start reads about 150,000 small blocks in a second.
     pub const fn segment_blocks(&self) -> u64 {
         self.next.next_block - self.base.next_block
     }
 
-    /// Bytes of the blocks appended since then, before compression: another reason.
+    /// Bytes of the blocks that were appended since then, before compression.
     pub const fn segment_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether a write takes too long right now.
+    /// Whether the present write takes too long.
     pub fn stalled(&self) -> bool {
         self.watch.stalled()
     }
 
-    /// Gives a block to be made durable, without waiting. The listener is told when it is.
+    /// Queues a block to be made durable, without waiting. The listener gets an event when it is
+    /// durable.
     ///
     /// # Errors
-    /// The block was not taken, and why.
+    /// The reason why the block was not accepted.
     pub fn append(&mut self, block: Block) -> Result<(), AppendError> {
         if let Some(failure) = lock(&self.failure).clone() {
             return Err(failure.into());
@@ -179,12 +182,12 @@ impl Journal {
         }
     }
 
-    /// Ends the segment and begins another with this head, which stands at `at`: everything up to
-    /// there must be in it. Does not wait; the listener is told. After a failure this is the way
-    /// back, and `at` may then be beyond the blocks that were taken.
+    /// Ends the segment and begins another one with this head. `at` is the position of the head,
+    /// which must contain everything before it. Does not wait; the listener gets an event. After a
+    /// failure this is the way to recover, and `at` may then be beyond the accepted blocks.
     ///
     /// # Errors
-    /// It was not asked for, and why.
+    /// The reason why no segment was requested.
     pub fn roll(&mut self, head: Vec<u8>, at: Chain) -> Result<(), RollError> {
         let failed = lock(&self.failure).is_some();
         let in_place = if failed {
@@ -203,8 +206,8 @@ impl Journal {
             base: at,
             at: Instant::now(),
         };
-        // Before the message: blocks after it belong to the new segment, and a failure to begin
-        // that one must not be overwritten.
+        // The failure is taken before the message is sent. Blocks after the message belong to the
+        // new segment, and a failure to begin that segment must not be overwritten.
         let failure = lock(&self.failure).take();
         if self.send(message).is_err() {
             *lock(&self.failure) = failure;
@@ -214,8 +217,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes everything durable, ends the segment in order and stops. Takes as long as the disk
-    /// does: whoever has a deadline calls it from a thread that it may leave behind.
+    /// Makes everything durable, seals the segment and stops. This waits for the disk. A caller
+    /// with a deadline must use a thread that it can abandon.
     ///
     /// # Errors
     /// Not everything is durable.
@@ -239,7 +242,7 @@ impl Journal {
 }
 
 fn gone() -> Failure {
-    Failure::Storage("its thread has ended".to_owned())
+    Failure::Storage("the journal's thread has ended".to_owned())
 }
 
 impl Drop for Journal {

@@ -1,4 +1,5 @@
-//! The file of the latches, kept apart from the journal so that a halt outlives even a lost one.
+//! The latch file. It is separate from the journal, so that a halt survives even the loss of the
+//! journal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "latch";
 
-/// Makes latches durable. Control characters of reasons become spaces.
+/// Makes latches durable. Control characters in reasons become spaces.
 pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError> {
     let one_line = |text: &str| text.replace(char::is_control, " ");
     let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
@@ -38,8 +39,8 @@ pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError
     small_file::write(path, KIND, &lines)
 }
 
-/// What is latched; nothing where there is no file. A file that cannot be read is a halt:
-/// whoever wrote it may have meant one.
+/// The stored latches; empty without a file. A file that cannot be read counts as a halt, because
+/// it may have contained one.
 pub(crate) fn read(path: &Path) -> Latches {
     let lines = match small_file::read(path, KIND) {
         Ok(None) => return Latches::default(),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latch_comes_back_and_what_cannot_be_read_is_a_halt() {
+    fn a_latch_is_read_back_and_an_unreadable_file_is_a_halt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
         assert_eq!(read(&path), Latches::default());
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_for_one_strategy_comes_back_too() {
+    fn latches_of_a_strategy_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
         let halted = StrategyLatch {

@@ -1,12 +1,16 @@
-//! The ledger: what is kept of the journal for ever, in one file that only grows.
+//! The ledger: the part of the journal that is kept forever, in one file that only grows.
 //!
 //! The file begins with `windvane ledger 1` and a line feed. Each entry holds the lines of one
-//! segment: number of the segment as u32, compressed length as u32, length as u32, the first 8 bytes
-//! of the SHA-256 of all of that and of the compressed lines, the lines compressed by zstd; little
-//! endian. Entries have rising numbers. A segment is entered once: an entry that a kill cut is removed
-//! by the next start, and the segment, which was not pruned, is entered again.
+//! segment:
+//! - number of the segment as u32, compressed length as u32, length as u32;
+//! - the first 8 bytes of the SHA-256 of these numbers and of the compressed lines;
+//! - the lines, compressed by zstd.
 //!
-//! What may not enter: what the lines mean.
+//! All numbers are little endian. The segment numbers of the entries rise. Each segment is entered
+//! once: an entry that was cut by a kill is removed at the next start, and its segment, which was
+//! not pruned yet, is entered again.
+//!
+//! This module must never interpret the lines.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,15 +25,15 @@ const NAME: &str = "ledger";
 const MAGIC: &[u8] = b"windvane ledger 1\n";
 const HEADER: usize = 12;
 const CHECK: usize = 8;
-/// Entries are short, and written once.
+/// Entries are short and are written once, so a slow level is fine.
 const LEVEL: i32 = 19;
-/// No entry is longer: damage must not make us allocate without end.
+/// Maximum length of an entry, so that damage cannot cause a huge allocation.
 const ENTRY_MAX: usize = 1 << 30;
 
 /// The ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The disk refused.
+    /// The disk failed.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file.
@@ -37,10 +41,10 @@ pub enum LedgerError {
         /// Why.
         error: io::Error,
     },
-    /// It is not a ledger, or one of a newer program.
+    /// It is not a ledger, or a newer program wrote it.
     #[error(
-        "{} is not a ledger that this program reads: it was written by a newer one, or is damaged. \
-         Segments are not pruned until it is moved away", path.display()
+        "{} is not a ledger that this program can read: a newer program wrote it, or it is \
+         damaged. Segments are not pruned until the file is moved away", path.display()
     )]
     Format {
         /// The file.
@@ -48,23 +52,23 @@ pub enum LedgerError {
     },
     /// An entry is damaged.
     #[error(
-        "{}: the entry at byte {at} is damaged; what is behind it cannot be read. Segments are not \
-         pruned until the file is moved away", path.display()
+        "{}: the entry at byte {at} is damaged, and the entries after it cannot be read. Segments \
+         are not pruned until the file is moved away", path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The position of the entry, in bytes.
         at: usize,
     },
 }
 
-/// The ledger of a data directory, to be written.
+/// The ledger of a data directory, open for writing.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
     last: Option<u32>,
-    /// Where whole entries end.
+    /// End of the complete entries, in bytes.
     len: u64,
 }
 
@@ -73,12 +77,12 @@ pub struct Ledger {
 pub struct LedgerEntry {
     /// Number of the segment.
     pub segment: u32,
-    /// Its lines.
+    /// Its lines of JSON.
     pub lines: Vec<u8>,
 }
 
 impl Directory {
-    /// The ledger.
+    /// Opens the ledger for writing.
     ///
     /// # Errors
     /// It cannot be read.
@@ -110,16 +114,16 @@ impl Directory {
 }
 
 impl Ledger {
-    /// The segment that was entered last.
+    /// The number of the last segment that was entered.
     pub const fn last(&self) -> Option<u32> {
         self.last
     }
 
-    /// Enters the lines of a segment; they are durable on return. One that is there already is
-    /// not entered again.
+    /// Enters the lines of a segment; durable on return. A segment that was entered before is not
+    /// entered again.
     ///
     /// # Errors
-    /// The disk refused.
+    /// The disk failed.
     pub fn enter(&mut self, segment: u32, lines: &[u8]) -> Result<(), LedgerError> {
         if self.last.is_some_and(|last| segment <= last) {
             return Ok(());
@@ -151,7 +155,7 @@ impl Ledger {
             .write(true)
             .truncate(false)
             .open(&self.path)?;
-        // What a kill cut goes.
+        // This removes an entry that was cut by a kill.
         file.set_len(self.len)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(self.len))?;
         file.write_all(&entry)?;
@@ -165,8 +169,8 @@ impl Ledger {
     }
 }
 
-/// The entries of the ledger of a data directory, oldest first. An entry that is being written, or
-/// that a kill cut, is left out.
+/// The entries of the ledger of a data directory, oldest first. Leaves out an entry that is being
+/// written, or was cut by a kill.
 ///
 /// # Errors
 /// It cannot be read.
@@ -199,12 +203,12 @@ fn read(path: &Path) -> Result<Vec<u8>, LedgerError> {
     }
 }
 
-/// Where the first entry begins.
+/// The position of the first entry.
 fn begin(path: &Path, bytes: &[u8]) -> Result<usize, LedgerError> {
     if bytes.starts_with(MAGIC) {
         return Ok(MAGIC.len());
     }
-    // A kill cut the very first write.
+    // The first write was cut by a kill.
     if MAGIC.starts_with(bytes) {
         return Ok(bytes.len());
     }
@@ -213,8 +217,9 @@ fn begin(path: &Path, bytes: &[u8]) -> Result<usize, LedgerError> {
     })
 }
 
-/// Whether bytes that are no whole entry are damage. Nothing follows an entry that a kill cut, and its
-/// segment is still there: it is pruned once its entry is durable.
+/// Whether bytes that are not a complete entry are damage, instead of an entry that was cut by a
+/// kill. After a cut entry there is nothing else, and its segment still exists, because a segment
+/// is pruned only once its entry is durable.
 fn is_damage(data_dir: &Path, bytes: &[u8], at: usize) -> bool {
     let segment = word(bytes, at).and_then(|number| u32::try_from(number).ok());
     let is_there = |number| segment::folder(&data_dir.join("journal"), number).is_dir();
@@ -230,7 +235,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(*word) as usize)
 }
 
-/// The entry at a place: its segment, its lines, and where the next one begins.
+/// The entry at a position: its segment, its lines, and the position of the next entry.
 fn split(bytes: &[u8], at: usize) -> Option<(u32, Vec<u8>, usize)> {
     let (header, rest) = bytes.get(at..)?.split_at_checked(HEADER)?;
     let (stored, rest) = rest.split_at_checked(CHECK)?;
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_entered_once_wherever_a_kill_cuts() {
+    fn a_segment_is_entered_once_despite_kills() {
         let folder = tempfile::tempdir().unwrap();
         let expected = filled(folder.path());
         let path = folder.path().join(NAME);
@@ -313,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_before_the_last_entry_is_told() {
+    fn damage_before_the_last_entry_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let expected = filled(folder.path());
         let path = folder.path().join(NAME);
@@ -331,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_last_entry_is_told_once_its_segment_is_gone() {
+    fn a_damaged_last_entry_is_reported_once_its_segment_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path());
         let path = folder.path().join(NAME);
@@ -339,7 +344,11 @@ mod tests {
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(&path, &bytes).unwrap();
         let open = || Directory::lock(folder.path()).unwrap().ledger();
-        assert_eq!(open().unwrap().last(), Some(4), "it is entered again");
+        assert_eq!(
+            open().unwrap().last(),
+            Some(4),
+            "segment 9 can be entered again"
+        );
         fs::remove_dir(segment::folder(&folder.path().join("journal"), 9)).unwrap();
         assert!(matches!(open(), Err(LedgerError::Damaged { .. })));
         let read = super::ledger(folder.path());

@@ -1,17 +1,20 @@
-//! The journal: makes blocks of records durable, and gives them back after any end of the process.
+//! The journal: makes blocks of records durable, and returns them after any end of the process.
 //!
-//! A *segment* is one sled directory, `journal/<number>/`, which begins with a *head* (what the
-//! caller needs to go on from there: snapshot, configuration, strategy states) and holds sealed
-//! blocks in order. The chain of hashes runs on through segments. A block is durable once it stands
-//! in a small file of the segment, its tail; sled has it after that. sled survives kills but neither
-//! all damage nor itself (see `store` and `reading`), so each fault that is known has its guard,
-//! and what it gives back is believed only as far as our own chain and the mark beside it agree.
+//! A *segment* is one sled directory, `journal/<number>/`. It begins with a *head*: everything that
+//! the caller needs to continue from there (snapshot, configuration, strategy states). After the
+//! head come sealed blocks, in order. The chain of hashes continues across segments.
 //!
-//! Beside the segments stand three small files: the mark (what was durable last), the epoch
-//! (promise 1) and the latch (a halt that outlives a lost journal).
+//! A block is durable once it is in the *tail*, a small file of the segment; sled gets it after
+//! that. sled survives kills, but not all damage, and it has faults of its own (see `store` and
+//! `reading`). So each known fault has a guard. The content of sled is trusted only as far as our
+//! own chain and the mark file confirm it.
 //!
-//! What may not enter: the venue, strategies, the meaning of records, and decisions by the clock.
-//! Time is told where it matters; only the length of a write is measured here.
+//! Beside the segments there are three small files: the mark (what was durable last), the epoch
+//! (promise 1) and the latch (a halt that survives a lost journal).
+//!
+//! This crate must never contain the venue, strategies, the meaning of records, or decisions by the
+//! clock. The caller supplies the time where it matters; only the duration of writes is measured
+//! here.
 
 mod ban;
 mod directory;

@@ -1,5 +1,5 @@
-//! The mark: what was durable last, in a file beside the segments. A journal that ends before it
-//! was rolled back, whatever its storage says.
+//! The mark: the last position that was durable, in a file beside the segments. If the journal ends
+//! before the mark, it was rolled back, even if its storage reports no error.
 
 use std::path::Path;
 
@@ -7,12 +7,13 @@ use windvane_engine::record::{Chain, Hash};
 
 use crate::small_file::{self, SmallFileError};
 
-/// What was durable when the mark was written. It may be older than the journal, never younger.
+/// The durable position when the mark was written. It may be older than the journal, but never
+/// newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The segment that was written.
+    /// The number of the segment that was written.
     pub segment: u32,
-    /// Where the chain stood.
+    /// The end of the durable chain.
     pub chain: Chain,
 }
 
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_comes_back_as_it_was_written() {
+    fn a_mark_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mark");
         assert_eq!(Mark::read(&path).unwrap(), None);

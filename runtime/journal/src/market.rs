@@ -1,10 +1,11 @@
-//! Market parts of blocks in plain files beside sled: bulk data that no order waits for, that sled
-//! would write several times, and that retention drops before anything else.
+//! The market parts of blocks, in plain files beside sled. They are bulk data: no order waits for
+//! them, sled would write them several times, and retention drops them before anything else.
 //!
-//! `market` takes the parts of the segment that is written, as frames one after another: length as
-//! u32, number of the block as u64, the part; little endian. The order part of a block has the length
-//! and the digest of its market part. So a frame needs no checksum, and frames behind damage are
-//! found again. `market.zst` has the same frames of an ended segment, compressed (see `groups`).
+//! `market` holds the parts of the segment that is being written, as a sequence of frames: length
+//! as u32, number of the block as u64, and the part; little endian. The order part of a block has
+//! the length and the digest of its market part. So a frame needs no checksum, and frames after
+//! damage can be found again. `market.zst` has the same frames of an ended segment, compressed (see
+//! `groups`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,30 +19,30 @@ use windvane_engine::record::{Hash, digest_of};
 use crate::groups;
 use crate::owner::SyncHook;
 
-/// The file of the segment that is written.
+/// The file of the segment that is being written.
 pub const NAME: &str = "market";
 /// The file of an ended segment.
 pub const PACKED: &str = "market.zst";
-/// Stands where retention dropped the market parts.
+/// An empty file that shows that retention dropped the market parts.
 pub const DROPPED: &str = "market.dropped";
-/// What such a file begins with.
+/// The first bytes of `market.zst`.
 pub const MAGIC: [u8; 4] = *b"WVMP";
-/// A loss of power may take this much, and the time of a sync.
+/// A loss of power may lose this much, plus the time of a sync.
 const SYNC_EVERY: Duration = Duration::from_secs(2);
 const FRAME_HEADER: usize = 12;
 
-/// Adds a frame.
+/// Appends a frame.
 pub fn push_frame(frames: &mut Vec<u8>, number: u64, part: &[u8]) {
     frames.extend_from_slice(&(part.len() as u32).to_le_bytes());
     frames.extend_from_slice(&number.to_le_bytes());
     frames.extend_from_slice(part);
 }
 
-/// The file that is written.
+/// The market file of the segment that is being written.
 pub struct MarketFile {
     file: File,
     hook: Option<SyncHook>,
-    /// Since when something is written that is not synced.
+    /// Since when there are unsynced bytes.
     unsynced: Option<Instant>,
 }
 
@@ -58,7 +59,7 @@ impl MarketFile {
         })
     }
 
-    /// Gives frames to the system: they outlive the process, but not a loss of power.
+    /// Writes frames to the system. They survive the end of the process, but not a loss of power.
     pub fn append(&mut self, frames: &[u8]) -> io::Result<()> {
         if frames.is_empty() {
             return Ok(());
@@ -67,7 +68,7 @@ impl MarketFile {
         self.file.write_all(frames)
     }
 
-    /// How long until the next sync is due; `None` where there is nothing to sync.
+    /// Time until the next sync is due; `None` if all bytes are synced.
     pub fn sync_in(&self) -> Option<Duration> {
         let since = self.unsynced?;
         Some(SYNC_EVERY.saturating_sub(since.elapsed()))
@@ -85,7 +86,7 @@ impl MarketFile {
     }
 }
 
-/// Length and digest of the market part of each block that has one, by its number.
+/// Length and digest of the market part of each block that has one, by block number.
 pub type Expected = BTreeMap<u64, (usize, Hash)>;
 
 /// The market parts of a segment that was read.
@@ -93,7 +94,7 @@ pub type Expected = BTreeMap<u64, (usize, Hash)>;
 pub struct Parts {
     groups: Vec<Group>,
     places: BTreeMap<u64, (usize, Range<usize>)>,
-    /// The group that was unpacked last.
+    /// The group that was decompressed last.
     open: Option<(usize, Vec<u8>)>,
 }
 
@@ -105,16 +106,16 @@ enum Group {
 /// Whether a segment should have its market parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// There is a file.
+    /// The file exists.
     Kept,
     /// Retention dropped them.
     Dropped,
-    /// There is no file, and no reason why.
+    /// The file does not exist, for an unknown reason.
     Missing,
 }
 
 impl Parts {
-    /// Reads the parts of a segment from its file. What does not have its digest is left out.
+    /// Reads the parts of a segment from its file. A part without the expected digest is left out.
     pub fn read(path: &Path, is_packed: bool, expected: &Expected) -> io::Result<(Self, Presence)> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -140,7 +141,7 @@ impl Parts {
         Ok((parts, Presence::Kept))
     }
 
-    /// Finds the frames of the next group. After damage each place is tried.
+    /// Finds the frames of the next group. After damage every position is tried.
     fn find(&mut self, bytes: &[u8], expected: &Expected) {
         let mut at = 0;
         while at + FRAME_HEADER <= bytes.len() {
@@ -156,12 +157,12 @@ impl Parts {
         }
     }
 
-    /// Whether the part of a block is there.
+    /// Whether the part of a block was found.
     pub fn has(&self, number: u64) -> bool {
         self.places.contains_key(&number)
     }
 
-    /// The part of a block; `None` where it is lost.
+    /// The part of a block; `None` if it is lost.
     pub fn get(&mut self, number: u64) -> Option<Vec<u8>> {
         let (group, range) = self.places.get(&number)?.clone();
         match self.groups.get(group)? {
@@ -177,7 +178,8 @@ impl Parts {
     }
 }
 
-/// The frame at the beginning, if it is one that was written: its number and the length of its part.
+/// The block number and part length of the frame at the beginning, if it is a complete frame with
+/// the expected digest.
 fn whole_frame(bytes: &[u8], expected: &Expected) -> Option<(u64, usize)> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_loses_the_frames_it_is_in_and_no_other() {
+    fn damage_loses_only_the_frames_it_hits() {
         let folder = tempfile::tempdir().unwrap();
         let mut frames = Vec::new();
         let mut ends = Vec::new();
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_lost_unless_it_was_dropped() {
+    fn a_missing_file_counts_as_lost_unless_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(PACKED);
         let presence = || Parts::read(&path, true, &Expected::new()).unwrap().1;

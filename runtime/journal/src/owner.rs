@@ -1,7 +1,8 @@
-//! The one thread that owns the open segment: blocks in, durable acknowledgements out.
+//! The only thread that writes the open segment: it takes blocks and acknowledges them once they
+//! are durable.
 //!
-//! Everything that waits goes into one sync. After a failure nothing is acknowledged any more
-//! until a new segment was begun: its head covers what was lost with the old one.
+//! All waiting blocks go into one sync. After a failure nothing is acknowledged until a new segment
+//! has begun. The head of the new segment contains everything that was lost with the old one.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,35 +18,35 @@ use crate::packing::PackThread;
 use crate::segment::Segment;
 use crate::watch::{MarkKeeper, Watch, lock};
 
-/// Blocks in one sync at most.
+/// Maximum number of blocks in one sync.
 const GROUP_BLOCKS: usize = 512;
-/// Called before a sync; an error is that of the sync.
+/// Called before a sync. An error counts as an error of the sync.
 pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
-/// Where tests let a disk fail or hang.
+/// Hooks with which tests make a disk fail or hang.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    /// Called before the sync that orders wait for, and before that of the database.
+    /// Called before the sync that orders wait for, and before the sync of the database.
     pub sync: Option<SyncHook>,
     /// Called before the sync of market parts.
     pub market: Option<SyncHook>,
 }
 
-/// Who is told what happens; called on the journal's threads and must not block.
+/// Receives the events. It is called on the journal's threads and must not block.
 pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// How a journal works.
+/// Settings of a journal.
 #[derive(Clone)]
 pub struct Options {
-    /// Blocks that may wait to be written; more are refused.
+    /// Maximum number of blocks that wait to be written. More are refused.
     pub queue_blocks: usize,
-    /// A write that takes longer is reported while it still does.
+    /// A write that takes longer is reported while it still runs.
     pub stall_after: Duration,
-    /// How often the mark is written, off the path of orders.
+    /// Interval between writes of the mark. Orders do not wait for them.
     pub mark_every: Duration,
-    /// The seam for tests.
+    /// Hooks for tests.
     pub hooks: Hooks,
-    /// Ended segments are packed, on a thread of its own.
+    /// Whether ended segments are packed, on a separate thread.
     pub packs: bool,
 }
 
@@ -61,70 +62,72 @@ impl Default for Options {
     }
 }
 
-/// What the journal tells.
+/// An event of the journal.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// All records up to this place are durable, but for market data: that follows within some
+    /// All records up to this point are durable, except market data, which follows within some
     /// seconds.
     Durable {
-        /// Where the durable chain stands; [`Chain::last_record`] is the last durable record.
+        /// The end of the durable chain; [`Chain::last_record`] is the last durable record.
         chain: Chain,
         /// Blocks in this sync.
         blocks: usize,
-        /// From the arrival of the first of them to this event.
+        /// Time from the arrival of the first of them to this event.
         took: Duration,
     },
-    /// A new segment was begun; its head, and so everything before it, is durable.
+    /// A new segment began. Its head is durable, and so is everything before it.
     Rolled {
         /// Its number.
         segment: u32,
-        /// Where it begins.
+        /// The position at which it begins.
         chain: Chain,
-        /// From the request to this event.
+        /// Time from the request to this event.
         took: Duration,
     },
     /// A write takes too long and has not ended: no new exposure until [`Event::Healthy`].
     Stalled {
-        /// For how long something waits already.
+        /// How long the write has been waiting.
         waiting: Duration,
     },
-    /// The write that took too long is over.
+    /// The slow write has ended.
     Healthy {
         /// How long it took.
         stalled: Duration,
     },
-    /// An ended segment was packed, or is left as it is; told on the thread that packs, which read all of it.
+    /// An ended segment was packed, or is left as it is. The packing thread sends this after it has
+    /// read the whole segment.
     Packed {
         /// Its number.
         segment: u32,
     },
-    /// Nothing is durable any more until [`Event::Rolled`]; roll the journal when that can help.
+    /// Nothing becomes durable until [`Event::Rolled`]. Roll the journal when the cause may be
+    /// gone.
     Failed(Failure),
 }
 
-/// What the owner is asked.
+/// A message to the owner thread.
 pub enum Message {
     /// Make a block durable.
     Block {
         /// The block.
         block: Block,
-        /// When it came.
+        /// When it arrived.
         at: Instant,
     },
     /// End the segment and begin another.
     Roll {
-        /// Head of the new one.
+        /// Head of the new segment.
         head: Vec<u8>,
-        /// What its first block continues.
+        /// The position that its first block continues.
         base: Chain,
-        /// When it came.
+        /// When it arrived.
         at: Instant,
     },
     /// End the segment and stop.
     Close(SyncSender<Result<Chain, Failure>>),
 }
 
-/// The thread's state.
+/// The state of the owner thread.
 pub struct Owner {
     pub journal: PathBuf,
     pub number: u32,
@@ -139,7 +142,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Works until it is told to close, or nobody can tell it anything any more.
+    /// Runs until it receives a close message, or until all senders are gone.
     pub fn run(mut self, inbox: &Receiver<Message>) {
         let mut held = None;
         while let Some(message) = held.take().or_else(|| self.next(inbox)) {
@@ -160,18 +163,18 @@ impl Owner {
                 }
                 Message::Roll { head, base, at } => self.roll(&head, base, at),
                 Message::Close(answer) => {
-                    // Whoever closes may have stopped waiting.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(self.close());
                     return;
                 }
             }
         }
         if let Err(failure) = self.close() {
-            tracing::error!(%failure, "the journal was not ended in order");
+            tracing::error!(%failure, "the journal was not closed properly");
         }
     }
 
-    /// The next message. Quiet moments before it are used for the duties of the segment.
+    /// The next message. While the queue is empty, the duties of the segment are carried out.
     fn next(&mut self, inbox: &Receiver<Message>) -> Option<Message> {
         while let Some((quiet, duty)) = self.segment.as_ref().and_then(Segment::duty) {
             match inbox.recv_timeout(quiet) {
@@ -196,8 +199,8 @@ impl Owner {
         });
     }
 
-    /// Writes to the segment for something that waits since `since`, and answers how long it took.
-    /// Nothing comes of it where the segment failed, now or before, which was said.
+    /// Writes to the segment for a message that waits since `since`, and returns how long it took.
+    /// `None` if the segment failed, now or before; the failure was reported.
     fn write<T>(
         &mut self,
         since: Instant,
@@ -239,16 +242,17 @@ impl Owner {
         }
     }
 
-    /// Ends the open segment in order. A failed one has none, and that is no reason to stop.
+    /// Seals the open segment. A failed segment is absent here, and that must not prevent the next
+    /// one.
     fn seal(&mut self) -> Result<(), Failure> {
         self.segment
             .take()
             .map_or(Ok(()), |segment| guarded(|| segment.seal()))
     }
 
-    /// Begins the next segment; its head and the mark that names it are durable on return.
+    /// Begins the next segment. Its head and the mark that names it are durable on return.
     pub fn begin(&mut self, head: &[u8], base: Chain) -> Result<(), Failure> {
-        // A number is used once, whatever becomes of it.
+        // A number is never used twice, even if the segment fails.
         self.number += 1;
         let (number, hook) = (self.number, self.hooks.clone());
         let segment = guarded(|| Segment::create(&self.journal, number, head, base, hook))?;

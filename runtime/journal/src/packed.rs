@@ -1,11 +1,11 @@
-//! Blocks as they are stored, with what the chain needs to be verified.
+//! The stored form of blocks, with the data that is needed to verify the chain.
 //!
 //! Number, first record and previous hash are not stored: they follow from the block before, and
-//! the hash covers them. Little endian. Of format 3: form, length of the order part as u32, last
-//! record as u64, the first 8 bytes of the hash, length of the market part as u32, its digest where
-//! that is not 0, the order part. The market part is in a file of its own. Of format 1: form, length
-//! of the records as u32, last record as u64, hash, records. Either may be compressed behind its
-//! header.
+//! the hash covers them. All numbers are little endian. Format 3: form, length of the order part as
+//! u32, last record as u64, the first 8 bytes of the hash, length of the market part as u32, its
+//! digest if that length is not 0, and the order part. The market part is in a separate file.
+//! Format 1: form, length of the records as u32, last record as u64, hash, records. In both formats
+//! the bytes after the header may be compressed.
 
 use std::io;
 
@@ -14,23 +14,24 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use crate::market::Parts;
 
-/// Level 1 compresses records as well as level 3 does; level 6 takes three times as long for 4 %.
+/// Level 1 compresses records as well as level 3 does. Level 6 takes three times as long and gains
+/// 4 %.
 const LEVEL: i32 = 1;
 /// Below this, compression costs more than it saves.
 const PLAIN_BYTES: usize = 128;
-/// No block is larger: damage must not make us allocate without end.
+/// Maximum size of a block, so that damage cannot cause a huge allocation.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
-/// What is behind the header is compressed.
+/// Flag of the form: the bytes after the header are compressed.
 const SQUEEZED: u8 = 1;
-/// Records of format 3.
+/// Flag of the form: format 3.
 const PARTS: u8 = 2;
-/// As much of a hash is stored: enough to find damage.
+/// This much of a hash is stored, which is enough to detect damage.
 const CHECK_BYTES: usize = 8;
 
-/// What is wrong with a stored block.
+/// A problem with a stored block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnpackError {
-    /// Its bytes are not a packed block.
+    /// The bytes are not a packed block.
     #[error("block {block} cannot be unpacked: {what}")]
     Form {
         /// Its number.
@@ -38,7 +39,7 @@ pub enum UnpackError {
         /// What is wrong.
         what: String,
     },
-    /// It is one, but not the one that belongs here.
+    /// It is a block, but not the one that belongs here.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }
@@ -51,7 +52,8 @@ impl Packer {
         Compressor::new(LEVEL).map(Self)
     }
 
-    /// Compresses a block that was packed [`plain`]; without gain it stays as it is.
+    /// Compresses a block that was packed by [`plain`]. A block that would not shrink is returned
+    /// unchanged.
     pub fn squeeze(&mut self, plain: &[u8]) -> io::Result<Vec<u8>> {
         let header_len =
             Header::read(plain).map_or(plain.len(), |(_, rest)| plain.len() - rest.len());
@@ -76,7 +78,8 @@ impl Packer {
     }
 }
 
-/// Packs a block without compressing it: that takes longer than all else on the way to the disk.
+/// Packs a block without compression. Compression would take longer than all other steps on the way
+/// to the disk.
 pub fn plain(block: &Block) -> Vec<u8> {
     let mut packed = Vec::with_capacity(64 + block.orders.len());
     match block.format {
@@ -102,19 +105,19 @@ pub fn plain(block: &Block) -> Vec<u8> {
     packed
 }
 
-/// What a packed block begins with.
+/// The header of a packed block.
 struct Header<'a> {
     form: u8,
     orders: usize,
     last_record: u64,
-    /// The hash, or its beginning.
+    /// The hash, or its first bytes.
     hash: &'a [u8],
     market: usize,
     market_digest: Hash,
 }
 
 impl<'a> Header<'a> {
-    /// The header and what is behind it.
+    /// The header and the bytes after it.
     fn read(packed: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (form, rest) = packed.split_first()?;
         if *form > (SQUEEZED | PARTS) {
@@ -150,14 +153,13 @@ impl<'a> Header<'a> {
     }
 }
 
-/// The length and the digest of the market part that belongs to a packed block; `None` where it has
-/// none.
+/// The length and digest of the market part of a packed block; `None` if it has no market part.
 pub fn market_of(packed: &[u8]) -> Option<(usize, Hash)> {
     let (header, _) = Header::read(packed)?;
     (header.market > 0).then_some((header.market, header.market_digest))
 }
 
-/// Unpacks what [`Packer::pack_head`] made.
+/// Decompresses a head that [`Packer::pack_head`] made.
 pub fn unpack_head(packed: &[u8], len: usize) -> io::Result<Vec<u8>> {
     zstd::bulk::decompress(packed, len)
 }
@@ -166,7 +168,7 @@ pub fn unpack_head(packed: &[u8], len: usize) -> io::Result<Vec<u8>> {
 struct Unpacker(Decompressor<'static>);
 
 impl Unpacker {
-    /// The block that follows `chain`, not yet verified.
+    /// The block that follows `chain`, not verified yet.
     fn unpack(
         &mut self,
         chain: &Chain,
@@ -177,11 +179,11 @@ impl Unpacker {
             block: chain.next_block,
             what: what.to_owned(),
         };
-        let (header, behind) =
-            Header::read(packed).ok_or_else(|| form("its header is cut, or of an unknown form"))?;
+        let (header, behind) = Header::read(packed)
+            .ok_or_else(|| form("its header is incomplete or has an unknown form"))?;
         let len = header.orders;
         if len > BLOCK_BYTES_MAX {
-            return Err(form("unknown length"));
+            return Err(form("its stated length is too large"));
         }
         let orders = if header.form & SQUEEZED == 0 {
             behind.to_vec()
@@ -190,7 +192,7 @@ impl Unpacker {
             unpacked.map_err(|error| form(&error.to_string()))?
         };
         if orders.len() != len {
-            return Err(form("its length differs"));
+            return Err(form("its length is not the stated one"));
         }
         let market = if header.market == 0 {
             Some(Vec::new())
@@ -225,7 +227,7 @@ impl Unpacker {
     }
 }
 
-/// Verified blocks in order. They are kept compressed, for a segment may hold a day.
+/// Verified blocks, in order. They are kept compressed, because a segment may be large.
 pub struct Blocks {
     chain: Chain,
     packed: std::vec::IntoIter<Vec<u8>>,
@@ -239,19 +241,19 @@ impl std::fmt::Debug for Blocks {
     }
 }
 
-/// What a chain of packed blocks turned out to be.
+/// Result of verifying a chain of packed blocks.
 pub struct Verified {
     /// The blocks that verify, in order.
     pub blocks: Blocks,
-    /// Where the chain stands after each of them, the base first.
+    /// The end of the chain after each of them. The first element is the base.
     pub chains: Vec<Chain>,
-    /// What is wrong with the first one that does not.
+    /// The problem of the first block that does not verify.
     pub problem: Option<UnpackError>,
 }
 
 impl Blocks {
-    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each of them, with those
-    /// of their market parts that are there.
+    /// Verifies packed blocks that follow `base`: unpacks, hashes and decodes each block, with its
+    /// market part if that was found.
     pub fn verify(base: Chain, mut packed: Vec<Vec<u8>>, mut parts: Parts) -> io::Result<Verified> {
         let mut unpacker = Unpacker(Decompressor::new()?);
         let mut chains = vec![base];

@@ -1,10 +1,11 @@
-//! An ended segment is packed: sled and its tail become `records.zst`, and `market` becomes
-//! `market.zst`. sled takes several times what it is given, and never gives space back.
+//! Packing of an ended segment: sled and its tail become `records.zst`, and `market` becomes
+//! `market.zst`. sled uses several times the space of its content, and never frees any.
 //!
 //! `records.zst` has the rows of sled in their order: length of the key as u32, length of the value
-//! as u32, key, value. Both files are written aside, synced, read back and renamed, `market.zst`
-//! first. With `records.zst` in place the files that it replaces count no more, and go. So a kill at
-//! any moment leaves one whole segment. Only a segment that is whole is packed.
+//! as u32, key, value. Both files are written under a temporary name, synced, read back and
+//! renamed, `market.zst` first. Once `records.zst` exists, the files that it replaces are ignored
+//! and removed. So a kill at any moment leaves one complete segment. Only a complete segment is
+//! packed.
 
 use std::fs;
 use std::io;
@@ -27,19 +28,19 @@ use crate::reading::{self, ReadError, Rows, StoredSegment};
 use crate::segment::{self, chain_bytes, key};
 use windvane_files::sync_folder;
 
-/// What sled had.
+/// The file with the rows of sled.
 pub const RECORDS: &str = "records.zst";
 const MAGIC: [u8; 4] = *b"WVRC";
-/// A file that is not finished ends with it.
+/// Extension of a file that is not finished.
 const UNFINISHED: &str = "new";
 
-/// Rows that were read, and why there may be more.
+/// The rows of a packed segment, and why some may be missing.
 pub struct Packed {
     pub rows: Rows,
     pub problem: Option<String>,
 }
 
-/// The rows of a packed segment; `None` where it is not packed.
+/// The rows of a packed segment; `None` if it is not packed.
 pub fn rows(folder: &Path) -> Result<Option<Packed>, ReadError> {
     let bytes = match fs::read(folder.join(RECORDS)) {
         Ok(bytes) => bytes,
@@ -60,7 +61,7 @@ fn parse(bytes: &[u8]) -> Packed {
             rest = behind;
         }
         if !rest.is_empty() || plain.len() != len {
-            problem = Some("a group of its file has no whole rows".to_owned());
+            problem = Some("a group of its file contains an incomplete row".to_owned());
             break;
         }
     }
@@ -70,7 +71,7 @@ fn parse(bytes: &[u8]) -> Packed {
 /// Key and value.
 type Row = (Vec<u8>, Vec<u8>);
 
-/// The first row, and what is behind it.
+/// The first row, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(Row, &[u8])> {
     let (key_len, rest) = bytes.split_first_chunk()?;
     let (value_len, rest) = rest.split_first_chunk()?;
@@ -86,7 +87,7 @@ fn push_row(rows: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     rows.extend_from_slice(value);
 }
 
-/// When a segment was begun and written last, packed or not.
+/// When a segment began and was last written, packed or not.
 pub fn times(folder: &Path) -> io::Result<Times> {
     match fs::read(folder.join(RECORDS)) {
         Ok(bytes) => {
@@ -99,13 +100,13 @@ pub fn times(folder: &Path) -> io::Result<Times> {
     }
     let modified = |name: &str| fs::metadata(folder.join(name))?.modified();
     Ok(Times {
-        // sled writes it once, when it makes the folder.
+        // sled writes this file once, when it creates the folder.
         begun: modified("conf").or_else(|_| modified(RECORDS))?,
         written: modified("db").or_else(|_| modified(RECORDS))?,
     })
 }
 
-/// Packs a segment that nobody writes any more; says whether it is packed now.
+/// Packs a segment that has ended. Returns whether it is packed now.
 pub fn pack(journal: &Path, number: u32) -> Result<bool, Failure> {
     let folder = segment::folder(journal, number);
     if folder.join(RECORDS).try_exists()? {
@@ -169,7 +170,8 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads what was written, as a start would: nothing is removed before that says the same.
+/// Reads the packed files back, as a start would. The old files are removed only if the content is
+/// the same.
 fn read_back(
     folder: &Path,
     number: u32,
@@ -190,7 +192,9 @@ fn read_back(
     if is_same {
         Ok(())
     } else {
-        Err(storage("it reads otherwise once it is packed"))
+        Err(storage(
+            "its packed files have other contents than the segment",
+        ))
     }
 }
 
@@ -198,7 +202,7 @@ fn storage(what: &str) -> Failure {
     Failure::Storage(format!("a segment cannot be packed: {what}"))
 }
 
-/// Removes what the packed files replace.
+/// Removes the files that the packed ones replace.
 fn remove_replaced(folder: &Path) -> io::Result<()> {
     let kept = [RECORDS, market::PACKED, market::DROPPED];
     for entry in fs::read_dir(folder)? {
@@ -216,7 +220,7 @@ fn remove_replaced(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of the market parts of a packed segment.
+/// Size of the market parts of a packed segment, in bytes.
 pub fn market_bytes(folder: &Path) -> io::Result<u64> {
     match fs::metadata(folder.join(market::PACKED)) {
         Ok(metadata) => Ok(metadata.len()),
@@ -228,17 +232,17 @@ pub fn market_bytes(folder: &Path) -> io::Result<u64> {
 /// Drops the market parts of a packed segment.
 pub fn drop_market(folder: &Path) -> io::Result<()> {
     let path = folder.join(market::PACKED);
-    // First, so that what is missing is never taken for lost.
+    // This file is created first, so that dropped market parts are never mistaken for lost ones.
     windvane_files::create(&folder.join(market::DROPPED))?.sync_all()?;
     sync_folder(folder)?;
     fs::remove_file(path)?;
     sync_folder(folder)
 }
 
-/// The thread that packs, beside everything else.
+/// The thread that packs segments in the background.
 pub struct PackThread {
     numbers: Option<Sender<u32>>,
-    /// What waits is left for the next start.
+    /// Set at the end: waiting segments are left for the next start.
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -249,7 +253,7 @@ impl PackThread {
         let (numbers, received) = mpsc::channel();
         for number in segments(journal)? {
             if number <= last {
-                // Nobody is there to have hung up.
+                // The receiver still exists, so this cannot fail.
                 let _ = numbers.send(number);
             }
         }
@@ -265,7 +269,7 @@ impl PackThread {
         })
     }
 
-    /// A segment was ended.
+    /// Queues a segment that has ended.
     pub fn ended(&self, number: u32) {
         if let Some(numbers) = &self.numbers {
             let _ = numbers.send(number);
@@ -292,11 +296,16 @@ fn run(journal: &Path, numbers: &Receiver<u32>, (ends, listener): (&AtomicBool, 
         match guarded(|| pack(journal, number)) {
             Ok(is_packed) => {
                 let took = before.elapsed().unwrap_or_default();
-                tracing::debug!(number, is_packed, ?took, "an ended segment");
+                tracing::debug!(
+                    number,
+                    is_packed,
+                    ?took,
+                    "packing of an ended segment is finished"
+                );
             }
-            // It stays as it is, and is read as it is.
+            // The segment stays unpacked and can still be read.
             Err(failure) => {
-                tracing::warn!(%failure, number, "an ended segment is not packed: it takes more space");
+                tracing::warn!(%failure, number, "an ended segment could not be packed: it stays readable but takes more space");
             }
         }
         listener(Event::Packed { segment: number });

@@ -1,12 +1,16 @@
-//! Reading a segment that is not being written.
+//! Reads a segment that is not being written.
 //!
-//! sled repairs what it opens: it zeroes what it takes for torn and deletes blobs, so that a look
-//! may destroy. Therefore a segment is read from a copy and its own files are never touched again.
-//! The copy is made without `snap.*` and `conf`: a cut snapshot makes sled refuse a sound log for
-//! ever, and both can be made again from the log. Only where that falls short, a second copy with
-//! them is read, and the longer reading counts. sled also panics on some damage: hence `guarded`.
-//! The blocks of the tail, which sled may not have, join those of sled, and market parts join them.
-//! An ended segment that was packed has two other files and no sled (see `packing`).
+//! sled repairs a database when it opens it: it overwrites records that it takes for torn with
+//! zeros, and deletes blobs. So even reading may destroy data. Therefore a segment is read from a
+//! copy, and its own files are never changed.
+//!
+//! The copy is made without `snap.*` and `conf`. A truncated snapshot makes sled refuse an intact
+//! log forever, and sled can rebuild both from the log. Only if this copy gives too few blocks, a
+//! second copy that includes them is read, and the result with more blocks is used. sled also
+//! panics on some damage, which `guarded` catches.
+//!
+//! The blocks of the tail, which sled may lack, are joined with the blocks of sled, and then with
+//! their market parts. A packed segment has two other files and no sled database (see `packing`).
 
 use std::fs;
 use std::io;
@@ -22,12 +26,13 @@ use crate::packing::{self, Packed};
 use crate::segment::{self, FORMAT_VERSION, Meta, key};
 use crate::tail::{self, Numbered};
 
-/// No head is larger: damage must not make us allocate without end.
+/// Maximum size of a head, so that damage cannot cause a huge allocation.
 const HEAD_BYTES_MAX: u64 = 4 << 30;
-/// Folders of copies begin with it; what a killed process left is removed at the next open.
+/// Prefix of the folders of copies. Folders that a killed process left are removed at the next
+/// open.
 pub const SCRATCH: &str = "scratch-";
 
-/// A segment as it was read, with the head that its blocks follow.
+/// A segment that was read: its head and the blocks after it.
 #[derive(Debug)]
 pub struct StoredSegment {
     /// Its number.
@@ -38,42 +43,42 @@ pub struct StoredSegment {
     pub head: Vec<u8>,
     /// Its blocks, as far as they verify.
     pub blocks: Blocks,
-    /// Where the chain stands after each block, its base first.
+    /// The end of the chain after each block. The first element is the base.
     pub(crate) chains: Vec<Chain>,
-    /// Whether it was ended in order, at the last of these blocks.
+    /// Whether it was sealed after the last of these blocks.
     pub sealed: bool,
-    /// Runs of blocks whose market parts are lost: the first and the last number of each.
+    /// Ranges of blocks whose market parts are lost: first and last number of each.
     pub lost: Vec<(u64, u64)>,
-    /// Retention dropped the market parts.
+    /// Whether retention dropped the market parts.
     pub market_dropped: bool,
-    /// What the segment says that it is.
+    /// The description of the segment.
     pub(crate) meta: Option<Meta>,
-    /// What is wrong behind the last block that verifies, or with the copy that sled preferred.
+    /// The problem after the last block that verifies, or with the copy that was used.
     pub tear: Option<String>,
 }
 
 impl StoredSegment {
-    /// What its first block continues.
+    /// The position that its first block continues.
     pub fn base(&self) -> Chain {
         self.chains.first().copied().unwrap_or_default()
     }
 
-    /// Where the chain stands after its last block.
+    /// The end of the chain after its last block.
     pub fn end(&self) -> Chain {
         self.chains.last().copied().unwrap_or_default()
     }
 }
 
-/// Why a segment gives nothing.
+/// Why nothing of a segment can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It has no head and no blocks: its making was interrupted, or all of it is lost.
+    /// It has no head and no blocks: its creation was interrupted, or its content is lost.
     #[error("the segment is empty")]
     Empty,
     /// It is damaged.
     #[error("{0}")]
     Damaged(String),
-    /// It could not be looked at; that says nothing about it.
+    /// It could not be read. This does not mean that it is damaged.
     #[error("the segment could not be copied and read: {0}")]
     Failed(Failure),
 }
@@ -82,7 +87,7 @@ impl From<Failure> for ReadError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::DiskFull(_) | Failure::ReadOnly(_) => Self::Failed(failure),
-            // An error of the disk is damage: trying again later would not mend it.
+            // A disk error counts as damage, because a later attempt would not help.
             Failure::Io(error) => Self::Damaged(error.to_string()),
             Failure::Storage(what) => Self::Damaged(what),
         }
@@ -98,12 +103,12 @@ impl From<io::Error> for ReadError {
 /// Keys and values of a segment, in order.
 pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What the tail of a segment gives.
+/// The content of the tail of a segment.
 #[derive(Default)]
 struct Newest {
-    /// Packed blocks that follow one another, with their numbers.
+    /// Packed consecutive blocks, with their numbers.
     blocks: Vec<Numbered>,
-    /// Why there may have been more.
+    /// Why blocks may be missing.
     problem: Option<String>,
 }
 
@@ -129,8 +134,8 @@ impl Newest {
     }
 }
 
-/// Reads segment `number` of a journal. `enough` says whether a chain's end reaches as far as is
-/// known to have been durable.
+/// Reads segment `number` of a journal. `enough` says whether the end of a chain includes
+/// everything that is known to have been durable.
 pub fn read(
     journal: &Path,
     number: u32,
@@ -142,7 +147,7 @@ pub fn read(
     }
     let read = read_unpacked(journal, number, &folder, enough);
     let is_whole = read.as_ref().is_ok_and(|read| read.tear.is_none());
-    // It may have been packed meanwhile.
+    // The segment may have been packed meanwhile.
     match if is_whole {
         None
     } else {
@@ -153,7 +158,7 @@ pub fn read(
     }
 }
 
-/// Reads a segment that sled still has.
+/// Reads a segment that is still in sled.
 pub fn read_unpacked(
     journal: &Path,
     number: u32,
@@ -188,8 +193,9 @@ pub fn read_unpacked(
     plain
 }
 
-/// Everything that a copy of a segment holds, in order. The copy lies beside the segments, where
-/// copying is cheapest, or else, on a disk that takes no more, where the system keeps such things.
+/// All rows of a copy of a segment, in order. The copy is made beside the segments, where copying
+/// is cheapest. If that disk accepts no writes, it is made in the system's folder for temporary
+/// files.
 fn rows(journal: &Path, folder: &Path, whole: bool) -> Result<Rows, ReadError> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(SCRATCH);
@@ -241,13 +247,13 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes sense of what a packed segment holds.
+/// Interprets the rows of a packed segment.
 pub fn contents_of(number: u32, market: &Path, read: Packed) -> Result<StoredSegment, ReadError> {
     contents(number, market, read, None)
 }
 
-/// Makes sense of what a segment holds, with its file of market parts and, where it is not packed,
-/// its tail.
+/// Interprets the rows of a segment, with its file of market parts. A segment that is not packed
+/// also has a tail.
 fn contents(
     number: u32,
     market: &Path,
@@ -274,7 +280,7 @@ fn contents(
     let Some(meta) = meta else {
         return Err(match stored.first() {
             None => ReadError::Empty,
-            Some(_) => ReadError::Damaged("it has blocks, but no head".to_owned()),
+            Some(_) => ReadError::Damaged("it has blocks but no head".to_owned()),
         });
     };
     let meta = parse_meta(number, &meta)?;
@@ -293,15 +299,15 @@ fn contents(
             .into_iter()
             .filter(|lost| *lost < end.next_block),
     );
-    // Since the second version a segment has a tail until it is sealed.
+    // Since version 2 a segment has a tail until it is sealed.
     let untold = newest.and_then(|newest| newest.problem.clone());
     let untold = untold.filter(|_| meta.version > 1 && seal.is_none());
     let tear = verified.problem.map(|error| error.to_string());
     let tear = tear.or(gap).or(untold);
     let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
-    let tear = tear.or_else(|| cut.then(|| "it does not end where its seal says".to_owned()));
-    // What was ended in order lacks nothing, unless retention dropped it.
+    let tear = tear.or_else(|| cut.then(|| "its last block is not the one in its seal".to_owned()));
+    // A sealed segment must be complete, unless retention dropped its market parts.
     let is_damage = sealed && !market.dropped;
     let tear = tear.or_else(|| {
         let (first, last) = lost.first().filter(|_| is_damage)?;
@@ -323,10 +329,10 @@ fn contents(
     })
 }
 
-/// What there is of the market parts of a segment.
+/// The available market parts of a segment.
 struct Market {
     parts: Parts,
-    /// Numbers of blocks whose market part is not there.
+    /// Numbers of blocks whose market part is lost.
     lost: Vec<u64>,
     dropped: bool,
 }
@@ -354,7 +360,7 @@ impl Market {
             Err(error) => match ReadError::from(error) {
                 failed @ ReadError::Failed(_) => return Err(failed),
                 damaged => {
-                    tracing::warn!(%damaged, "market records cannot be read");
+                    tracing::warn!(%damaged, "the market records of a segment cannot be read");
                     (Parts::default(), Presence::Missing)
                 }
             },
@@ -368,7 +374,7 @@ impl Market {
     }
 }
 
-/// Runs of numbers that follow one another.
+/// Groups consecutive numbers into ranges.
 fn runs(numbers: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers {
@@ -384,7 +390,7 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
     let damaged = |what: String| ReadError::Damaged(what);
     let bytes: &[u8; 96] = bytes
         .try_into()
-        .map_err(|_| damaged("its description has another length".to_owned()))?;
+        .map_err(|_| damaged("its description has the wrong length".to_owned()))?;
     let word = |at: usize| {
         let mut word = [0; 8];
         word.copy_from_slice(&bytes[at..at + 8]);
@@ -393,7 +399,8 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
     let version = word(0) as u32;
     if !(1..=FORMAT_VERSION).contains(&version) {
         return Err(damaged(format!(
-            "its format is {version}, this program reads up to {FORMAT_VERSION}: use the newer one"
+            "its format is {version}, this program reads up to {FORMAT_VERSION}: use a newer \
+             program"
         )));
     }
     let mut base = Chain {
@@ -413,7 +420,7 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
     };
     if meta.number != number {
         return Err(damaged(format!(
-            "it says that it is segment {:08x}: was a folder renamed or copied?",
+            "its description names segment {:08x}: was its folder renamed or copied?",
             meta.number
         )));
     }
@@ -422,19 +429,22 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
 
 fn unpacked_head(meta: &Meta, packed: &[u8]) -> Result<Vec<u8>, ReadError> {
     if meta.head_len > HEAD_BYTES_MAX {
-        return Err(ReadError::Damaged("its head has no sane length".to_owned()));
+        return Err(ReadError::Damaged(
+            "the stated length of its head is too large".to_owned(),
+        ));
     }
     let head = unpack_head(packed, meta.head_len as usize)
         .map_err(|error| ReadError::Damaged(format!("its head cannot be unpacked: {error}")))?;
     if head.len() as u64 != meta.head_len || Sha256::digest(&head)[..] != meta.head_hash {
         return Err(ReadError::Damaged(
-            "its head is not the one written".to_owned(),
+            "the checksum of its head is wrong".to_owned(),
         ));
     }
     Ok(head)
 }
 
-/// Joins the parts of blocks that follow one another from `first`, and says where one is missing.
+/// Joins the parts of consecutive blocks from `first` on. The second result says where a block or a
+/// part is missing.
 fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     let mut next_part = 0;
@@ -457,16 +467,16 @@ fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
     (blocks, None)
 }
 
-/// Joins the blocks of the tail with those of sled, which follow one another from `first`, and
-/// says whether some are missing between. Where both have one, that of the tail counts: it is
-/// whole, while sled's last may lack parts.
+/// Joins the blocks of the tail with the blocks of sled, which are consecutive from `first` on.
+/// Returns a problem if blocks between them are missing. If both have a block, the tail's copy is
+/// used: it is complete, while the last block in sled may lack parts.
 fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[Numbered]) -> Option<String> {
     let next = first + blocks.len() as u64;
     if let Some((begin, _)) = newest.first()
         && !(first..=next).contains(begin)
     {
         return Some(format!(
-            "its tail begins with block {begin} where block {next} is missing"
+            "its tail begins with block {begin}, but block {next} is missing"
         ));
     }
     for (number, packed) in newest {

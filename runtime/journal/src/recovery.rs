@@ -1,7 +1,7 @@
-//! What a start finds: the last segment, verified and held against the mark.
+//! The journal at a start: the last segment, verified and compared with the mark.
 //!
-//! Nothing is deleted. What cannot be read is renamed aside, and the caller is told how far the
-//! journal can be believed.
+//! Nothing is deleted. Files that cannot be read are renamed aside, and the caller learns how far
+//! the journal can be trusted.
 
 use std::fs;
 use std::io;
@@ -21,85 +21,85 @@ use crate::reading::{self, ReadError, SCRATCH, StoredSegment};
 use crate::segment;
 use crate::small_file::{SmallFileError, put_aside};
 
-/// How far the journal can be believed.
+/// How far the journal can be trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is none, and no sign that there ever was.
+    /// The journal does not exist, and there is no sign that it ever did.
     Fresh,
-    /// Whole, and at or beyond the mark.
+    /// The journal is complete and reaches the mark.
     Clean,
-    /// At or beyond the mark, but something behind what is given back could not be read: records
-    /// of the last moments may be missing.
+    /// The journal reaches the mark, but something after the returned blocks could not be read.
+    /// Records of the last moments may be missing.
     Torn {
-        /// What could not be read.
+        /// The part that could not be read.
         problem: String,
     },
-    /// Whole to look at, but it ends before what is known to have been durable: the venue is the
+    /// The journal looks complete, but it ends before a point that was durable. The venue is the
     /// authority.
     RolledBack {
-        /// What was durable.
+        /// The point that was durable.
         mark: Mark,
-        /// Where it ends.
+        /// The end of the journal.
         found: Chain,
     },
-    /// Something could not be read, and what was known to be durable is missing or unknown: the
-    /// venue is the authority.
+    /// A part could not be read, and durable records are missing or may be missing. The venue is
+    /// the authority.
     Damaged {
-        /// Where it ends.
+        /// The end of the journal.
         found: Chain,
-        /// What could not be read.
+        /// The part that could not be read.
         problem: String,
     },
 }
 
 impl Verdict {
-    /// Whether state may be restored from the journal. If not, it is only a hint.
+    /// Whether state may be restored from the journal. Otherwise the journal is only a hint.
     pub const fn is_authority(&self) -> bool {
         matches!(self, Self::Fresh | Self::Clean | Self::Torn { .. })
     }
 }
 
-/// Something that was put aside.
+/// A file or folder that was put aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Where it is now.
+    /// Its new path.
     pub aside: PathBuf,
-    /// What was wrong with it.
+    /// The reason.
     pub problem: String,
 }
 
-/// What a start finds.
+/// The journal that a start found.
 #[derive(Debug)]
 pub struct Recovered {
-    /// How far it can be believed.
+    /// How far it can be trusted.
     pub verdict: Verdict,
-    /// Number of the segment that is given back.
+    /// Number of the segment that is returned.
     pub segment: Option<u32>,
-    /// Its head; empty if there is none.
+    /// Its head; empty without a segment.
     pub head: Vec<u8>,
-    /// The blocks after the head, verified.
+    /// The verified blocks after the head.
     pub blocks: Blocks,
-    /// What the first of them continues.
+    /// The position that the first of them continues.
     pub base: Chain,
-    /// Where they end.
+    /// The end of the blocks.
     pub found: Chain,
-    /// Where the next segment goes on: where the blocks end, or at the mark if that is further, so
-    /// that no sequence is used twice.
+    /// The position at which the next segment continues: the end of the blocks, or the mark if it
+    /// is further. So no sequence is used twice.
     pub next: Chain,
-    /// Whether the segment was ended in order.
+    /// Whether the segment was sealed.
     pub sealed: bool,
-    /// Runs of blocks whose market parts are lost: the first and the last number of each.
+    /// Ranges of blocks whose market parts are lost: first and last number of each.
     pub lost: Vec<(u64, u64)>,
     /// The mark.
     pub mark: Option<Mark>,
-    /// What was put aside.
+    /// Files and folders that were put aside.
     pub repairs: Vec<Repair>,
 }
 
 /// The journal cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The disk failed, and that says nothing about the journal.
+    /// The disk failed. This says nothing about the state of the journal.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -110,7 +110,7 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// A journal that was recovered and waits for the head of its next segment.
+/// A recovered journal that waits for the head of its next segment.
 #[derive(Debug)]
 pub struct Ready {
     directory: Arc<Directory>,
@@ -119,11 +119,11 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Begins the segment of this start; its head is durable on return. `at` must be
+    /// Begins the segment of this start. Its head is durable on return. `at` must be
     /// [`Recovered::next`].
     ///
     /// # Errors
-    /// The segment could not be made.
+    /// The segment could not be created.
     pub fn begin(
         self,
         head: &[u8],
@@ -147,7 +147,7 @@ impl Ready {
 /// Finds and verifies the last segment of a data directory.
 ///
 /// # Errors
-/// The disk failed. Damage is no error but a [`Verdict`].
+/// The disk failed. Damage is not an error; it gives a [`Verdict`].
 pub fn open(directory: Arc<Directory>) -> Result<(Ready, Recovered), OpenError> {
     let mut search = Search::new(directory)?;
     let contents = search.last_segment()?;
@@ -159,9 +159,9 @@ struct Search {
     journal: PathBuf,
     mark: Option<Mark>,
     repairs: Vec<Repair>,
-    /// What was wrong with things that were found, those that are no loss left out.
+    /// The problems that were found, except those that lose nothing.
     problems: Vec<String>,
-    /// The mark cannot be compared: it is damaged, or missing although blocks are there.
+    /// The mark cannot be compared: it is damaged, or it is missing although there are blocks.
     mark_lost: bool,
 }
 
@@ -207,7 +207,7 @@ impl Search {
         Ok(())
     }
 
-    /// The newest segment that can be read. Those after it are put aside.
+    /// The newest segment that can be read. Newer ones are put aside.
     fn last_segment(&mut self) -> Result<Option<StoredSegment>, OpenError> {
         for number in segments(&self.journal)?.into_iter().rev() {
             let mark = self.mark;
@@ -220,7 +220,8 @@ impl Search {
                 Err(problem) => problem,
             };
             let path = segment::folder(&self.journal, number);
-            // The mark names a segment before it takes a block: this one never took any.
+            // The mark names a segment before the segment accepts a block. So this segment never
+            // accepted one.
             let unused = !self.mark_lost && mark.is_none_or(|mark| mark.segment < number);
             if unused && matches!(problem, ReadError::Empty) {
                 self.put_aside(&path, "unfinished", problem.to_string())?;
@@ -257,7 +258,7 @@ impl Search {
             _ => found,
         };
         if !matches!(verdict, Verdict::Fresh | Verdict::Clean) {
-            tracing::warn!(?verdict, "the journal was recovered, but not whole");
+            tracing::warn!(?verdict, "the journal was recovered, but not completely");
         }
         let ready = Ready {
             directory: self.directory,
@@ -302,7 +303,7 @@ impl Search {
                 .is_some_and(|chain| *chain != mark.chain)
             {
                 let problem = format!(
-                    "block {} is another one than was durable",
+                    "block {} is not the block that was durable",
                     mark.chain.next_block.saturating_sub(1)
                 );
                 return Verdict::Damaged { found, problem };
@@ -320,7 +321,7 @@ fn reaches(end: &Chain, mark: &Chain) -> bool {
     end.next_block >= mark.next_block && end.last_record >= mark.last_record
 }
 
-/// What is found where nothing is.
+/// The contents of a journal without segments.
 fn empty() -> io::Result<StoredSegment> {
     let verified = Blocks::verify(Chain::default(), Vec::new(), Parts::default())?;
     Ok(StoredSegment {

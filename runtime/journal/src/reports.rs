@@ -1,19 +1,19 @@
-//! Snapshots of the engine for reports of mistakes: `bug-reports` in the data folder. Only the newest
-//! few stay.
+//! Snapshots of the engine for bug reports, in the folder `bug-reports` of the data folder. Only
+//! the newest few are kept.
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The folder, in the data folder.
+/// Name of the folder in the data folder.
 pub const BUG_REPORTS: &str = "bug-reports";
-/// So many stay.
+/// Number of reports that are kept.
 const KEPT: usize = 16;
 
-/// Writes a report down, and answers its file. Names sort by age.
+/// Stores a report and returns its file. The names must sort by age.
 ///
 /// # Errors
-/// The disk refuses.
+/// The disk failed.
 pub fn keep(data_dir: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     let folder = data_dir.join(BUG_REPORTS);
     windvane_files::folder(&folder)?;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_reports_stay() {
+    fn only_the_newest_reports_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         for nth in 0..KEPT + 3 {
             let path = keep(folder.path(), &format!("{nth:03}.snapshot"), &[1, 2]).unwrap();

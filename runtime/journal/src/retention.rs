@@ -1,5 +1,5 @@
-//! Retention: market parts are dropped first, then whole segments, oldest first; never of the last
-//! two. A segment goes once the ledger has its orders, fills, fees and funding.
+//! Retention: drops market parts first, then whole segments, oldest first, but never the last two.
+//! A segment is dropped only after the ledger has its orders, fills, fees and funding.
 
 use std::fs;
 use std::io;
@@ -11,39 +11,39 @@ use crate::packing;
 use crate::segment;
 use windvane_files::sync_folder;
 
-/// Segments that are never dropped: the one that is written and the one that it came from.
+/// Number of segments that are never dropped: the one that is being written and the one before it.
 const KEPT: usize = 2;
 const PRUNED: &str = "pruned";
 
-/// What is kept.
+/// The limits of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// Bytes of all segments together.
+    /// Maximum total size of all segments, in bytes.
     pub bytes: u64,
-    /// Time since a segment was last written.
+    /// Maximum time since a segment was last written.
     pub age: Duration,
-    /// The same, for market data.
+    /// The same for market data.
     pub market_age: Duration,
 }
 
-/// What was dropped.
+/// The dropped parts of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Numbers of segments.
     pub segments: Vec<u32>,
-    /// Bytes that they had.
+    /// Their size, in bytes.
     pub bytes: u64,
     /// Numbers of segments whose market data was dropped.
     pub markets: Vec<u32>,
-    /// Bytes that it had.
+    /// Size of that market data, in bytes.
     pub market_bytes: u64,
 }
 
 impl Directory {
-    /// What all segments take on disk, those put aside left out.
+    /// Disk space of all segments, in bytes, without those that were put aside.
     ///
     /// # Errors
-    /// The disk refused.
+    /// The disk failed.
     pub fn journal_bytes(&self) -> io::Result<u64> {
         let journal = self.journal();
         let sizes = segments(&journal)?;
@@ -51,7 +51,7 @@ impl Directory {
         sizes.sum()
     }
 
-    /// When the oldest segment was begun; `None` where there is none.
+    /// When the oldest segment began; `None` without a segment.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -64,7 +64,7 @@ impl Directory {
         Ok(Some(times.begun))
     }
 
-    /// What [`Self::prune`] would drop.
+    /// The parts that [`Self::prune`] would drop.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -107,11 +107,11 @@ impl Directory {
         Ok(pruned)
     }
 
-    /// Drops market data and segments beyond what is kept, as of `now`, and only of segments that the
-    /// ledger has. What was put aside as damaged stays.
+    /// Drops market data and segments beyond the limits, as of `now`, but only of segments that the
+    /// ledger has. Segments that were put aside as damaged stay.
     ///
     /// # Errors
-    /// The disk refused; what was dropped until then is gone.
+    /// The disk failed. Everything that was dropped before the error is gone.
     pub fn prune(&self, keep: Keep, now: SystemTime) -> io::Result<Pruned> {
         let journal = self.journal();
         remove_pruned(&journal)?;
@@ -124,7 +124,8 @@ impl Directory {
             packing::drop_market(&segment::folder(&journal, number))?;
         }
         for &number in &pruned.segments {
-            // Renamed first, so that half a segment is never taken for one.
+            // The folder is renamed first, so that a half-removed segment is never taken for a
+            // segment.
             let folder = segment::folder(&journal, number);
             fs::rename(&folder, journal.join(format!("{number:08x}.{PRUNED}")))?;
         }
@@ -147,13 +148,13 @@ fn remove_pruned(journal: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of a segment's files.
+/// Size of a segment's files, in bytes.
 pub fn segment_bytes(journal: &Path, number: u32) -> io::Result<u64> {
     fn folder_bytes(path: &Path) -> io::Result<u64> {
         let mut bytes = 0;
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            // A file may go while sled writes beside us.
+            // A file may disappear while sled is writing.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => bytes += folder_bytes(&entry.path())?,
                 Ok(metadata) => bytes += metadata.len(),

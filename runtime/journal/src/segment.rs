@@ -1,10 +1,10 @@
-//! One segment being written: its head and its blocks, made durable in groups.
+//! A segment that is being written: its head, and its blocks, which become durable in groups.
 //!
-//! The order parts of a group are durable in the tail and acknowledged; then the store gets them,
-//! and makes them durable beside the path of orders. Until then the tail alone may hold them. The
-//! store also gets the market parts, which nobody waits for.
+//! The order parts of a group first become durable in the tail and are then acknowledged. After
+//! that the store gets them and makes them durable in the background. Until then they may exist
+//! only in the tail. The store also gets the market parts, which no order waits for.
 //!
-//! Guard: the tail begins again only while the store has made durable all that stands in it.
+//! Guard: the tail is overwritten only after the store has made all of its content durable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,27 +21,27 @@ use crate::store::{Store, StoreThread};
 use crate::tail::Tail;
 use windvane_files::sync_folder;
 
-/// Version of the format of segments. Before the second there was no tail, and before the third
-/// blocks had one part, and market data was in sled; those are still read.
+/// Version of the segment format. Segments before version 2 have no tail. Before version 3 blocks
+/// had one part, and market data was in sled. Old versions can still be read.
 pub const FORMAT_VERSION: u32 = 3;
 const CACHE_BYTES: u64 = 64 << 20;
-/// After so long without a message the store is given what is durable: what waited for that is on
-/// its way, and does not want this processor any more.
+/// After this time without a message, the store gets the durable frames. By then the orders that
+/// waited for them are on their way, and the processor is free.
 const PAUSE: Duration = Duration::from_millis(2);
-/// So many bytes of market parts do not wait for a pause.
+/// More than this many bytes of market parts do not wait for a pause.
 const MARKET_BYTES: usize = 512 << 10;
-/// After so long without one, the store may take the processors and the disk for a sync.
+/// After this time without a message, the store may use processors and disk for a sync.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// Keys: a letter, then big-endian numbers.
+/// Keys of the rows: a letter, then big-endian numbers.
 pub mod key {
-    /// Parts of blocks: number, part.
+    /// Parts of blocks: block number, part number.
     pub const BLOCK: u8 = b'b';
-    /// Parts of the head: part.
+    /// Parts of the head: part number.
     pub const HEAD: u8 = b'h';
-    /// What the segment is; written after the head.
+    /// The description of the segment; written after the head.
     pub const META: [u8; 1] = *b"m";
-    /// Where the segment ends, in order.
+    /// The seal: the end of the segment.
     pub const SEAL: [u8; 1] = *b"z";
 
     pub fn block(number: u64, part: u16) -> [u8; 11] {
@@ -63,7 +63,7 @@ pub fn folder(journal: &Path, number: u32) -> PathBuf {
     journal.join(format!("{number:08x}"))
 }
 
-/// sled as it is always opened here.
+/// The sled settings that are used everywhere.
 pub fn sled_config(folder: &Path) -> sled::Config {
     sled::Config::new()
         .path(folder)
@@ -71,7 +71,7 @@ pub fn sled_config(folder: &Path) -> sled::Config {
         .flush_every_ms(None)
 }
 
-/// A chain as it is stored.
+/// The stored form of a chain position.
 pub fn chain_bytes(chain: &Chain) -> [u8; 48] {
     let mut bytes = [0; 48];
     bytes[..8].copy_from_slice(&chain.next_block.to_le_bytes());
@@ -80,16 +80,16 @@ pub fn chain_bytes(chain: &Chain) -> [u8; 48] {
     bytes
 }
 
-/// What a segment is.
+/// The description of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Version of its format.
     pub version: u32,
     /// Its number.
     pub number: u32,
-    /// What its first block continues.
+    /// The position that its first block continues.
     pub base: Chain,
-    /// Length of its head.
+    /// Length of its head, in bytes.
     pub head_len: u64,
     /// SHA-256 of its head.
     pub head_hash: [u8; 32],
@@ -116,30 +116,30 @@ impl Meta {
     }
 }
 
-/// A segment that takes blocks.
+/// A segment that accepts blocks.
 pub struct Segment {
     tail: Tail,
-    /// Frames of market parts, until the store takes them.
+    /// Frames of market parts that the store did not get yet.
     market: Vec<u8>,
     store: StoreThread,
     hooks: Hooks,
     chain: Chain,
 }
 
-/// Work beside the path of orders.
+/// Background work. Orders do not wait for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Duty {
-    /// Give the store what the tail has made durable.
+    /// Give the store the frames that are durable in the tail.
     HandOver,
-    /// Ask the store to make everything durable, so that the tail can begin again.
+    /// Have the store make everything durable, so that the tail can be overwritten.
     Sync,
-    /// See whether that sync has ended.
+    /// Check whether that sync has ended.
     Settle,
 }
 
 impl Segment {
-    /// Makes a segment and its head; both are durable on return. One that cannot be made whole
-    /// leaves nothing behind: it would take the space of the next try.
+    /// Creates a segment with its head; both are durable on return. If this fails, the folder is
+    /// removed, because it would take space that the next attempt needs.
     pub fn create(
         journal: &Path,
         number: u32,
@@ -157,7 +157,7 @@ impl Segment {
         if made.is_err()
             && let Err(error) = fs::remove_dir_all(&folder)
         {
-            tracing::warn!(%error, folder = %folder.display(), "an unfinished segment stays");
+            tracing::warn!(%error, folder = %folder.display(), "the folder of an unfinished segment could not be removed");
         }
         made
     }
@@ -189,7 +189,7 @@ impl Segment {
         })
     }
 
-    /// Appends blocks; their order parts are durable on return, all of them.
+    /// Appends blocks. All of their order parts are durable on return.
     pub fn append(&mut self, group: &[Block]) -> Result<Chain, Failure> {
         self.settle()?;
         let mut chain = self.chain;
@@ -214,7 +214,8 @@ impl Segment {
                 self.sync();
             }
         } else {
-            // The store makes the group durable itself, and the tail is not written.
+            // The group does not fit into the tail, so the store makes it durable and the tail is
+            // not written.
             self.chain = chain;
             self.sync();
             self.store.wait(chain.next_block)?;
@@ -223,7 +224,7 @@ impl Segment {
         Ok(chain)
     }
 
-    /// What to do once no message came for so long.
+    /// The next duty, and how long to wait for a message before it is carried out.
     pub fn duty(&self) -> Option<(Duration, Duty)> {
         if self.tail.has_frames() {
             return Some((PAUSE, Duty::HandOver));
@@ -234,7 +235,7 @@ impl Segment {
         self.tail.is_long().then_some((QUIET, Duty::Sync))
     }
 
-    /// Does that.
+    /// Carries out a duty.
     pub fn carry_out(&mut self, duty: Duty) -> Result<(), Failure> {
         match duty {
             Duty::HandOver => self.hand_over(),
@@ -256,7 +257,7 @@ impl Segment {
         self.store.sync(self.chain.next_block);
     }
 
-    /// Has the tail begin again if the store has made durable all that stands in it.
+    /// Lets the tail start again if the store has made all of its content durable.
     fn settle(&mut self) -> Result<(), Failure> {
         if self.store.synced()? == Some(self.chain.next_block) {
             self.tail.begin_again();
@@ -264,7 +265,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Ends the segment in order.
+    /// Seals the segment.
     pub fn seal(mut self) -> Result<(), Failure> {
         self.hand_over();
         self.store.seal(self.chain)?;

@@ -1,6 +1,7 @@
-//! Small files that are whole or absent: written aside, synced, renamed, their folder synced.
+//! Small files that are either complete or absent: written under a temporary name, synced, renamed,
+//! and then their folder is synced.
 //!
-//! They are text with a checksum, so that a person can read them and damage is told from content.
+//! They are text with a checksum, so that a person can read them, and damage can be detected.
 
 use std::fs;
 use std::io;
@@ -11,15 +12,15 @@ use sha2::{Digest, Sha256};
 /// A small file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SmallFileError {
-    /// The disk said no.
+    /// The disk failed.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the disk.
         error: io::Error,
     },
-    /// Its content is not what was written.
+    /// Its content is damaged.
     #[error("{} is damaged: its checksum or form is wrong", path.display())]
     Damaged {
         /// The file.
@@ -35,8 +36,8 @@ fn checksum(kind: &str, text: &str) -> String {
     hex::encode(&hasher.finalize()[..8])
 }
 
-/// Writes `lines` so that after any end of the process or machine the file is the old one or the
-/// new one.
+/// Writes `lines` to a file. After any end of the process or machine, the file is the old one or
+/// the new one.
 pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError> {
     let text = format!(
         "windvane {kind} 1\n{lines}\ncheck {}\n",
@@ -48,7 +49,7 @@ pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError>
     })
 }
 
-/// The lines that were written, or `None` where there is no file.
+/// The lines of a file; `None` if the file does not exist.
 pub fn read(path: &Path, kind: &str) -> Result<Option<String>, SmallFileError> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -68,14 +69,14 @@ pub fn read(path: &Path, kind: &str) -> Result<Option<String>, SmallFileError> {
     lines.map(Some).ok_or_else(|| damaged(path))
 }
 
-/// The error for content of the wrong form.
+/// The error for damaged content.
 pub fn damaged(path: &Path) -> SmallFileError {
     SmallFileError::Damaged {
         path: path.to_owned(),
     }
 }
 
-/// Renames a damaged thing aside, `<name>.<why>-<n>`, where it stays for people to look at.
+/// Renames a damaged file or folder to `<name>.<why>-<n>`, so that a person can look at it.
 pub fn put_aside(path: &Path, why: &str) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut n = 1;
@@ -95,14 +96,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_comes_back_and_each_damaged_byte_is_seen() {
+    fn a_file_is_read_back_and_any_damaged_byte_is_detected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         assert_eq!(read(&path, "test").unwrap(), None);
         write(&path, "test", "a 1\nb 2").unwrap();
         write(&path, "test", "a 1\nb 3").unwrap();
         assert_eq!(read(&path, "test").unwrap().as_deref(), Some("a 1\nb 3"));
-        assert!(read(&path, "other").is_err(), "of another kind");
+        assert!(
+            read(&path, "other").is_err(),
+            "a file of another kind must be refused"
+        );
 
         let whole = fs::read(&path).unwrap();
         for i in 0..whole.len() {
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_aside_never_takes_the_place_of_another() {
+    fn files_put_aside_never_overwrite_each_other() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         for n in 1..4 {

@@ -1,13 +1,16 @@
-//! The sled database of a segment, on a thread of its own: a flush of sled takes many times as long
-//! as a write to the tail, and an order must not wait for it.
+//! The sled database of a segment, on its own thread. A flush of sled takes many times as long as a
+//! write to the tail, and an order must not wait for it.
 //!
-//! The owner of the segment hands over blocks and asks for a sync. It goes on with the tail until
-//! the answer comes. The thread writes market parts too, which are not for sled.
+//! The owner of the segment passes blocks to this thread and requests syncs. It continues with the
+//! tail until a sync is acknowledged. The thread also writes market parts, which do not go into
+//! sled.
 //!
-//! Guards: `flush` alone leaves the data in the page cache on Linux, so that a sync of the `db` file
-//! follows; sled's own timer and subscribers are not used. A page of sled holds up to 17 values and
-//! becomes a file of its own above 128 KiB, which is slow and needs syncs that sled does not do:
-//! parts are small enough for a page of 17 to stay below.
+//! Guards against faults of sled:
+//! - On Linux, `flush` leaves the data in the page cache. So the `db` file is synced after it.
+//!   sled's own timer and subscribers are not used.
+//! - A page of sled holds up to 17 values. Above 128 KiB it becomes a separate file, which is slow
+//!   and needs syncs that sled does not do. So values are split into parts that are small enough
+//!   for a page of 17.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,7 +27,7 @@ use crate::packed::Packer;
 use crate::segment::{Meta, chain_bytes, key, sled_config};
 use crate::tail::split_frames;
 
-/// Bytes of a value at most.
+/// Maximum size of a value, in bytes.
 const PART_BYTES: usize = 6 * 1024;
 
 /// The database of a segment.
@@ -34,12 +37,12 @@ pub struct Store {
     market: MarketFile,
     packer: Packer,
     hooks: Hooks,
-    /// Why market parts could not be synced.
+    /// A failed sync of market parts that was not reported yet.
     market_failure: Option<Failure>,
 }
 
 impl Store {
-    /// An empty one in the folder of a segment.
+    /// Creates an empty database in the folder of a segment.
     pub fn create(folder: &Path, hooks: Hooks) -> Result<Self, Failure> {
         let db = sled_config(folder).open()?;
         windvane_files::close_files(folder)?;
@@ -53,7 +56,7 @@ impl Store {
         })
     }
 
-    /// Writes the head of the segment, then what the segment is.
+    /// Writes the head of the segment, then its description.
     pub fn put_head(&mut self, head: &[u8], meta: Meta) -> Result<(), Failure> {
         let packed = self.packer.pack_head(head)?;
         for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
@@ -72,7 +75,7 @@ impl Store {
         Ok(self.file.sync_all()?)
     }
 
-    /// Writes the blocks of frames of the tail, and market parts.
+    /// Writes blocks, given as frames of the tail, and market parts.
     fn put(&mut self, frames: &[u8], market: &[u8]) -> Result<(), Failure> {
         self.market.append(market)?;
         let mut batch = Batch::default();
@@ -86,13 +89,14 @@ impl Store {
     }
 
     fn seal(&mut self, end: &Chain) -> Result<(), Failure> {
-        // A seal says that everything is there.
+        // A seal states that everything is there, so the market parts must be durable first.
         self.market.sync()?;
         self.db.insert(key::SEAL, &chain_bytes(end)[..])?;
         self.sync()
     }
 
-    /// The next order; market parts are synced while none comes. `None` once nobody gives any.
+    /// The next order. Market parts are synced while the queue is empty. `None` once the sender is
+    /// gone.
     fn next(&mut self, orders: &Receiver<Order>) -> Option<Order> {
         loop {
             let Some(wait) = self.market.sync_in() else {
@@ -109,14 +113,15 @@ impl Store {
         }
     }
 
-    /// A sync that fails is told by what comes after it: no order waits for this one.
+    /// A failed sync is reported with the next order, because no order waits for this sync.
     fn sync_market(&mut self) {
         if let Err(error) = self.market.sync() {
             self.market_failure = Some(error.into());
         }
     }
 
-    /// Does one order; answers the one that was waited for.
+    /// Carries out one order. Returns the end of the blocks that are durable now, if the order
+    /// waits for a result.
     fn carry_out(&mut self, order: Order) -> Result<Option<u64>, Failure> {
         if let Some(failure) = self.market_failure.take() {
             return Err(failure);
@@ -129,20 +134,20 @@ impl Store {
     }
 }
 
-/// What the thread of a store is asked.
+/// An order to the thread of a store.
 enum Order {
-    /// Write these frames of the tail and of market parts; not durable yet.
+    /// Write these frames of the tail and of market parts. They need not be durable yet.
     Put { frames: Vec<u8>, market: Vec<u8> },
     /// Make all blocks before this number durable.
     Sync { next_block: u64 },
-    /// Write where the segment ends, and make everything durable.
+    /// Write the end of the segment, and make everything durable.
     Seal(Chain),
 }
 
 /// The thread that works on a store.
 pub struct StoreThread {
     orders: Sender<Order>,
-    /// Up to which block everything is durable, after each sync.
+    /// After each sync: the block before which everything is durable.
     answers: Receiver<Result<u64, Failure>>,
     thread: JoinHandle<()>,
     is_syncing: bool,
@@ -161,7 +166,7 @@ impl StoreThread {
                     Err(failure) => Err(failure),
                 };
                 let failed = answered.is_err();
-                // A segment that was abandoned has no more use for the answer.
+                // If the segment was abandoned, the receiver is gone.
                 if answer.send(answered).is_err() || failed {
                     break;
                 }
@@ -175,19 +180,19 @@ impl StoreThread {
         })
     }
 
-    /// Hands over frames of the tail and of market parts, to be written some time.
+    /// Passes frames of the tail and of market parts to the thread, which writes them later.
     pub fn put(&self, frames: Vec<u8>, market: Vec<u8>) {
-        // A thread that ended has said why; `synced` tells.
+        // If the thread has ended, `synced` returns the reason.
         let _ = self.orders.send(Order::Put { frames, market });
     }
 
-    /// Asks to make all blocks before this number durable; [`synced`](Self::synced) tells.
+    /// Requests to make all blocks before this number durable; see [`synced`](Self::synced).
     pub fn sync(&mut self, next_block: u64) {
         self.is_syncing = true;
         let _ = self.orders.send(Order::Sync { next_block });
     }
 
-    /// Whether a sync was asked for and has not been seen to end.
+    /// Whether a sync was requested whose result was not read yet.
     pub const fn is_syncing(&self) -> bool {
         self.is_syncing
     }
@@ -195,7 +200,7 @@ impl StoreThread {
     /// The block before which everything is durable, if a sync ended since the last call.
     ///
     /// # Errors
-    /// The store failed, and does nothing any more.
+    /// The store failed and does nothing any more.
     pub fn synced(&mut self) -> Result<Option<u64>, Failure> {
         match self.answers.try_recv() {
             Ok(answer) => self.answered(answer).map(Some),
@@ -214,10 +219,10 @@ impl StoreThread {
         }
     }
 
-    /// Ends the segment in order. The store is closed on return.
+    /// Seals the segment. The store is closed on return.
     pub fn seal(self, end: Chain) -> Result<(), Failure> {
         let asked = self.orders.send(Order::Seal(end)).map_err(|_| ended());
-        // A sync that runs answers first; the seal is the last answer.
+        // A sync that is running is acknowledged first; the seal is acknowledged last.
         let mut last = asked.and_then(|()| self.answers.recv().map_err(|_| ended())?);
         if self.is_syncing && last.is_ok() {
             last = self.answers.recv().map_err(|_| ended())?;

@@ -1,16 +1,21 @@
-//! The tail of a segment: its newest blocks in a small file beside sled, so that a group is durable
-//! after one write and one sync by the thread that owns it, and nobody else is woken for it.
+//! The tail of a segment: its newest blocks, in a small file beside sled. A group of blocks becomes
+//! durable with one write and one sync by the thread that owns the file, and no other thread is
+//! woken for it.
 //!
-//! The file is made of zeros that were written, so that a sync has no metadata to write. Where the
-//! file system can, the system's cache is passed by, which costs more than it saves for what is
-//! never read: then whole sectors are written, the last one of a group again with the next. Frames
-//! stand in it one after another from its beginning: length of the packed block as u32, its number
-//! as u64, a checksum over number and block, the packed block; little endian. Once sled has made
-//! all of them durable too, the next frame is written at the beginning again, over the oldest.
-//! Therefore a file gives the run of frames from its beginning whose numbers follow one another:
-//! what comes next is a frame that was cut, or one of an earlier round, whose number is lower.
+//! The file is preallocated by writing zeros, so that a sync need not write metadata. If the file
+//! system supports direct writes, the system's cache is bypassed: it costs more than it saves,
+//! because the file is normally never read. Direct writes use whole sectors, so the last sector of
+//! a group is written again with the next group.
 //!
-//! What may not enter: sled, and what is in a block.
+//! Frames follow one another from the beginning of the file: length of the packed block as u32, its
+//! number as u64, a checksum over number and block, and the packed block; little endian. Once sled
+//! has made all frames durable, the next frame is written at the beginning again, over the oldest
+//! one.
+//!
+//! A reader therefore takes the frames from the beginning as long as their numbers are consecutive.
+//! The next frame is incomplete, or it belongs to an earlier round and has a lower number.
+//!
+//! This module must never use sled, or interpret the content of a block.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,44 +26,45 @@ use sha2::{Digest, Sha256};
 
 /// Name of the file in the folder of its segment.
 pub const NAME: &str = "tail";
-/// Size of the file. As much is what sled must make durable at once when it has no more room.
+/// Size of the file, in bytes. sled must make at most this much durable at once if the tail has no
+/// more room.
 const BYTES: usize = 1 << 20;
-/// Beyond this, a quiet moment is used to begin again.
+/// Beyond this, a quiet moment is used to start the tail again.
 const LONG_BYTES: usize = BYTES / 2;
-/// Beyond this, no quiet moment is waited for.
+/// Beyond this, the tail is started again without waiting for a quiet moment.
 const CROWDED_BYTES: usize = BYTES / 4 * 3;
-/// What is written without the system's cache begins and ends at multiples of this, in the file and
-/// in memory; no disk has larger sectors.
+/// Alignment of direct writes, in the file and in memory. No disk has larger sectors.
 const SECTOR: usize = 4096;
 
 type Check = [u8; 8];
 
 /// A packed block with its number.
 pub type Numbered = (u64, Vec<u8>);
-/// The same, where it stands.
+/// A packed block in a buffer, with its number.
 pub type Frame<'a> = (u64, &'a [u8]);
 
-/// The tail of the segment that is written.
+/// The tail of the segment that is being written.
 pub struct Tail {
     path: PathBuf,
     file: File,
-    /// Where the next group is written.
+    /// Position at which the next group is written.
     at: usize,
-    /// What stands in the sector of `at` before it.
+    /// The bytes before `at` in the same sector.
     begun: Vec<u8>,
-    /// Frames, from when they are pushed until the store takes them.
+    /// Frames that the store did not get yet.
     frames: Vec<u8>,
-    /// How much of that is written; what is not is the group.
+    /// How much of `frames` is written. The rest is the group.
     written: usize,
 }
 
 impl Tail {
-    /// Makes an empty one; it is durable on return, but for its folder's entry.
+    /// Creates an empty tail. It is durable on return, except for its entry in the folder.
     pub fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(NAME);
         let options = File::options().write(true).create_new(true).clone();
         let file = match zeros(options.clone().custom_flags(DIRECT), &path) {
-            // A file system without direct writes says so, some of them at the first one.
+            // A file system without direct writes reports this, in some cases only at the first
+            // write.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -86,18 +92,18 @@ impl Tail {
         self.frames.extend_from_slice(packed);
     }
 
-    /// Whether there are frames that were not taken yet, written or not.
+    /// Whether there are frames that the store did not get yet, written or not.
     pub const fn has_frames(&self) -> bool {
         !self.frames.is_empty()
     }
 
-    /// Gives them to the store; [`split_frames`] reads them.
+    /// Takes the frames for the store; [`split_frames`] reads them.
     pub fn take_frames(&mut self) -> Vec<u8> {
         self.written = 0;
         std::mem::take(&mut self.frames)
     }
 
-    /// Whether the group can be written behind the ones before it.
+    /// Whether the group fits after the earlier groups.
     pub const fn has_room(&self) -> bool {
         self.frames.len() - self.written <= BYTES - self.at
     }
@@ -116,31 +122,33 @@ impl Tail {
         Ok(())
     }
 
-    /// Makes durable what was written.
+    /// Makes the written bytes durable.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// The next group is written at the beginning: everything so far is durable elsewhere.
+    /// Starts again: the next group is written at the beginning. Everything so far must be durable
+    /// elsewhere.
     pub fn begin_again(&mut self) {
         self.at = 0;
         self.begun.clear();
     }
 
-    /// Whether a quiet moment should be used to begin again.
+    /// Whether a quiet moment should be used to start again.
     pub const fn is_long(&self) -> bool {
         self.at > LONG_BYTES
     }
 
-    /// Whether it is time to begin again without a quiet moment.
+    /// Whether to start again without waiting for a quiet moment.
     pub const fn is_crowded(&self) -> bool {
         self.at > CROWDED_BYTES
     }
 
-    /// Removes the file: everything in it is durable elsewhere. One that stays does no harm.
+    /// Removes the file. Everything in it must be durable elsewhere. If the file cannot be removed,
+    /// it does no harm.
     pub fn remove(self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, path = %self.path.display(), "the tail of a segment stays");
+            tracing::warn!(%error, path = %self.path.display(), "the tail file of an ended segment could not be removed");
         }
     }
 }
@@ -150,7 +158,7 @@ const DIRECT: i32 = libc::O_DIRECT;
 #[cfg(not(target_os = "linux"))]
 const DIRECT: i32 = 0;
 
-/// A file of zeros, durable but for its folder's entry.
+/// A file of zeros, durable except for its entry in the folder.
 fn zeros(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     file.write_all_at(Sectors::of(&[&vec![0; BYTES]]).whole(), 0)?;
@@ -158,10 +166,10 @@ fn zeros(options: &OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Bytes in whole sectors, the last one filled with zeros.
+/// Bytes padded with zeros to whole sectors.
 struct Sectors {
     buffer: Vec<u8>,
-    /// Where they begin in the buffer.
+    /// Position of the first sector in the buffer.
     begin: usize,
     len: usize,
 }
@@ -188,7 +196,7 @@ impl Sectors {
     }
 }
 
-/// The blocks that the tail of a segment holds, with their numbers; `None` where it has none.
+/// The blocks in the tail of a segment, with their numbers; `None` without a tail file.
 pub fn read(folder: &Path) -> io::Result<Option<Vec<Numbered>>> {
     match fs::read(folder.join(NAME)) {
         Ok(bytes) => Ok(Some(run(&bytes).map(|(n, b)| (n, b.to_vec())).collect())),
@@ -197,7 +205,7 @@ pub fn read(folder: &Path) -> io::Result<Option<Vec<Numbered>>> {
     }
 }
 
-/// The run of frames from the beginning.
+/// The consecutive frames from the beginning.
 fn run(bytes: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let mut rest = bytes;
     let mut next = None;
@@ -224,7 +232,7 @@ pub fn split_frames(frames: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     })
 }
 
-/// The frame at the beginning, with the checksum that stands there, and what is behind it.
+/// The first frame, its stored checksum, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(Check, Frame<'_>, &[u8])> {
     let (len, rest) = bytes.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
@@ -252,7 +260,7 @@ mod tests {
 
     const HEADER_BYTES: usize = 4 + 8 + size_of::<Check>();
 
-    /// Few sizes, so that frames of different rounds often begin at the same place.
+    /// Only a few sizes, so that frames of different rounds often begin at the same position.
     fn sizes(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<usize>> {
         vec(select(&[0, 1, 40, 40, 600][..]), count)
     }
@@ -262,15 +270,15 @@ mod tests {
         bytes.iter().copied().cycle().take(size).collect()
     }
 
-    /// What a crash may find: a file before and after the write of the last group, which was never
-    /// acknowledged.
+    /// The possible file contents after a crash: before and after the write of the last group,
+    /// which was never acknowledged.
     struct Crash {
         before: Vec<u8>,
         after: Vec<u8>,
         written: Vec<Vec<u8>>,
         /// Number of the first block of the last round.
         round: usize,
-        /// Where the frames of the last round end, those of the last group left out.
+        /// Ends of the frames of the last round, without the last group.
         ends: Vec<usize>,
     }
 
@@ -315,8 +323,8 @@ mod tests {
     }
 
     impl Crash {
-        /// What an image gives is what was written, and the first `whole` of the last round are
-        /// there.
+        /// Checks that the image contains only written blocks, and the first `whole` blocks of the
+        /// last round.
         fn assert_sound(&self, image: &[u8], whole: usize) {
             let run: Vec<_> = run(image).collect();
             for (i, (number, packed)) in run.iter().enumerate() {
@@ -334,7 +342,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_damaged_or_cut_file_gives_blocks_that_were_written_and_no_other(
+        fn a_damaged_or_truncated_file_gives_only_written_blocks(
             rounds in vec(sizes(0..12), 1..4),
             last in sizes(0..6),
             places in vec((0_usize..8_000, 0..8), 40),
@@ -349,7 +357,7 @@ mod tests {
                 flipped[at] ^= 1_u8 << bit;
                 crash.assert_sound(&flipped, whole(at));
             }
-            // Of a write without its sync, any sectors may be there.
+            // After a write without a sync, any subset of the sectors may be on the disk.
             let mut torn = crash.before.clone();
             for (i, sector) in torn.chunks_mut(512).take(128).enumerate() {
                 if sectors[i / 64] >> (i % 64) & 1 == 1 {
@@ -361,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_needs_room_for_all_of_it() {
+    fn a_group_must_fit_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
         let mut tail = Tail::create(folder.path()).unwrap();
         let frame = HEADER_BYTES + 1000;

@@ -1,4 +1,4 @@
-//! A whole journal verified: every segment, and the chain across them.
+//! Verifies a whole journal: every segment, and the chain across them.
 
 use std::fmt;
 use std::io;
@@ -11,16 +11,16 @@ use crate::mark::Mark;
 use crate::reading;
 use crate::retention::segment_bytes;
 
-/// What a segment turned out to be.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
-    /// Ended in order.
+    /// It was sealed.
     Sealed,
-    /// The process that wrote it was killed; whole as far as it goes.
+    /// The process that wrote it was killed. It is complete up to that point.
     Unsealed,
-    /// A running instance writes it: not looked at.
+    /// A running instance is writing it, so it was not read.
     InUse,
-    /// Not whole.
+    /// It is not complete.
     Damaged,
 }
 
@@ -29,27 +29,27 @@ pub enum SegmentState {
 pub struct SegmentReport {
     /// Its number.
     pub number: u32,
-    /// What it is.
+    /// Its state.
     pub state: SegmentState,
-    /// What its first block continues.
+    /// The position that its first block continues.
     pub base: Chain,
-    /// Where it ends.
+    /// The end of its chain.
     pub end: Chain,
-    /// Bytes on disk.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Runs of blocks whose market records are lost: the first and the last number of each. A kill
-    /// may lose those of its last moments.
+    /// Ranges of blocks whose market records are lost: first and last number of each. A kill may
+    /// lose those of the last moments.
     pub lost: Vec<(u64, u64)>,
-    /// Retention dropped the market records.
+    /// Whether retention dropped the market records.
     pub market_dropped: bool,
 }
 
-/// Something that is wrong.
+/// A problem of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The segment.
+    /// The segment, if the problem belongs to one.
     pub segment: Option<u32>,
-    /// What is wrong, with numbers of blocks and records.
+    /// The problem, with numbers of blocks and records.
     pub what: String,
 }
 
@@ -62,19 +62,19 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a journal turned out to be.
+/// The result of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Its segments, oldest first.
     pub segments: Vec<SegmentReport>,
-    /// What is wrong, oldest first.
+    /// The problems, oldest first.
     pub problems: Vec<Problem>,
     /// The mark.
     pub mark: Option<Mark>,
 }
 
-/// Verifies the journal of a data directory. It changes nothing; while it runs, no instance can
-/// start there. The segment that a running instance writes is left out.
+/// Verifies the journal of a data directory without changing anything. Meanwhile no instance can
+/// start there. The segment that a running instance is writing is left out.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -82,13 +82,13 @@ pub fn verify(data_dir: &Path) -> io::Result<Report> {
     match Directory::lock(data_dir) {
         Ok(directory) => directory.verify(),
         Err(LockError::Held { .. }) => look(data_dir, true),
-        // A disk that takes no lock, and so no writer.
+        // A disk that cannot be locked has no writer.
         Err(LockError::Io { .. }) => look(data_dir, false),
     }
 }
 
 impl Directory {
-    /// Verifies the journal of this directory, which nobody else can be writing.
+    /// Verifies the journal of this directory, which no other process can be writing.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -131,7 +131,7 @@ fn look(data_dir: &Path, is_written: bool) -> io::Result<Report> {
 }
 
 impl Report {
-    /// The first thing that is wrong.
+    /// The first problem.
     pub fn first_problem(&self) -> Option<&Problem> {
         self.problems.first()
     }
@@ -166,7 +166,7 @@ impl Report {
         }
     }
 
-    /// The joint between a segment and the one before it.
+    /// Checks that a segment continues the one before it.
     fn joint(&mut self, number: u32, end: Option<Chain>, base: Chain) {
         let Some(end) = end.filter(|end| *end != base) else {
             return;
@@ -181,7 +181,7 @@ impl Report {
             )
         } else {
             format!(
-                "it continues block {} with another history than the segment before it, which \
+                "it continues after block {} of a different chain; the segment before it \
                  ends with block {}",
                 base.next_block.saturating_sub(1),
                 end.next_block.saturating_sub(1)

@@ -1,5 +1,5 @@
-//! What must not wait for a slow disk: telling that a write takes too long while it still does,
-//! and keeping the mark young, each on a thread of its own.
+//! Tasks that must not wait for a slow disk, each on its own thread: reporting a slow write while
+//! it is still running, and keeping the mark up to date.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,7 +11,8 @@ use crate::mark::Mark;
 use crate::owner::{Event, Listener};
 use crate::small_file::SmallFileError;
 
-/// A lock that a panic elsewhere cannot take away: its content is whole at every step.
+/// Locks a mutex even if another thread panicked while it held the lock. The content is valid at
+/// every step.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -23,7 +24,7 @@ struct Write {
     ended: bool,
 }
 
-/// Tells of a write that takes longer than it may.
+/// Reports a write that takes too long.
 pub struct Watch {
     write: Mutex<Write>,
     end: Condvar,
@@ -48,12 +49,12 @@ impl Watch {
         Ok((watch, thread))
     }
 
-    /// A write began for something that waits since `since`.
+    /// A write began for a message that waits since `since`.
     pub fn begin(&self, since: Instant) {
         lock(&self.write).since = Some(since);
     }
 
-    /// The write is over. Answers how long it took.
+    /// The write has ended. Returns how long it took.
     pub fn finish(&self) -> Duration {
         let mut write = lock(&self.write);
         let took = write
@@ -61,13 +62,13 @@ impl Watch {
             .take()
             .map_or(Duration::ZERO, |since| since.elapsed());
         if std::mem::take(&mut write.reported) {
-            // Under the lock, so that it never overtakes the report that it takes back.
+            // This is sent under the lock, so that it cannot overtake the report of the slow write.
             (self.listener)(Event::Healthy { stalled: took });
         }
         took
     }
 
-    /// Whether a write takes too long right now.
+    /// Whether the present write takes too long.
     pub fn stalled(&self) -> bool {
         let write = lock(&self.write);
         write
@@ -80,8 +81,9 @@ impl Watch {
         self.end.notify_all();
     }
 
-    /// Looks when the write that runs would be too long, or in `stall_after` if none does: one
-    /// that begins meanwhile cannot be too long before. So a write need not wake this thread.
+    /// Checks when the present write would be too long, or after `stall_after` without a write. A
+    /// write that begins meanwhile cannot be too long before then, so a write need not wake this
+    /// thread.
     fn run(&self) {
         let mut write = lock(&self.write);
         while !write.ended {
@@ -103,17 +105,17 @@ impl Watch {
     }
 }
 
-/// Keeps the mark beside the segments.
+/// Writes the mark beside the segments.
 pub struct MarkKeeper {
     path: PathBuf,
     latest: Mutex<Option<Mark>>,
-    /// What the file holds. Locked while it is written, so that an old mark never follows a young
-    /// one.
+    /// The content of the file. The lock is held during a write, so that an old mark never replaces
+    /// a newer one.
     written: Mutex<Option<Mark>>,
 }
 
 impl MarkKeeper {
-    /// Starts the thread that writes a mark that changed, every `every`, until the sender goes.
+    /// Starts the thread that writes a changed mark every `every`, until the sender is dropped.
     pub fn start(
         path: PathBuf,
         every: Duration,
@@ -133,8 +135,8 @@ impl MarkKeeper {
                     Ok(()) => warned = false,
                     Err(error) if !warned => {
                         warned = true;
-                        tracing::warn!(%error, "the mark of the journal is not kept: a journal \
-                            that is rolled back now could go unnoticed");
+                        tracing::warn!(%error, "the mark of the journal could not be written: if \
+                            the journal is rolled back now, a start may not notice it");
                     }
                     Err(_) => {}
                 }
@@ -143,7 +145,7 @@ impl MarkKeeper {
         Ok((keeper, alive, thread))
     }
 
-    /// What is durable now; the file follows.
+    /// Sets what is durable now; the file follows later.
     pub fn set(&self, mark: Mark) {
         *lock(&self.latest) = Some(mark);
     }

@@ -1,30 +1,30 @@
-//! Whose account it is: that of a venue, which the shell reaches over the wire, or a simulated one
-//! in this process.
+//! The account of a run: an account of a venue, which the shell reaches over the network, or a
+//! simulated one in this process.
 
 use windvane_engine::{InstrumentId, MarketEvent, Surface, Time};
 
 use crate::paper::{Paper, Word};
 
-/// The account's side of the engine.
+/// The account that the engine trades on.
 #[derive(Debug)]
 pub enum Account {
-    /// Requests travel to the venue.
+    /// An account of a venue. Requests leave the process.
     Venue,
-    /// The simulated account.
+    /// A simulated account.
     Paper(Box<Paper>),
 }
 
-/// Which of them.
+/// The kind of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountKind {
-    /// A venue has it.
+    /// An account of a venue.
     Venue,
-    /// It is simulated.
+    /// A simulated account.
     Paper,
 }
 
 impl AccountKind {
-    /// In words.
+    /// Its name for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Venue => "an account of a venue",
@@ -39,14 +39,14 @@ impl Account {
         matches!(self, Self::Venue)
     }
 
-    /// A public event that the engine is told at `now`. A venue knows of it already.
+    /// Passes on a public event that the engine receives at `now`. A venue already knows it.
     pub(crate) fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         if let Self::Paper(paper) = self {
             paper.market(now, instrument, event);
         }
     }
 
-    /// What a simulated account has to say by `now`.
+    /// The next message of a simulated account that is due by `now`.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Word> {
         match self {
             Self::Venue => None,
@@ -54,7 +54,7 @@ impl Account {
         }
     }
 
-    /// When a simulated account is to be asked again.
+    /// When a simulated account must be polled again.
     pub(crate) fn next(&self) -> Time {
         match self {
             Self::Venue => Time::NEVER,
@@ -62,7 +62,7 @@ impl Account {
         }
     }
 
-    /// The user stream of a simulated account is connected anew. Answers whether there is one.
+    /// Reconnects the user stream of a simulated account. Returns whether the account is simulated.
     pub(crate) fn reconnect(&mut self, surface: Surface) -> bool {
         match self {
             Self::Venue => false,
@@ -73,7 +73,7 @@ impl Account {
         }
     }
 
-    /// What of it belongs into the head of a segment.
+    /// The part that belongs into the head of a segment.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Venue => None,

@@ -1,6 +1,8 @@
-//! The first moment of a run: what is latched, the strategies with what they saved, and what is to be
-//! trusted. Everything in it happens at one time, for what the engine wants sent leaves at its end. A
-//! simulated account would meet it later than its record says.
+//! The begin phase of a run. It applies the latches, starts the strategies with their saved states
+//! and reports what can be trusted.
+//!
+//! The whole phase happens at one engine time, because the requests of the engine leave at its end.
+//! If the time moved, a simulated account would receive the requests later than their records say.
 
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::live::LiveInput;
@@ -11,37 +13,38 @@ use crate::driver::Driver;
 use crate::guests::Guests;
 use crate::latches::LatchState;
 
-/// What a run begins with.
+/// Inputs of the begin phase.
 #[derive(Debug)]
 pub(crate) struct Begin<'a> {
-    /// What is latched by the file beside the journal. A pause of another account is added.
+    /// The latches of the latch file. If the data folder belongs to another account, a pause is
+    /// added.
     pub latches: &'a mut LatchState,
-    /// What was left in the data folder is of another account.
+    /// Set if the data folder belongs to another account.
     pub foreign: Option<Foreign<'a>>,
-    /// What each strategy saved last.
+    /// The last saved state of each strategy.
     pub states: &'a [Option<Vec<u8>>],
-    /// What follows a liquidation.
+    /// The reaction to a liquidation.
     pub on_liquidation: OnLiquidation,
-    /// What is traded.
+    /// The surfaces that are traded.
     pub surfaces: &'a [Surface],
-    /// The market is watched by streams; a simulated account missed what they said before.
+    /// Public data comes from streams. A simulated account missed the events before the connection.
     pub is_streamed: bool,
 }
 
-/// A journal of another account, which the run goes on with.
+/// A journal of another account. The run continues with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign<'a> {
-    /// In what the accounts differ, in words.
+    /// How the accounts differ, for people.
     pub difference: &'a str,
-    /// What a person decides about it, in words.
+    /// The operator's options, for people.
     pub what_to_do: &'a str,
 }
 
-/// Begins a run at this time of the engine's clock. With what is of another account it begins paused:
-/// its positions and states may be of nothing.
+/// Runs the begin phase at this time of the engine's clock. With the journal of another account,
+/// the run begins paused: its positions and states may not exist on this account.
 ///
 /// # Errors
-/// A strategy refuses to begin, for this reason.
+/// The first strategy that refuses its parameters or instruments, with its reason.
 pub(crate) fn begin<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
@@ -50,17 +53,20 @@ pub(crate) fn begin<G: Guests>(
 ) -> Result<(), (StrategyId, String)> {
     if let Some(foreign) = with.foreign {
         let (difference, what_to_do) = (foreign.difference, foreign.what_to_do);
-        tracing::error!("{difference}: it begins paused, and what it remembers may be of nothing");
+        tracing::error!(
+            "{difference}: the run begins paused, because the saved positions and states may \
+             belong to another account"
+        );
         with.latches.pause(format!("{difference}; {what_to_do}"));
     }
-    // Quarantines hold before the strategies begin. What tells strategies something waits until they
-    // did.
+    // Quarantines apply before the strategies start, so that a quarantined strategy is not started.
+    // Inputs that send events to strategies wait until the strategies have started.
     latch(now, driver, with.latches, |input| {
         matches!(input, Input::Fault { .. })
     });
     if !account.is_of_venue() {
-        // The simulated account is a function of the journal: an order whose record does not
-        // become durable never was, so that it need not wait.
+        // A simulated account is a function of the journal. If the record of an order is lost, the
+        // order never existed. So orders need not wait for the disk.
         driver.durable(now, u64::MAX);
     }
     driver.start(now, with.states)?;
@@ -77,14 +83,14 @@ pub(crate) fn begin<G: Guests>(
         }
         paper.connect(now, with.surfaces);
     }
-    // The configuration may have changed it.
+    // The configuration may have changed since the journal was written.
     if driver.engine().on_liquidation() != with.on_liquidation {
         driver.handle(now, Input::OnLiquidation(with.on_liquidation));
     }
     Ok(())
 }
 
-/// Latches what the file has and the engine has not.
+/// Applies each latch that the file has and the engine lacks, if `is_wanted` accepts it.
 fn latch<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
@@ -108,7 +114,7 @@ mod tests {
     use super::*;
     use crate::guests::NoGuests;
 
-    /// The latch of an engine after the first moment, and what its file says then.
+    /// The engine's latch and the content of the latch file after the begin phase.
     fn begun(file: Latches, foreign: Option<Foreign<'_>>) -> (Latch, Latched) {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let mut driver = Driver::new(engine, NoGuests, true);
@@ -127,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_another_account_begins_paused_and_says_why() {
+    fn a_run_with_a_foreign_journal_begins_paused_with_a_reason() {
         assert_eq!(
             begun(Latches::default(), None),
             (Latch::None, Latched::Clear)

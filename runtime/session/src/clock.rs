@@ -1,23 +1,24 @@
-//! The clock of the engine: the shell's, or that of the recording that is played.
+//! The engine's clock: it follows the shell's clock, or the time of the recording that is played.
 
 use windvane_engine::Time;
 use windvane_engine::live::LiveInput;
 
-/// Engine time that never runs backwards.
+/// Engine time. It never runs backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The shell's clock: the wall's time at the start of the process, then counted.
+    /// The shell's clock: the wall clock at the start of the process, then a monotonic count.
     Counted {
-        /// How far the engine's clock is ahead of it, nanoseconds: the wall's clock was set back
-        /// since the last process wrote its journal.
+        /// How far the engine's clock is ahead of the shell's clock, in nanoseconds. It is ahead if
+        /// the wall clock was set back since the last process wrote its journal.
         ahead_ns: i64,
     },
-    /// The recording's time. It does not move between two events.
+    /// The recording's time. It is constant between two events.
     Played(Time),
 }
 
 impl Clock {
-    /// The shell's clock. The engine's time is not before `last`, the last time of the journal.
+    /// Follows the shell's clock. The engine's time does not start before `last`, the last time of
+    /// the journal.
     pub const fn counted(now: Time, last: Time) -> Self {
         let behind_ns = last.0.saturating_sub(now.0);
         Self::Counted {
@@ -25,12 +26,13 @@ impl Clock {
         }
     }
 
-    /// The recording's time, not before `last`, the last time of the journal.
+    /// Follows the recording's time, which does not start before `last`, the last time of the
+    /// journal.
     pub fn played(first: Time, last: Time) -> Self {
         Self::Played(first.max(last))
     }
 
-    /// The engine's time while the shell's clock shows `now`.
+    /// The engine's time when the shell's clock shows `now`.
     #[inline]
     pub const fn at(&self, now: Time) -> Time {
         match self {
@@ -39,7 +41,7 @@ impl Clock {
         }
     }
 
-    /// The shell's time at which the engine's clock shows `time`; `None` where a recording is played.
+    /// The shell's time when the engine's clock shows `time`; `None` if a recording is played.
     pub const fn shell_time(&self, time: Time) -> Option<Time> {
         match self {
             Self::Counted { ahead_ns } => Some(Time(time.0.saturating_sub(*ahead_ns))),
@@ -47,7 +49,7 @@ impl Clock {
         }
     }
 
-    /// The recording goes on to this time.
+    /// Advances the recording to this time.
     pub fn pass(&mut self, to: Time) {
         if let Self::Played(time) = self {
             *time = to.max(*time);
@@ -59,7 +61,8 @@ impl Clock {
         matches!(self, Self::Played(_))
     }
 
-    /// The venue's clock is measured against the shell's. The engine's clock may be ahead of that.
+    /// Converts an offset of the venue's clock to the engine's clock. The offset was measured
+    /// against the shell's clock, and the engine's clock may be ahead of it.
     pub const fn by_engine(&self, input: LiveInput) -> LiveInput {
         match (self, input) {
             (
@@ -88,7 +91,7 @@ mod tests {
     const HOUR_NS: i64 = 3_600_000_000_000;
 
     #[test]
-    fn the_engine_goes_on_after_the_last_time_of_the_journal() {
+    fn engine_time_starts_after_the_last_time_of_the_journal() {
         let now = Time(1_000);
         let clock = Clock::counted(now, now.plus_ns(HOUR_NS));
         assert_eq!(clock.at(now), now.plus_ns(HOUR_NS));
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_of_the_venue_is_against_the_clock_of_the_engine() {
+    fn a_venue_clock_offset_is_converted_to_the_engine_clock() {
         let clock = Clock::Counted { ahead_ns: HOUR_NS };
         let read = LiveInput::Clock {
             surface: Surface::Futures,
@@ -105,13 +108,13 @@ mod tests {
             error_ns: 1,
         };
         let LiveInput::Clock { offset_ns, .. } = clock.by_engine(read) else {
-            panic!("it stays a reading of the clock")
+            panic!("expected a clock input")
         };
         assert_eq!(offset_ns, 5 - HOUR_NS);
     }
 
     #[test]
-    fn a_played_clock_moves_with_the_recording_alone() {
+    fn a_played_clock_follows_only_the_recording() {
         let mut clock = Clock::played(Time(10), Time(20));
         assert_eq!(clock.at(Time(99)), Time(20));
         clock.pass(Time(30));

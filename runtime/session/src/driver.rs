@@ -1,4 +1,4 @@
-//! Inputs in, actions out: the engine with its strategies.
+//! The engine with its strategies: inputs go in, actions come out.
 
 use std::collections::VecDeque;
 
@@ -14,31 +14,31 @@ use crate::guests::Guests;
 use crate::outbox::{Outbox, about};
 use crate::saving::Saving;
 
-/// What whoever drives has to do, in this order.
+/// An action for the caller. All actions must be carried out, in order.
 #[derive(Debug)]
 pub enum Action {
-    /// Make a block of records durable, then call [`Driver::durable`].
+    /// Make this block of records durable, then call [`Driver::durable`].
     Append(Block),
-    /// Carry a request to the venue; its answer comes back as an input.
+    /// Send this request to the venue; the response comes back as an input.
     Request(Request),
-    /// Connect a user stream anew.
+    /// Reconnect the user stream of this surface.
     Reconnect(Surface),
-    /// Give the watchdog process of spot orders a sign of health.
+    /// Send a heartbeat to the watchdog process of spot orders.
     Beat(u64),
-    /// Tell people.
+    /// Show this notice to people.
     Notice(Box<Notice>),
 }
 
-/// The engine with its strategies and what waits for the journal.
+/// The engine with its strategies, and the requests that wait for the journal.
 ///
-/// After each call, drain [`Driver::poll`], then come back at [`Driver::next_timeout`].
+/// After each call, drain [`Driver::poll`]. Call again at [`Driver::next_timeout`].
 #[derive(Debug)]
 pub struct Driver<G> {
     core: EngineLoop,
     ends: Ends<G>,
 }
 
-/// What the engine's effects reach.
+/// The parts that handle the engine's effects.
 #[derive(Debug)]
 struct Ends<G> {
     guests: G,
@@ -48,17 +48,17 @@ struct Ends<G> {
     keeps_journal: bool,
 }
 
-/// How a new instance began.
+/// How a new instance of a strategy began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Renewed {
-    /// With the state that there was.
+    /// With the saved state.
     WithState,
-    /// Without, for it could not use it: why.
+    /// Without the state, because it could not load it, for this reason.
     Fresh(String),
 }
 
 impl<G: Guests> Driver<G> {
-    /// A driver whose strategies were not started. Without a journal, records count as durable at
+    /// A driver whose strategies have not started. Without a journal, records count as durable at
     /// once.
     pub fn new(engine: Engine, guests: G, keeps_journal: bool) -> Self {
         let mut outbox = Outbox::default();
@@ -77,9 +77,9 @@ impl<G: Guests> Driver<G> {
         }
     }
 
-    /// Starts the strategies in their order, each with its saved state where there is one. One
-    /// that fails, or cannot use its state, is not started blind: it is quarantined. One that is
-    /// in quarantine is left there.
+    /// Starts the strategies in order, each with its saved state if it has one. A strategy that
+    /// fails, or cannot load its state, is quarantined; it never starts without its state. A
+    /// strategy that is already in quarantine is not started.
     ///
     /// # Errors
     /// The first strategy that refuses its parameters or instruments, with its reason.
@@ -96,10 +96,10 @@ impl<G: Guests> Driver<G> {
         Ok(())
     }
 
-    /// Tries whether a strategy's module begins, with this state; nothing comes of it.
+    /// Tests whether a strategy's module starts with this state. The test has no effect.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not start.
     pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
         let guests = &mut self.ends.guests;
         let tried = self.core.try_begin(strategy, state, guests);
@@ -107,11 +107,12 @@ impl<G: Guests> Driver<G> {
         tried.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Begins a new instance of a strategy's module, out of quarantine or after a change of the
-    /// module, with its state; where it cannot use that and may begin fresh, without.
+    /// Starts a new instance of a strategy's module, after a quarantine or after a change of the
+    /// module. The instance gets the state. If it cannot load the state and `may_be_fresh` is set,
+    /// another new instance starts without it.
     ///
     /// # Errors
-    /// Why it does not begin; it is in quarantine then.
+    /// The reason why it does not start. The strategy is in quarantine then.
     pub fn renew(
         &mut self,
         now: Time,
@@ -142,16 +143,20 @@ impl<G: Guests> Driver<G> {
         begun.map_err(|error| error.to_string())
     }
 
-    /// Takes an input.
+    /// Handles one input.
     #[inline]
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.core.handle(now, input);
         self.drain(now);
     }
 
-    /// The journal is durable up to this record: orders that waited for it leave, but those whose
-    /// cover ran out until `now`, before which the process may have stood still. Those that need not
-    /// wait are not looked at, so that a simulated account stays a function of the journal.
+    /// The journal is durable up to this record: the orders that waited for it leave. An order is
+    /// refused instead if it must not leave any more at `now`, because the process may have been
+    /// suspended while the order waited. Examples: the dead man's countdown of its symbol ran out,
+    /// or the order was cancelled.
+    ///
+    /// Orders that need not wait are not checked, so that a simulated account stays a function of
+    /// the journal.
     pub fn durable(&mut self, now: Time, record: u64) {
         let mut late = Vec::new();
         for request in self.ends.outbox.release(record) {
@@ -167,7 +172,8 @@ impl<G: Guests> Driver<G> {
             }
         }
         for (client_order_id, why) in late {
-            // Nobody else will ever say so; and what follows from it is in the journal then.
+            // The refusal must be an input: nobody else reports it, and its consequences must be in
+            // the journal.
             let reply = Reply::Placed {
                 client_order_id,
                 outcome: Outcome::Refused(Refusal::not_sent(why.reason())),
@@ -176,8 +182,8 @@ impl<G: Guests> Driver<G> {
         }
     }
 
-    /// Records what strategies know that were called since it was recorded last, before a block is
-    /// ended by time.
+    /// Records the state of each strategy that was called since its last record. To be called
+    /// before a block ends because of its age.
     pub fn save(&mut self, now: Time) {
         for strategy in self.ends.saving.due(now) {
             if self.engine().fault(strategy).is_some() {
@@ -191,13 +197,13 @@ impl<G: Guests> Driver<G> {
         self.drain(now);
     }
 
-    /// Whether a strategy was called since what it knows was recorded.
+    /// Whether a strategy was called since its state was recorded last.
     pub fn has_unsaved(&self) -> bool {
         self.ends.saving.is_behind()
     }
 
-    /// Records what a strategy knows now, and answers it; what it saved before, where it is not
-    /// running or cannot say it any more.
+    /// Records the present state of a strategy and returns it. If the strategy is not running or
+    /// cannot save, returns the last saved state.
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         if self.engine().fault(strategy).is_none() {
             match self.ends.save(now, strategy, self.core.engine_mut()) {
@@ -206,17 +212,17 @@ impl<G: Guests> Driver<G> {
                 Err(kind) => self.core.handle(now, Input::Fault { strategy, kind }),
             }
         }
-        // One that failed answers what it saved before.
+        // A strategy that failed returns its last saved state.
         self.ends.guests.save(strategy).ok().flatten()
     }
 
-    /// Ends the running block, so that what was recorded becomes durable soon.
+    /// Ends the open block, so that its records become durable soon.
     pub fn seal(&mut self) {
         self.core.seal();
         self.collect_blocks();
     }
 
-    /// The next thing to do.
+    /// The next action.
     #[inline]
     pub fn poll(&mut self) -> Option<Action> {
         self.ends.actions.pop_front()
@@ -238,28 +244,28 @@ impl<G: Guests> Driver<G> {
         &self.ends.guests
     }
 
-    /// The strategies, to be changed between inputs.
+    /// The strategies, mutable, for changes between inputs.
     pub const fn guests_mut(&mut self) -> &mut G {
         &mut self.ends.guests
     }
 
-    /// The engine and the strategies, at the end.
+    /// The engine and the strategies, at the end of the run.
     pub fn into_parts(self) -> (Engine, G) {
         (self.core.into_engine(), self.ends.guests)
     }
 
-    /// Orders that wait for the journal.
+    /// Number of requests that wait for the journal.
     pub fn waiting(&self) -> usize {
         self.ends.outbox.len()
     }
 
-    /// Whether an order waits for the journal, so that the venue cannot have it.
+    /// Whether an order waits for the journal, so that the venue cannot have it yet.
     pub fn is_waiting(&self, id: &ClientOrderId) -> bool {
         self.ends.outbox.holds(id)
     }
 
-    /// The whole state: the engine's snapshot and each strategy's. To be asked for only when
-    /// every action was taken.
+    /// The whole state: the engine's snapshot and the state of each strategy. Call this only after
+    /// every action was carried out.
     pub fn snapshot(&mut self) -> (Vec<u8>, Vec<Option<Vec<u8>>>) {
         let now = self.engine().now();
         let count = self.ends.guests.count();
@@ -271,13 +277,14 @@ impl<G: Guests> Driver<G> {
         (engine, states)
     }
 
-    /// Does what the engine wants done, until it wants nothing more.
+    /// Handles the engine's effects until it has no more.
     fn drain(&mut self, now: Time) {
         self.core.drain(now, &mut self.ends);
         self.collect_blocks();
     }
 
-    /// Blocks go to the journal before the requests that wait for them can be released.
+    /// Passes the finished blocks to the journal. This must come before the requests that wait for
+    /// them can be released.
     fn collect_blocks(&mut self) {
         if !self.ends.keeps_journal {
             return;
@@ -289,7 +296,7 @@ impl<G: Guests> Driver<G> {
 }
 
 impl<G: Guests> Ends<G> {
-    /// Records what a strategy knows now.
+    /// Records the present state of a strategy.
     fn save(
         &mut self,
         now: Time,
@@ -329,9 +336,10 @@ impl<G: Guests> EffectHandler for Ends<G> {
     ) {
         let intents = self.guests.intents(strategy);
         if result.is_ok() && self.saving.called(strategy, event, intents) {
-            // `save` begins a callback of its own.
+            // `save` starts a callback of its own, which clears the intents.
             let intents = intents.to_vec();
-            // What it would not know any more after a restart, it does not do.
+            // If the state cannot be saved, the intents are dropped: the strategy would not know of
+            // these orders after a restart.
             let saved = self.save(now, strategy, engine);
             feed_answer(now, strategy, engine, saved.map(|()| intents.as_slice()));
         } else {

@@ -1,6 +1,6 @@
-//! The one loop around the engine: it takes an input, does what the engine asks for, and lends the
-//! engine to the strategies. Live run, simulator, backtest and replay run it, each with its own
-//! [`EffectHandler`].
+//! The only loop around the engine. It feeds an input to the engine, handles the effects and lends
+//! the engine to the strategies. Live run, fault simulator, backtest and replay all run it, each
+//! with its own [`EffectHandler`].
 
 use windvane_engine::input::FaultKind;
 use windvane_engine::record::Block;
@@ -10,10 +10,10 @@ use windvane_engine::{
 
 use crate::guests::{Guests, InitResult};
 
-/// Does what the engine asks for. The calls come in the order of the engine's effects, then in that
-/// of its notices.
+/// Handles the engine's effects. The calls come in the order of the effects, then in the order of
+/// the notices.
 pub trait EffectHandler {
-    /// Calls a strategy with an event. The engine comes back, whatever happens.
+    /// Calls a strategy with an event. Always returns the engine.
     fn deliver(
         &mut self,
         strategy: StrategyId,
@@ -21,7 +21,7 @@ pub trait EffectHandler {
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>);
 
-    /// Feeds the engine what followed from the call; see [`feed_answer`].
+    /// Feeds the result of the call to the engine; see [`feed_answer`].
     fn settle(
         &mut self,
         now: Time,
@@ -34,17 +34,17 @@ pub trait EffectHandler {
     /// Sends a request to the venue once the record with this sequence is durable.
     fn send(&mut self, now: Time, record: u64, request: Box<Request>);
 
-    /// Connects the user stream of a surface anew.
+    /// Reconnects the user stream of a surface.
     fn reconnect(&mut self, _: Surface) {}
 
-    /// Gives the watchdog process of spot orders a sign of health.
+    /// Sends a heartbeat to the watchdog process of spot orders.
     fn beat(&mut self, _: u64) {}
 
-    /// Tells people.
+    /// Shows a notice to people.
     fn notice(&mut self, engine: &Engine, notice: Notice);
 }
 
-/// Drops every effect and hands notices on: nobody acts on what the engine wants.
+/// Drops every effect and passes notices on, for callers that do not act on effects.
 #[derive(Clone, Copy, Debug)]
 pub struct NoticesOnly<F>(pub F);
 
@@ -75,22 +75,22 @@ impl<F: FnMut(&Engine, Notice)> EffectHandler for NoticesOnly<F> {
     }
 }
 
-/// Why a strategy does not begin.
+/// Why a strategy does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
-    /// It cannot work with its parameters or instruments.
-    #[error("it refuses: {0}")]
+    /// It cannot work with its parameters or instruments, for this reason.
+    #[error("the strategy refused to start: {0}")]
     Refused(String),
     /// Its `start` failed.
-    #[error("its start failed: {}", .0.as_str())]
+    #[error("its `start` failed: {}", .0.as_str())]
     Fault(FaultKind),
     /// Its `load` failed.
-    #[error("it cannot use its saved state: {0}")]
+    #[error("it could not load its saved state: {0}")]
     State(String),
 }
 
 impl BeginError {
-    /// The fault with which the strategy is quarantined.
+    /// The fault kind of the quarantine that follows.
     pub const fn fault(&self) -> FaultKind {
         match self {
             Self::Refused(_) => FaultKind::Contract,
@@ -100,7 +100,7 @@ impl BeginError {
     }
 }
 
-/// The engine, which is away only while a strategy is called with it.
+/// The engine. It is absent only while a strategy is called with it.
 #[derive(Debug)]
 pub struct EngineLoop(Option<Box<Engine>>);
 
@@ -113,35 +113,35 @@ impl EngineLoop {
     /// The engine.
     ///
     /// # Panics
-    /// Never: it is away only within a call.
+    /// Never: the engine is absent only within a call.
     #[inline]
     pub fn engine(&self) -> &Engine {
         match &self.0 {
             Some(engine) => engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
+            None => unreachable!("the engine is absent only while a strategy is called"),
         }
     }
 
-    /// The engine, to be changed between inputs.
+    /// The engine, mutable, for changes between inputs.
     ///
     /// # Panics
-    /// Never: it is away only within a call.
+    /// Never: the engine is absent only within a call.
     #[inline]
     pub fn engine_mut(&mut self) -> &mut Engine {
         match &mut self.0 {
             Some(engine) => engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
+            None => unreachable!("the engine is absent only while a strategy is called"),
         }
     }
 
-    /// The engine, at the end.
+    /// The engine, at the end of the run.
     ///
     /// # Panics
-    /// Never: it is away only within a call.
+    /// Never: the engine is absent only within a call.
     pub fn into_engine(self) -> Engine {
         match self.0 {
             Some(engine) => *engine,
-            None => unreachable!("the engine is away only while a strategy is called"),
+            None => unreachable!("the engine is absent only while a strategy is called"),
         }
     }
 
@@ -152,24 +152,24 @@ impl EngineLoop {
         Some(time)
     }
 
-    /// Takes an input. What follows from it is done by [`EngineLoop::drain`].
+    /// Feeds an input to the engine. [`EngineLoop::drain`] handles the effects.
     #[inline]
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.engine_mut().handle(now, input);
     }
 
-    /// Lends the engine to a call that gives it back.
+    /// Lends the engine to a call, which returns it.
     #[inline]
     pub fn lend<R>(&mut self, call: impl FnOnce(Box<Engine>) -> (Box<Engine>, R)) -> R {
         let Some(engine) = self.0.take() else {
-            unreachable!("the engine is away only while a strategy is called");
+            unreachable!("the engine is absent only while a strategy is called");
         };
         let (engine, result) = call(engine);
         self.0 = Some(engine);
         result
     }
 
-    /// Does what the engine wants done, until it wants nothing more.
+    /// Handles the engine's effects until it has no more, then its notices.
     #[inline]
     pub fn drain<H: EffectHandler>(&mut self, now: Time, handler: &mut H) {
         while let Some(effect) = self.engine_mut().poll_effect() {
@@ -196,7 +196,7 @@ impl EngineLoop {
         event: &Event,
         handler: &mut H,
     ) {
-        // It failed at an event before this one.
+        // The strategy failed at an earlier event.
         if self.engine().fault(strategy).is_some() {
             return;
         }
@@ -204,9 +204,9 @@ impl EngineLoop {
         handler.settle(now, strategy, self.engine_mut(), event, result);
     }
 
-    /// Starts the strategies in their order, each with its saved state where there is one. One
-    /// that fails, or cannot use its state, is not started blind: it is quarantined. One that is
-    /// in quarantine is left there.
+    /// Starts the strategies in order, each with its saved state if it has one. A strategy that
+    /// fails, or cannot load its state, is quarantined; it never starts without its state. A
+    /// strategy that is already in quarantine is not started.
     ///
     /// # Errors
     /// The first strategy that refuses its parameters or instruments, with its reason.
@@ -231,10 +231,10 @@ impl EngineLoop {
         Ok(())
     }
 
-    /// `start`, then `load`; what `start` intends counts once both succeeded.
+    /// Calls `start`, then `load`. The intents of `start` take effect only if both succeed.
     ///
     /// # Errors
-    /// Why it does not begin.
+    /// The reason why it does not start.
     pub fn begin<G: Guests>(
         &mut self,
         now: Time,
@@ -249,10 +249,10 @@ impl EngineLoop {
         Ok(())
     }
 
-    /// `start`, then `load`; answers what `start` intends, of which nothing comes.
+    /// Calls `start`, then `load`. Returns the intents of `start`, which have no effect.
     ///
     /// # Errors
-    /// Why it does not begin.
+    /// The reason why it does not start.
     pub fn try_begin<G: Guests>(
         &mut self,
         strategy: StrategyId,
@@ -264,7 +264,7 @@ impl EngineLoop {
             InitResult::Refused(reason) => return Err(BeginError::Refused(reason)),
             InitResult::Fault(kind) => return Err(BeginError::Fault(kind)),
         }
-        // `load` begins a callback of its own.
+        // `load` starts a callback of its own, which clears the intents.
         let intents = guests.intents(strategy).to_vec();
         if let Some(state) = state {
             let loaded = guests.load(strategy, state);
@@ -273,13 +273,13 @@ impl EngineLoop {
         Ok(intents)
     }
 
-    /// Tells the engine that a strategy did not begin.
+    /// Reports to the engine that a strategy did not start.
     pub fn quarantine(&mut self, now: Time, strategy: StrategyId, error: &BeginError) {
         let kind = error.fault();
         self.handle(now, Input::Fault { strategy, kind });
     }
 
-    /// Ends the running block.
+    /// Ends the open block.
     pub fn seal(&mut self) {
         self.engine_mut().seal();
     }
@@ -291,7 +291,7 @@ impl EngineLoop {
     }
 }
 
-/// Feeds the engine what a callback intended, or that it failed.
+/// Feeds the engine the intents of a callback, or its failure.
 #[inline]
 pub fn feed_answer(
     now: Time,

@@ -1,31 +1,31 @@
-//! Forced closes: their figures in words, and the reason that they give a latch.
+//! Forced closes: their figures as text, and the latch reason that they cause.
 //!
-//! What may never enter here: deciding to latch. The engine does.
+//! This module must never decide to latch. The engine decides that.
 
 use windvane_engine::forced::{ForcedClose, ForcedCloseReport};
 use windvane_engine::{Amount, Decimal, Engine, Instrument};
 
-/// The figures of a forced close, as people read them.
+/// The figures of a forced close, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForcedFigures {
-    /// Why the venue closed.
+    /// Why the venue closed the position.
     pub reason: &'static str,
     /// The instrument.
     pub instrument: String,
-    /// Quantity that was closed.
+    /// The quantity that was closed.
     pub qty: String,
     /// The average price, if the venue stated it.
     pub price: Option<String>,
-    /// Profit or loss.
+    /// The realized profit or loss.
     pub realized_pnl: String,
     /// The commission, if the venue stated it.
     pub fee: Option<String>,
-    /// The order has traded, and its commission is not stated so far.
+    /// The order has traded, but its commission is not stated yet.
     pub lacks_fee: bool,
 }
 
 impl ForcedFigures {
-    /// Those of a report.
+    /// The figures of a report.
     pub fn of(engine: &Engine, report: &ForcedCloseReport) -> Self {
         let rules = engine.instrument(report.instrument);
         let qty = |qty: i64| rules.map_or_else(String::new, |rules| text(rules.qty(qty)));
@@ -55,7 +55,7 @@ impl ForcedFigures {
     }
 }
 
-/// What is reported of an order so far: a report is about one fill of it.
+/// The sum of all reports about the same order. One report is about one fill of it.
 pub fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a ForcedCloseReport {
     let mut reports = engine.forced_closes().map(|(_, sum)| sum);
     let of_order = reports.find(|sum| {
@@ -65,15 +65,15 @@ pub fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a 
     of_order.unwrap_or(report)
 }
 
-/// Why the run is latched after a forced close, as far as its order is reported. `None` where the close is
-/// another one than that which latched the run for `known`.
+/// Why the run is latched after a forced close, from all reports of its order so far. `None` if the
+/// present reason `known` has another cause than this close.
 pub(crate) fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
     let sum = sum_so_far(engine, report);
     let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
     let mut reports = engine.forced_closes().map(|(_, sum)| sum);
     let has_latched =
         sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
-    // The operator, or a limit, may have latched it since.
+    // The operator or a limit may have latched the run since then.
     let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
     (report.latched || goes_on).then(|| cause_of(&ForcedFigures::of(engine, sum), sum))
 }
@@ -88,7 +88,8 @@ fn cause_of(figures: &ForcedFigures, report: &ForcedCloseReport) -> String {
         }
         (Some(price), None) if report.qty > 0 => {
             format!(
-                "{qty} of {instrument} was closed at {price}, {lost} realized, commission not stated yet"
+                "{qty} of {instrument} was closed at {price}, {lost} realized, commission not \
+                 stated yet"
             )
         }
         _ if report.qty > 0 => {

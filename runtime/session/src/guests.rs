@@ -1,4 +1,4 @@
-//! Strategies, as a driver calls them.
+//! The interface to the strategies.
 
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
@@ -7,25 +7,25 @@ use crate::head::Made;
 
 /// The strategies of a run, in the order of the configuration.
 pub trait Guests {
-    /// How many there are.
+    /// Number of strategies.
     fn count(&self) -> usize;
 
-    /// Makes a new instance of a strategy's module, with which `start` begins again.
+    /// Makes a new instance of a strategy's module. The next call must be [`Guests::init`].
     ///
     /// # Errors
-    /// Why there is none; the old one is gone.
+    /// The reason for the failure. The old instance no longer exists.
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
         Err(format!(
-            "strategy {} cannot be instantiated anew",
+            "strategy {} cannot be instantiated again",
             strategy.0
         ))
     }
 
-    /// Calls `start` of a strategy. The engine comes back, whatever happens.
+    /// Calls `start` of a strategy. Always returns the engine.
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
 
-    /// Delivers an event. The intents of a callback that succeeded can be read until the next
-    /// one. The engine comes back, whatever happens.
+    /// Delivers an event. The intents of a successful callback can be read until the next callback.
+    /// Always returns the engine.
     fn deliver(
         &mut self,
         strategy: StrategyId,
@@ -33,70 +33,70 @@ pub trait Guests {
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>);
 
-    /// What the last callback of a strategy intended.
+    /// The intents of the last callback of a strategy.
     fn intents(&self, strategy: StrategyId) -> &[Intent];
 
-    /// The state to carry over a restart; `None` when it has none.
+    /// The state to keep across a restart; `None` if the strategy has none.
     ///
     /// # Errors
-    /// The module failed: it may not be called any more.
+    /// The module failed. It must not be called again.
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind>;
 
-    /// What a strategy saved last, in this process or in an earlier one.
+    /// The last saved state of a strategy, of this process or an earlier one.
     fn saved(&self, _: StrategyId) -> Option<Vec<u8>> {
         None
     }
 
-    /// The fuel that the last [`Guests::save`] of a strategy took.
+    /// The fuel that the last [`Guests::save`] of a strategy used.
     fn fuel_of_save(&self, _: StrategyId) -> u64 {
         0
     }
 
-    /// Hands a saved state to a strategy that was initialised.
+    /// Gives a saved state to a strategy that has started.
     ///
     /// # Errors
-    /// Why it cannot use it.
+    /// The reason why the strategy cannot use it.
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String>;
 
-    /// Why the last call of a strategy failed, in words; `None` if it did not.
+    /// Why the last call of a strategy failed, for people; `None` if it succeeded.
     fn trouble(&self, _: StrategyId) -> Option<&str> {
         None
     }
 
-    /// Shows the log lines and points of a strategy since the last time.
+    /// Shows the log lines and plot points of a strategy since the last call.
     fn show_output(&mut self, strategy: StrategyId, now: Time);
 
-    /// What each instance is made of beside its module, in their order.
+    /// The inputs from which each instance is made, apart from its module, in order.
     fn made(&self) -> Vec<Made> {
         vec![Made::default(); self.count()]
     }
 }
 
-/// Strategies whose instances a reload replaces.
+/// Strategies whose instances can be replaced by a reload.
 pub trait ReloadGuests: Guests {
     /// A compiled module with its instance.
     type Instance;
 
-    /// The instance in a strategy's place.
+    /// The running instance of a strategy.
     fn instance(&self, strategy: StrategyId) -> &Self::Instance;
 
-    /// Puts another instance in a strategy's place; answers the one before.
+    /// Replaces the instance of a strategy and returns the old one.
     fn replace(&mut self, strategy: StrategyId, instance: Self::Instance) -> Self::Instance;
 
-    /// The instance in a strategy's place is the one that ran before, and runs on.
+    /// The instance of a strategy was put back after a failed reload and continues to run.
     fn runs_on(&mut self, strategy: StrategyId);
 
     /// The hash of an instance's module.
     fn module(instance: &Self::Instance) -> [u8; 32];
 
-    /// What an instance is made of beside its module.
+    /// The inputs from which an instance is made, apart from its module.
     fn made_of(instance: &Self::Instance) -> Made;
 
-    /// An instance sees the instruments that another one sees.
+    /// Gives an instance the same instruments as another one.
     fn take_instruments(instance: &mut Self::Instance, of: &Self::Instance);
 }
 
-/// How `start` of a strategy went.
+/// Result of a strategy's `start`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InitResult {
     /// It is ready.

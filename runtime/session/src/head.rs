@@ -1,15 +1,15 @@
-//! What a segment of the journal begins with: everything that a run goes on from.
+//! The head of a journal segment: everything that a run needs to continue from there.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::ENGINE_RULES;
 
-/// The engine rules of heads that do not name them.
+/// The engine rules of heads that have no such field.
 const FIRST_RULES: u32 = 1;
 
 /// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the head.
     pub version: String,
     /// The engine's snapshot.
     pub engine: Vec<u8>,
@@ -21,10 +21,10 @@ pub struct Head {
     pub engine_rules: u32,
 }
 
-/// The fields of heads of engine rules 1, in their order. New fields follow them.
+/// The fields of heads of engine rules 1, in their order. Newer fields follow them.
 type First = (String, Vec<u8>, Vec<SavedStrategy>, Option<Vec<u8>>);
 
-/// A strategy as it was saved.
+/// A saved strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedStrategy {
     /// Its id.
@@ -33,32 +33,33 @@ pub struct SavedStrategy {
     pub sha256: [u8; 32],
     /// Its state, if it has one.
     pub state: Option<Vec<u8>>,
-    /// What its instance is made of beside the module.
+    /// The inputs from which its instance is made, apart from the module.
     pub made: Made,
 }
 
-/// What an instance is made of beside its module: enough to make it again, exactly.
+/// The inputs from which an instance is made, apart from its module. They are enough to make an
+/// identical instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// `params` as JSON.
     pub params: Vec<u8>,
-    /// Its instruments and the assets as JSON.
+    /// Its instruments and the assets, as JSON.
     pub instruments: Vec<u8>,
-    /// Fuel of an event.
+    /// Fuel limit of one event.
     pub fuel_per_event: u64,
-    /// Linear memory.
+    /// Limit of its linear memory, in bytes.
     pub memory_bytes: u64,
-    /// The capabilities that it is granted, by name.
+    /// Names of the capabilities that it is granted.
     pub capabilities: Vec<String>,
 }
 
-/// What the instances are made of from a reload on, for its record.
+/// The record text of what the instances are made of after a reload.
 pub(crate) fn circumstances(instances: &[SavedStrategy]) -> String {
-    // Writing to memory cannot fail.
+    // Serializing to memory cannot fail.
     serde_json::to_string(instances).unwrap_or_default()
 }
 
-/// What the instances are made of from a reload on, by its record.
+/// Parses the record text of what the instances are made of after a reload.
 pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
     serde_json::from_str(circumstances).ok()
 }
@@ -66,7 +67,7 @@ pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
 /// A strategy's name and the hash of its module.
 pub type Module = (String, [u8; 32]);
 
-/// The head of a segment that begins here. `states` and `made` are in the order of `modules`.
+/// The head of a segment that begins here. `states` and `made` have the order of `modules`.
 pub fn head(
     engine: Vec<u8>,
     states: Vec<Option<Vec<u8>>>,
@@ -92,9 +93,9 @@ pub fn head(
 }
 
 impl Head {
-    /// As bytes.
+    /// Encodes the head.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Writing to memory cannot fail, and every length in the type is known.
+        // Serializing to memory cannot fail, because every length in the type is known.
         let fields = (
             &self.version,
             &self.engine,
@@ -105,7 +106,7 @@ impl Head {
         postcard::to_stdvec(&fields).unwrap_or_default()
     }
 
-    /// From bytes; `None` if they are no head.
+    /// Decodes a head; `None` if the bytes are not a head.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (first, added): (First, _) = postcard::take_from_bytes(bytes).ok()?;
         let (version, engine, strategies, paper) = first;
@@ -122,7 +123,7 @@ impl Head {
         })
     }
 
-    /// Whether this program decides as the program that wrote the segment did.
+    /// Whether this program decides by the same engine rules as the program that wrote the segment.
     pub const fn has_our_rules(&self) -> bool {
         self.engine_rules == ENGINE_RULES
     }
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_without_engine_rules_has_the_first_ones() {
+    fn a_head_without_engine_rules_has_rules_1() {
         let Head {
             version,
             engine,

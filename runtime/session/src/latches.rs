@@ -1,8 +1,9 @@
-//! What is latched and why: commands of the operator, positions that they still have closed,
-//! quarantines and a margin call. The shell keeps it in a small file beside the journal, so that it
-//! holds even where the journal is lost. Of file and journal, the stricter holds.
+//! The latches of a run and their reasons: pauses and halts by the operator, flatten commands that
+//! are not finished, quarantines and a margin call. The shell keeps them in a small file beside the
+//! journal, so that they survive the loss of the journal. If file and journal differ, the stricter
+//! one applies.
 //!
-//! What may never enter here: deciding to latch. The engine does.
+//! This module must never decide to latch. The engine decides that.
 
 use windvane_engine::engine::{Doubt, Latch};
 use windvane_engine::input::{Command, FaultKind};
@@ -11,60 +12,60 @@ use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent
 
 use crate::forced;
 
-/// The reason of a command of the operator, where no other is known.
+/// The reason of a latch by an operator command, if no other reason is known.
 pub const OPERATOR: &str = "the operator asked for it";
 
-/// After the file could not be written it is tried again this often.
+/// Pause before a failed write of the file is tried again.
 const AGAIN_MS: i64 = 1_000;
 
-/// Whether what is latched survives the end of the process.
+/// Whether the latches survive the end of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It does.
+    /// The file has them.
     Durable,
     /// The file is being written.
     Writing,
-    /// The file could not be written, for this reason. It is tried again.
+    /// The file could not be written, for this reason. The write is tried again.
     Failed(String),
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// The latches of a run with their reasons.
+/// The latches of a run, with their reasons.
 #[derive(Debug)]
 pub struct LatchState {
-    /// What the shell was given to write last, or has to be given. Strategies that are not configured
-    /// stay in it.
+    /// The file content that the shell received last, or must receive next. It keeps the entries of
+    /// strategies that are not configured.
     said: Latches,
-    /// The shell was not given it yet.
+    /// The shell did not receive `said` yet.
     is_unsaid: bool,
-    /// How many times the shell is writing it.
+    /// How many writes the shell has not finished.
     writing: u32,
-    /// When it could not be written, and why.
+    /// When the last write failed, and why.
     failed: Option<(Time, String)>,
     account: (Latch, String),
     margin_call: bool,
-    /// All positions are being closed.
+    /// The operator's flatten command of all positions is not finished.
     flattens: bool,
     strategies: Vec<One>,
-    /// A latch or a quarantine has a reason that the file does not have yet.
+    /// The reason of a latch or quarantine changed, and the file does not have it yet.
     untold: bool,
-    /// The last decrease of a balance that nothing explained, and the day of it.
+    /// The last unexplained decrease of a balance, and its day.
     unexplained: Option<(i64, String)>,
 }
 
-/// Those of one strategy.
+/// The latches of one strategy.
 #[derive(Debug)]
 struct One {
     name: String,
     latch: (Latch, String),
     fault: Option<(FaultKind, String)>,
-    /// The operator has its positions closed, and they are not yet.
+    /// The operator's flatten command of this strategy is not finished.
     flattens: bool,
 }
 
 impl LatchState {
-    /// What the file of a data folder says of these strategies.
+    /// The content of the latch file, for the configured strategies.
     pub fn new(file: Latches, names: impl Iterator<Item = String>) -> Self {
         let strategies = names.map(|name| {
             let said = file.strategies.get(&name).cloned().unwrap_or_default();
@@ -89,7 +90,8 @@ impl LatchState {
         }
     }
 
-    /// What an engine that knows less must be told before its strategies begin.
+    /// The inputs that make an engine as strict as the file. The engine must get them before its
+    /// strategies start.
     pub fn missing(&self, engine: &Engine) -> Vec<Input<'static>> {
         let mut inputs = Vec::new();
         if planted!(KillSwitchLost) {
@@ -124,18 +126,18 @@ impl LatchState {
         &self.account.1
     }
 
-    /// From here on the account is latched for this reason.
+    /// Sets the reason of the account's latch.
     pub(crate) fn set_cause(&mut self, cause: String) {
         self.account.1 = cause;
     }
 
-    /// A balance fell by so much, and nothing explains it.
+    /// Notes an unexplained decrease of a balance.
     fn note_unexplained(&mut self, time: Time, decrease: String) {
         self.unexplained = Some((time.0.div_euclid(DAY_NS), decrease));
     }
 
-    /// A loss limit latches the account. A decrease of the same day that nothing explains may be a
-    /// withdrawal.
+    /// Sets the reason of a halt by a loss limit. An unexplained decrease of the same day may be a
+    /// withdrawal, so the reason names it.
     fn set_breached(&mut self, time: Time, limit: &str) {
         let mut cause = format!("{limit} was breached");
         if let Some((day, decrease)) = &self.unexplained
@@ -149,13 +151,14 @@ impl LatchState {
         self.account.1 = cause;
     }
 
-    /// The same where it may be latched already: the reason is written down again.
+    /// Sets the reason of a latch that may exist already, and has the file written again.
     fn amend_cause(&mut self, cause: String) {
         self.account.1 = cause;
         self.untold = true;
     }
 
-    /// The account begins paused for this reason; a stricter latch stays, and says it too.
+    /// Pauses the account for this reason. A latch that exists stays, and this reason is added to
+    /// its own.
     pub(crate) fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;
         match latch {
@@ -165,13 +168,13 @@ impl LatchState {
         self.untold = true;
     }
 
-    /// What the file is to say, by the last [`Self::look`].
+    /// The content of the file, as of the last [`Self::look`].
     pub const fn said(&self) -> &Latches {
         &self.said
     }
 
-    /// A strategy was quarantined for this reason. One without words, as a quarantine of the file
-    /// is that the journal does not hold, takes no known reason away.
+    /// Notes a quarantine and its reason. An empty reason does not replace a known reason of the
+    /// same kind: after the loss of the journal, the quarantine comes from the file.
     pub(crate) fn set_trouble(&mut self, strategy: StrategyId, kind: FaultKind, trouble: String) {
         if let Some(one) = self.strategies.get_mut(usize::from(strategy.0)) {
             let known = one.fault.as_ref().is_some_and(|(known, _)| *known == kind);
@@ -183,7 +186,7 @@ impl LatchState {
         }
     }
 
-    /// Why a strategy does not trade as it likes; `None` while it does.
+    /// Why a strategy does not trade freely; `None` if nothing restricts it.
     pub fn reason(&self, engine: &Engine, strategy: StrategyId) -> Option<String> {
         let one = self.strategies.get(usize::from(strategy.0))?;
         if let Some(kind) = engine.fault(strategy) {
@@ -200,7 +203,7 @@ impl LatchState {
         }
     }
 
-    /// The reasons that a notice has.
+    /// Takes the reason of a latch from a notice.
     pub(crate) fn notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Unexplained {
@@ -222,7 +225,8 @@ impl LatchState {
                     self.amend_cause(cause);
                 }
             }
-            // Without a limit it is a command, which has set its cause already, or the file has one.
+            // Without a limit, the halt is a command. The command set its reason already, or the
+            // file has it.
             Notice::Halted {
                 time,
                 limit: Some(limit),
@@ -231,14 +235,14 @@ impl LatchState {
         }
     }
 
-    /// What the shell has to write, once.
+    /// The file content that the shell must write; returned once for each change.
     pub(crate) fn take(&mut self) -> Option<Latches> {
         let is_unsaid = std::mem::take(&mut self.is_unsaid);
         self.writing += u32::from(is_unsaid);
         is_unsaid.then(|| self.said.clone())
     }
 
-    /// Whether what is latched survives the end of the process.
+    /// Whether the latches survive the end of the process.
     pub fn kept(&self) -> Kept {
         let is_behind = self.writing > 0 || self.is_unsaid;
         match &self.failed {
@@ -248,19 +252,20 @@ impl LatchState {
         }
     }
 
-    /// What became of the file that the shell was given.
+    /// Result of a write of the file.
     pub(crate) fn written(&mut self, now: Time, result: Result<(), String>) {
         self.writing = self.writing.saturating_sub(1);
         self.failed = result.err().map(|why| {
             tracing::error!(
                 error = why,
-                "the latch is not durable: a restart may not know of it"
+                "the latch file could not be written: after a restart, the run may not be paused \
+                 or halted; the write is tried again"
             );
             (now, why)
         });
     }
 
-    /// When a file that could not be written is tried again.
+    /// When a failed write is tried again.
     pub(crate) fn due(&self) -> Option<Time> {
         let (at, _) = self.failed.as_ref()?;
         let waits = self.writing == 0 && !self.is_unsaid && !planted!(LatchNotTriedAgain);
@@ -272,7 +277,7 @@ impl LatchState {
         self.is_unsaid |= self.due().is_some_and(|due| due <= now);
     }
 
-    /// Takes in what changed.
+    /// Compares the engine with the file content and updates the content.
     pub fn look(&mut self, engine: &Engine) {
         let changed = |(place, one): (usize, &One)| {
             let strategy = StrategyId(place as u16);
@@ -290,7 +295,7 @@ impl LatchState {
         }
         let is_new = engine.latch() != Latch::None && self.account.0 != engine.latch();
         if is_new && self.account.1.is_empty() {
-            // The journal knows of a command that the file does not have.
+            // The journal has a command that the file lacks.
             OPERATOR.clone_into(&mut self.account.1);
         }
         self.account.0 = engine.latch();
@@ -312,7 +317,7 @@ impl LatchState {
 }
 
 impl One {
-    /// Takes over what the engine has, with the reason that is known of it.
+    /// Takes the state of the engine. A known reason is kept.
     fn take(&mut self, engine: &Engine, strategy: StrategyId) {
         self.fault = engine.fault(strategy).map(|kind| {
             let known = self.fault.take().filter(|(known, _)| *known == kind);
@@ -339,17 +344,18 @@ impl One {
     }
 }
 
-/// Whether the venue called for margin, and nobody resumed since.
+/// Whether the venue sent a margin call and the operator did not resume since.
 fn is_called(engine: &Engine) -> bool {
     engine.doubts().contains(&Doubt::MarginCall)
 }
 
-/// Whether the operator has a strategy's positions closed, and they are not yet.
+/// Whether the operator's flatten command of a strategy is not finished.
 fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
     engine.latch_of(strategy) == Latch::Halted && engine.is_flattening(strategy)
 }
 
-/// The same of all strategies. What one in quarantine, or a stop, has closed is nobody's word.
+/// The same for all strategies. Positions that a quarantine or a stop closes do not count, because
+/// the operator did not command that.
 fn flattens_all(engine: &Engine) -> bool {
     let all = (0..).map(StrategyId);
     let mut all = all.take_while(|strategy| engine.strategy_config(*strategy).is_some());
@@ -377,7 +383,7 @@ fn latched(latch: Latch, reason: &str) -> Latched {
     }
 }
 
-/// A word that this program does not know is a fault all the same.
+/// A fault kind that this program does not know still counts as a fault.
 fn fault(word: &str) -> FaultKind {
     let known = FaultKind::ALL.iter().find(|kind| kind.as_str() == word);
     known.copied().unwrap_or(FaultKind::Contract)
@@ -423,19 +429,19 @@ mod tests {
         .unwrap()
     }
 
-    /// What a process has whose file says this.
+    /// The latch state of a process whose file has this content.
     fn held(file: Latches) -> LatchState {
         LatchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
     }
 
-    /// What the file says at the end of a process.
+    /// The content of the file at the end of a process.
     fn end(mut held: LatchState, engine: &Engine) -> Latches {
         held.look(engine);
         held.said().clone()
     }
 
     #[test]
-    fn what_was_latched_holds_where_the_journal_is_lost() {
+    fn latches_survive_the_loss_of_the_journal() {
         let (mut first, mut engine) = (held(Latches::default()), engine());
         let (strategy, kind) = (StrategyId(1), FaultKind::Trap);
         engine.handle(Time(1), Input::Fault { strategy, kind });
@@ -466,12 +472,16 @@ mod tests {
         lost.handle(Time(3), Input::Renew { strategy });
         let file = end(second, &lost);
         let third = held(file);
-        assert_eq!(third.missing(&self::engine()).len(), 1, "the pause alone");
+        assert_eq!(
+            third.missing(&self::engine()).len(),
+            1,
+            "only the pause is missing"
+        );
     }
 
     const BTC: InstrumentId = InstrumentId(0);
 
-    /// An engine whose first strategy bought 5.
+    /// An engine whose first strategy holds 5 units.
     fn holding() -> Engine {
         let strategy = |name| StrategyConfig {
             name: StrategyName::new(name).unwrap(),
@@ -545,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flatten_that_the_journal_does_not_hold_is_owed() {
+    fn a_flatten_that_only_the_file_has_is_repeated() {
         let strategy = StrategyId(0);
         let command = Command::Flatten;
         for (word, own) in [
@@ -565,7 +575,7 @@ mod tests {
             assert!(lost.is_flattening(strategy));
             assert_eq!(lost.latch_of(strategy), own);
             assert!(second.missing(&lost).is_empty());
-            // Whoever resumes has it no more.
+            // A resume removes it from the file.
             let command = Command::Resume;
             lost.handle(Time(5), Input::Steer { strategy, command });
             lost.handle(Time(5), Input::Command(command));
@@ -575,7 +585,7 @@ mod tests {
         }
     }
 
-    /// What the file says after an event, of a state that hears the notices of an engine.
+    /// The reason in the file after an order event, with the notices of the engine taken in.
     fn told(held: &mut LatchState, engine: &mut Engine, update: OrderUpdate) -> String {
         engine.handle(Time(5), Input::User(&UserEvent::Order(update)));
         while let Some(notice) = engine.poll_notice() {
@@ -587,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_close_gives_the_latch_its_reason_and_each_fill_says_more() {
+    fn each_fill_of_a_forced_close_updates_the_latch_reason() {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
@@ -606,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_fill_of_a_forced_close_leaves_the_reason_of_a_later_latch() {
+    fn a_later_fill_keeps_the_reason_of_a_newer_latch() {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
@@ -617,7 +627,8 @@ mod tests {
         assert_eq!(held.cause(), OPERATOR);
     }
 
-    /// The venue's own order sold so much with this trade, and so much in all.
+    /// A fill of an order that the venue itself created: quantity of this trade, and quantity in
+    /// all.
     fn sold_by_the_venue(
         engine: &Engine,
         trade_id: TradeId,
@@ -654,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halt_names_a_decrease_of_the_same_day_that_nothing_explains() {
+    fn a_loss_halt_names_an_unexplained_decrease_of_the_same_day() {
         let mut held = held(Latches::default());
         held.set_breached(Time(1), "max_daily_loss");
         assert_eq!(held.cause(), "max_daily_loss was breached");
@@ -671,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_call_holds_where_the_journal_is_lost_until_somebody_resumes() {
+    fn a_margin_call_survives_a_lost_journal_until_resume() {
         let live = || {
             Engine::new(EngineConfig {
                 live: Some(LiveConfig {
@@ -708,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_the_file_stays_and_a_halt_that_only_the_journal_has_gets_one() {
+    fn a_halt_without_a_reason_gets_the_operator_as_reason() {
         let why = "the latch could not be read";
         let file = Latches {
             account: Latched::Halted {
@@ -728,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_given_to_the_shell_once() {
+    fn each_change_is_passed_to_the_shell_once() {
         let (mut held, mut engine) = (held(Latches::default()), engine());
         held.look(&engine);
         assert_eq!(held.take(), None);
@@ -762,7 +773,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_while_the_file_is_written_is_written_after_it() {
+    fn a_change_during_a_write_is_written_next() {
         let (mut held, mut engine) = (held(Latches::default()), engine());
         for command in [Command::Pause, Command::Halt] {
             engine.handle(Time(1), Input::Command(command));

@@ -1,12 +1,16 @@
-//! The live run without IO: everything that it decides and that is not the engine's.
+//! The decision logic of a live run, without IO. The engine decides about orders; this crate
+//! decides everything else.
 //!
-//! The live shell (`runtime/node/src/live`) and the simulator of faults (`tests/faults`) drive the
-//! same [`Session`]; backtest and replay run its [`EngineLoop`]. It decodes what streams say, lends the engine
-//! to the strategies, lets an order leave once its record is durable, decides when segments of the
-//! journal end, and how a run stops.
+//! The shell is the code that does the IO. There are two shells: the live process
+//! (`runtime/node/src/live`) and the fault simulator (`tests/faults`). Both drive the same
+//! [`Session`]. Backtest and replay run its inner loop, [`EngineLoop`].
 //!
-//! What may never enter this crate: IO, a clock, threads, async, and the WebAssembly host, which
-//! is behind [`Guests`]. The shell brings the time and does what [`Output`] says.
+//! A session decodes the messages of the streams and lends the engine to the strategies while it
+//! calls them. It holds back each order until its record is durable. It decides when a segment of
+//! the journal ends, and it controls the stop of a run.
+//!
+//! This crate must never contain IO, a clock, threads, async code or the WebAssembly host (the host
+//! is behind [`Guests`]). The shell supplies the time and carries out each [`Output`].
 
 #![forbid(unsafe_code)]
 

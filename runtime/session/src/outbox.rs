@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use windvane_engine::{ClientOrderId, Request, planted};
 
-/// Requests on their way out, in the order of the engine's effects.
+/// Outgoing requests, in the order of the engine's effects.
 ///
-/// What adds no exposure passes at once, the disk notwithstanding; but a cancel never overtakes
-/// the order that it is for.
+/// A request that adds no exposure passes at once and does not wait for the disk. But a cancel
+/// never overtakes its order.
 #[derive(Debug, Default)]
 pub struct Outbox {
     durable: u64,
@@ -15,7 +15,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Takes a request; gives it back when it may leave at once.
+    /// Queues a request, or returns it if it may leave at once.
     pub fn push(&mut self, record: u64, request: Request) -> Option<Request> {
         let must_follow = self
             .waiting
@@ -30,7 +30,7 @@ impl Outbox {
         None
     }
 
-    /// Records up to this sequence are durable: gives what may leave now, in order.
+    /// Records up to this sequence are durable. Returns the requests that may leave now, in order.
     pub fn release(&mut self, durable: u64) -> Vec<Request> {
         self.durable = self.durable.max(durable);
         let mut kept = VecDeque::new();
@@ -47,25 +47,25 @@ impl Outbox {
         released
     }
 
-    /// Whether the order with this id waits here: the venue cannot have it.
+    /// Whether an order with this id waits here, so that the venue cannot have it yet.
     pub fn holds(&self, id: &ClientOrderId) -> bool {
         self.waiting.iter().any(
             |(_, request)| matches!(request, Request::Place(order) if order.client_order_id == *id),
         )
     }
 
-    /// How many requests wait.
+    /// Number of waiting requests.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
-/// The order that a cancel or a question is about.
+/// The order that a cancel or a query is about.
 pub(crate) const fn about(request: &Request) -> Option<&ClientOrderId> {
     match request {
         Request::Cancel {
@@ -78,7 +78,7 @@ pub(crate) const fn about(request: &Request) -> Option<&ClientOrderId> {
     }
 }
 
-/// Whether a request is about an order that another one places.
+/// Whether a request is about the order that `first` places.
 fn follows(request: &Request, first: &Request) -> bool {
     let Request::Place(order) = first else {
         return false;

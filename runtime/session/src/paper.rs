@@ -1,16 +1,17 @@
 //! The simulated account of a paper run: a simulated venue in the engine's thread, and the links to
-//! it, which take their time. It hears the public events that the engine hears and the requests
-//! that the engine sends, and nothing else.
+//! it with their latencies. Its only inputs are the public events that the engine receives and the
+//! requests that the engine sends.
 //!
-//! **Invariant:** it is a function of the journal. Whatever moves it is a record (a public event, a
-//! request that was sent) and happens at that record's time, so that the head of a segment and the
-//! records after it give the very account that the engine was told of. What was not durable when a
-//! process died has never happened, to the one as to the other.
+//! **Invariant:** the account is a function of the journal. Each of its inputs is a record (a
+//! public event, or a request that was sent) and takes effect at the time of that record. So the
+//! head of a segment and the records after it give exactly the account that the engine saw. If a
+//! record was not durable when a process died, it never happened, for the engine and for the
+//! account.
 //!
-//! Time. The engine hears of the market a feed latency after it happened. A request of `t` meets
-//! the market of `t + order`, which is heard of at `t + order + feed`; its answer is back at
-//! `t + order + order`, but not before the venue could make it. So the venue lives `feed` behind
-//! the engine's clock, and nothing of it has to be guessed.
+//! Time: the engine receives market data one feed latency after the event. A request sent at `t`
+//! meets the market of `t + order`, which the engine receives at `t + order + feed`. The reply is
+//! back at `t + order + order`, but not before `t + order + feed`, when the venue can compute it.
+//! So the venue runs `feed` behind the engine's clock, and never has to guess the market.
 
 use std::collections::VecDeque;
 
@@ -26,42 +27,43 @@ use windvane_sim::{Venue, VenueConfig, VenueConfigError, VenueMessage};
 
 use crate::transit::Transit;
 
-/// The engine is told this often that the simulated user streams live.
+/// Interval of the reports that the simulated user streams are alive.
 const ALIVE_MS: i64 = 5_000;
-/// And this often that the simulated clock is its own.
+/// Interval of the reports that the simulated clock has no offset.
 const CLOCK_MS: i64 = 60_000;
 
-/// How long messages travel, nanoseconds.
+/// Latencies of the links, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
     /// From the venue's event to the engine.
     pub feed_ns: i64,
     /// From the engine to the venue, and back.
     pub order_ns: i64,
-    /// A gap of the public data takes the book away: what came before it is stale. A recording's
-    /// gap is one of its depth only.
+    /// A gap of the public data invalidates the whole book. In a recording a gap concerns only the
+    /// depth.
     pub gap_blinds: bool,
 }
 
-/// The simulated account with what is on its way to it and back.
+/// The simulated account, with the messages that are in flight.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Paper {
     venue: Venue,
     /// Names of its assets.
     assets: Vec<String>,
     links: Links,
-    /// By the venue's time.
+    /// Arrival times are in the venue's time.
     requests: Transit<Request>,
-    /// By the engine's time.
+    /// Arrival times are in the engine's time.
     messages: Transit<VenueMessage>,
-    /// Public events, for a recording that goes on: the time of the last, and how many had it.
+    /// The time of the last public event and the number of events with that time. A recording that
+    /// is resumed continues there.
     heard: (Time, u64),
-    /// What is told of the connection, which is the process's own.
+    /// Reports about the connection. They belong to this process only.
     #[serde(skip)]
     line: Line,
 }
 
-/// The connection to a venue that is in the same thread: it always stands.
+/// The connection to a venue in the same thread. It is always up.
 #[derive(Debug, Default)]
 struct Line {
     surfaces: Vec<Surface>,
@@ -70,17 +72,17 @@ struct Line {
     clock: Option<Time>,
 }
 
-/// Something that the engine is to be told.
+/// A message for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// By the venue.
+    /// From the venue.
     Venue(VenueMessage),
-    /// Of the connection to it.
+    /// About the connection to it.
     Live(LiveInput),
 }
 
 impl Word {
-    /// As the engine takes it.
+    /// The message as an input of the engine.
     pub const fn as_input(&self) -> Input<'_> {
         match self {
             Self::Venue(VenueMessage::Reply(reply)) => Input::Reply(reply),
@@ -90,23 +92,23 @@ impl Word {
     }
 }
 
-/// What the simulated venue says in a replay instead of what was heard of it, if anything.
+/// The message that the simulated venue sends in a replay in place of the recorded one, if any.
 #[derive(Debug)]
 pub struct Otherwise(pub Option<Box<VenueMessage>>);
 
-/// Why the account of an earlier process cannot be gone on with.
+/// Why the account of an earlier process cannot be continued.
 #[derive(Debug, thiserror::Error)]
 pub enum PaperError {
-    /// The terms of `[sim]` cannot be used.
+    /// The settings in `[sim]` cannot be used.
     #[error("[sim]: {0}")]
     Terms(#[from] VenueConfigError),
-    /// It does not fit the present instruments.
+    /// The saved account does not fit the present instruments.
     #[error(transparent)]
     Succession(#[from] SnapshotError),
 }
 
 impl Paper {
-    /// An account that begins with its start balances.
+    /// A new account with its start balances.
     pub fn new(
         terms: VenueConfig,
         instruments: Vec<Instrument>,
@@ -124,8 +126,8 @@ impl Paper {
         })
     }
 
-    /// The account of an earlier process under the present terms, instruments and links. Its assets
-    /// are among `assets` from then on.
+    /// Continues the account of an earlier process with the present settings, instruments and
+    /// links. Adds its assets to `assets`.
     pub fn succeed(
         self,
         terms: VenueConfig,
@@ -140,7 +142,7 @@ impl Paper {
             links,
             ..self
         };
-        // The connection over which they would have been answered is gone.
+        // The connection that would carry these replies no longer exists.
         heir.requests
             .retain(|request| !matches!(request, Request::Read(_) | Request::Query { .. }));
         heir.messages
@@ -149,23 +151,23 @@ impl Paper {
         Ok(heir)
     }
 
-    /// From bytes; `None` if they are none.
+    /// Decodes an account; `None` if the bytes are not an account.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
 
-    /// As bytes, exactly.
+    /// Encodes the account without loss.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Writing to memory cannot fail, and every length in the type is known.
+        // Serializing to memory cannot fail, because every length in the type is known.
         postcard::to_stdvec(self).unwrap_or_default()
     }
 
-    /// The time of the last public event, and how many had it.
+    /// The time of the last public event and the number of events with that time.
     pub const fn heard(&self) -> (Time, u64) {
         self.heard
     }
 
-    /// Says that the user streams of these surfaces stand from now on.
+    /// Reports that the user streams of these surfaces are up from now on.
     pub fn connect(&mut self, now: Time, surfaces: &[Surface]) {
         self.line.surfaces = surfaces.to_vec();
         self.line.alive = Some(now.plus_ms(ALIVE_MS));
@@ -176,12 +178,12 @@ impl Paper {
         }
     }
 
-    /// The user stream of a surface stands anew.
+    /// Reports that the user stream of a surface is up again.
     pub fn reconnect(&mut self, surface: Surface) {
         self.line.told.push_back(LiveInput::StreamUp { surface });
     }
 
-    /// A public event, which the engine is told at `now`.
+    /// A public event that the engine receives at `now`.
     pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         self.advance(now);
         self.heard = match self.heard {
@@ -196,8 +198,8 @@ impl Paper {
         self.collect();
     }
 
-    /// A request leaves at `now`. It takes a moment, however short the way, so that nothing that
-    /// is heard at `now` can come after it.
+    /// A request that leaves at `now`. Even with zero latency it travels for one nanosecond, so
+    /// that all events that arrive at `now` come before it.
     pub fn request(&mut self, now: Time, request: Request) {
         let Links {
             feed_ns, order_ns, ..
@@ -206,7 +208,7 @@ impl Paper {
         self.requests.send(self.behind(now), way, request);
     }
 
-    /// The next thing that the engine is told by `now`.
+    /// The next message that the engine must receive by `now`.
     pub fn poll(&mut self, now: Time) -> Option<Word> {
         self.advance(now);
         self.pulse(now);
@@ -220,7 +222,7 @@ impl Paper {
         Some(Word::Venue(message))
     }
 
-    /// When something happens next, if nothing comes before.
+    /// When the next event happens, if no input comes before it.
     pub fn next(&self) -> Time {
         if !self.line.told.is_empty() {
             return Time(i64::MIN);
@@ -236,10 +238,10 @@ impl Paper {
         ahead.min(self.messages.next_arrival()).min(line)
     }
 
-    /// A record of the journal, again.
+    /// Applies a record of the journal in a replay.
     ///
     /// # Errors
-    /// The venue says something else than the journal has of it.
+    /// The venue sends another message than the journal recorded.
     pub fn replay(&mut self, record: &Record) -> Result<(), Otherwise> {
         let now = record.time;
         match &record.body {
@@ -272,8 +274,8 @@ impl Paper {
         }
     }
 
-    /// Everything that happened at the venue by `now`, each at its own time: its timers first, as
-    /// in a backtest.
+    /// Processes everything that happened at the venue by `now`, each at its own time. At equal
+    /// times the venue's timers come first, as in a backtest.
     fn advance(&mut self, now: Time) {
         let until = self.behind(now);
         loop {
@@ -297,7 +299,7 @@ impl Paper {
         self.collect_at(self.behind(at));
     }
 
-    /// Sends what the venue said at a time of its own on its way.
+    /// Puts the messages that the venue sent at this time on their way.
     fn collect_at(&mut self, at: Time) {
         let Links {
             feed_ns, order_ns, ..
@@ -309,12 +311,12 @@ impl Paper {
         }
     }
 
-    /// The venue's time while the engine's clock shows `now`.
+    /// The venue's time when the engine's clock shows `now`.
     const fn behind(&self, now: Time) -> Time {
         now.plus_ns(-self.links.feed_ns)
     }
 
-    /// The sign of life of streams and clock.
+    /// Queues the periodic reports about streams and clock.
     fn pulse(&mut self, now: Time) {
         let line = &mut self.line;
         if line.clock.is_some_and(|due| due <= now) {
@@ -414,7 +416,7 @@ mod tests {
         })
     }
 
-    /// Everything that is said by a time, with when.
+    /// All messages up to a time, each with its time.
     fn said(paper: &mut Paper, until: Time) -> Vec<(Time, Word)> {
         let mut said = Vec::new();
         while paper.next() <= until {
@@ -435,11 +437,11 @@ mod tests {
     }
 
     #[test]
-    fn an_order_meets_the_market_of_its_arrival_and_is_answered_a_way_later() {
+    fn an_order_fills_at_the_market_of_its_arrival() {
         let mut paper = paper(LINKS);
         paper.market(ms(0), BTC, &top(999, 1_000));
         paper.request(ms(1), place("a", Side::Buy, None));
-        // At the venue at 6 ms, which is heard of at 7 ms.
+        // The order is at the venue at 6 ms. The engine receives that market at 7 ms.
         paper.market(ms(6), BTC, &top(1_009, 1_010));
         paper.market(ms(8), BTC, &top(1_019, 1_020));
         let said = said(&mut paper, ms(20));
@@ -448,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_gap_nothing_fills_before_the_market_is_heard_again() {
+    fn after_a_gap_orders_fill_only_with_new_market_data() {
         let mut paper = paper(LINKS);
         paper.market(ms(0), BTC, &top(999, 1_000));
         paper.market(ms(1), BTC, &MarketEvent::Gap);
@@ -460,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_stands_and_says_so() {
+    fn the_connection_is_up_and_reports_it() {
         let mut paper = paper(LINKS);
         paper.connect(ms(0), &[Surface::Futures]);
         let surface = Surface::Futures;
@@ -507,7 +509,7 @@ mod tests {
         (0_i64..6, step)
     }
 
-    /// One step at its time: what the engine heard before it, and what then happened.
+    /// Applies one step at its time, and collects the messages of the account.
     fn live(paper: &mut Paper, now: Time, n: usize, step: &Step, heard: &mut Vec<Word>) {
         let trade = |price, buyer_is_maker| MarketEvent::Trade {
             price,
@@ -542,10 +544,10 @@ mod tests {
             ..ProptestConfig::default()
         })]
 
-        /// Bytes at any moment, and the same steps behind them, say the same words: however often
-        /// the one that went on without a break was looked at in between.
+        /// An account that is saved and restored at any moment sends the same messages as one that
+        /// runs without a break, even if the latter is polled more often.
         #[test]
-        fn an_account_is_a_function_of_what_happened(
+        fn an_account_depends_only_on_its_inputs(
             steps in proptest::collection::vec(step(), 1..80),
             cut in 0_usize..80,
             feed_ms in 0_i64..3,
@@ -564,7 +566,7 @@ mod tests {
                 if n == cut {
                     two = Paper::from_bytes(&two.to_bytes()).unwrap();
                 }
-                // Only the one is looked at before every step.
+                // Only the first account is advanced before every step.
                 one.advance(now);
                 live(&mut one, now, n, step, &mut first);
                 live(&mut two, now, n, step, &mut second);

@@ -1,6 +1,7 @@
-//! The public streams of a run: one [`PublicFeed`] for each surface, with its connections and its polling.
+//! The public streams of a run: one [`PublicFeed`] for each surface, with its connections and its
+//! polling.
 //!
-//! What may never enter here: sockets, and what frames mean.
+//! This module must never contain sockets, or decode frames.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,29 +18,29 @@ use crate::exchange::{EmitMarket, PublicFeed, Received};
 use crate::requests::Requests;
 use crate::user_streams::{LOGGED_EVERY, SocketAction, SocketEvent};
 
-/// Whether a connection is one of public data, by its number.
+/// Whether a connection belongs to a public stream, by its number.
 pub const fn is_public(link: LinkId) -> bool {
     connection_of(link) > 0
 }
 
-/// What the streams want done.
+/// Work that the streams request.
 #[derive(Debug)]
 pub(crate) enum Want {
-    /// Something with a connection.
+    /// Do this with a connection.
     Socket(Surface, LinkId, SocketAction),
-    /// A question to the venue.
+    /// Send a query to the venue.
     Ask(Surface, QuestionId, Asked),
     /// A frame of a connection, for [`PublicStreams::frame`].
     Frame(Surface, ConnectionId, Received),
-    /// A frame of polling.
+    /// A frame from polling.
     Polled(Surface, Received),
     /// Events of these symbols may be missed.
     Interrupted(Surface, Vec<String>),
-    /// A connection stands and all its topics are subscribed, or events may be missed.
+    /// A connection is up with all its topics subscribed, or events may be missed.
     Up(Surface, bool),
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct PublicStreams {
     began: Time,
@@ -50,12 +51,12 @@ pub struct PublicStreams {
 #[derive(Debug)]
 struct Feed {
     feed: Box<dyn PublicFeed>,
-    /// Connections in a row that did not come about.
+    /// Failed connection attempts in a row.
     failed: u64,
 }
 
 impl PublicStreams {
-    /// Feeds of these surfaces, which want their first connections at once.
+    /// Feeds of these surfaces. Each requests its first connections at once.
     pub fn new(now: Time, feeds: impl IntoIterator<Item = (Surface, Box<dyn PublicFeed>)>) -> Self {
         let feeds = feeds.into_iter();
         Self {
@@ -71,7 +72,7 @@ impl PublicStreams {
         u64::try_from(now.0.saturating_sub(self.began.0) / 1_000_000).unwrap_or(0)
     }
 
-    /// The next thing that the streams want.
+    /// The next work that the streams request.
     pub(crate) fn poll(&mut self) -> Option<Want> {
         self.wants.pop_front()
     }
@@ -85,7 +86,7 @@ impl PublicStreams {
         Some(Time(self.began.0.saturating_add(due_ns)))
     }
 
-    /// Everything whose time has come.
+    /// Handles everything that is due.
     pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let now_ms = self.ms(now);
         let feeds = self.feeds.iter();
@@ -96,7 +97,7 @@ impl PublicStreams {
         }
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     pub(crate) fn socket(
         &mut self,
         now: Time,
@@ -126,7 +127,7 @@ impl PublicStreams {
         self.tell(now, surface, input, requests);
     }
 
-    /// What became of [`Want::Ask`], at this time of the venue's clock, Unix milliseconds.
+    /// The result of [`Want::Ask`]. `venue_ms` is the venue's clock, in Unix milliseconds.
     pub(crate) fn answered(
         &mut self,
         now: Time,
@@ -142,8 +143,8 @@ impl PublicStreams {
         self.tell(now, surface, answered, requests);
     }
 
-    /// A frame of a connection. Nothing may be sent to the surface for `stop_ms`. Answers the instrument
-    /// whose snapshot has to be fetched.
+    /// Decodes a frame of a connection. Nothing may be sent to the surface for `stop_ms`. Returns
+    /// the instrument whose snapshot must be requested.
     pub(crate) fn frame(
         &mut self,
         now: Time,
@@ -158,7 +159,7 @@ impl PublicStreams {
         fetch
     }
 
-    /// A frame that came of polling.
+    /// Decodes a frame from polling.
     pub(crate) fn polled(
         &mut self,
         surface: Surface,
@@ -168,7 +169,7 @@ impl PublicStreams {
         self.feeds.get_mut(&surface)?.feed.polled(text, emit)
     }
 
-    /// The depth of an instrument came, or none will.
+    /// The depth snapshot of an instrument, or `None` if the request failed.
     pub(crate) fn snapshot(
         &mut self,
         (surface, id): (Surface, InstrumentId),
@@ -213,7 +214,8 @@ impl PublicStreams {
         while let Some(output) = feed.feed.poll() {
             let want = match output {
                 FeedOutput::Open(link, path) => {
-                    // A ban is of the address: a handshake would prolong it as a request does.
+                    // A ban applies to the address, and a handshake would prolong it like a
+                    // request.
                     if let Some(stop_ms) = stop_ms {
                         let held = FeedInput::Held(link, stop_ms);
                         feed.feed.handle(now_ms, held);
@@ -243,7 +245,7 @@ impl PublicStreams {
 }
 
 impl Feed {
-    /// What a feed tells, beside frames.
+    /// Handles a report of the feed that is not a frame.
     fn item(&mut self, surface: Surface, item: FeedItem<Received>, wants: &mut VecDeque<Want>) {
         match item {
             FeedItem::Frame(_) => {}
@@ -262,11 +264,13 @@ impl Feed {
             FeedItem::Failed { why, .. } => {
                 if self.failed.is_multiple_of(LOGGED_EVERY) {
                     let repeated = self.failed;
-                    tracing::warn!(%surface, %why, repeated, "a public stream cannot be opened; it is tried again");
+                    tracing::warn!(%surface, %why, repeated, "a public stream is not available; it is tried again");
                 }
                 self.failed += 1;
             }
-            FeedItem::NotPolled { why, .. } => tracing::warn!(%surface, why, "not polled"),
+            FeedItem::NotPolled { why, .. } => {
+                tracing::warn!(%surface, why, "market data is not polled");
+            }
         }
     }
 }

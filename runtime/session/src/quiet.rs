@@ -1,12 +1,12 @@
-//! Log lines of a trouble that goes on: one when it begins, then at most one a minute with the number of
-//! its repetitions, and one when it ends.
+//! Limits log lines of a problem that repeats: one line when it begins, at most one a minute with
+//! the number of repetitions, and one when it ends.
 
 use windvane_engine::Time;
 
-/// From one line to the next. A trouble that was not seen for so long is over.
+/// Minimum time between two lines. A problem that did not occur for this long is over.
 const AGAIN_MS: i64 = 60_000;
 
-/// A trouble that may go on.
+/// A problem that may repeat.
 #[derive(Debug, Default)]
 pub struct Quiet(Option<Episode>);
 
@@ -15,12 +15,13 @@ struct Episode {
     seen: Time,
     written: Time,
     count: u64,
-    /// How often it came since the last line.
+    /// Occurrences since the last line.
     kept_back: u64,
 }
 
 impl Quiet {
-    /// It came once more. Answers how often it came since the last line, where a line is due.
+    /// The problem occurred again. If a line is due, returns the number of occurrences since the
+    /// last line.
     pub fn again(&mut self, now: Time) -> Option<u64> {
         let Some(episode) = self.0.as_mut().filter(|it| now < it.seen.plus_ms(AGAIN_MS)) else {
             self.0 = Some(Episode {
@@ -41,7 +42,7 @@ impl Quiet {
         Some(std::mem::take(&mut episode.kept_back))
     }
 
-    /// It is over. Answers how often it came, where lines were kept back.
+    /// The problem is over. Returns the number of occurrences if there was more than one.
     pub fn over(&mut self) -> Option<u64> {
         let episode = self.0.take()?;
         (episode.count > 1).then_some(episode.count)
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trouble_that_goes_on_is_one_line_a_minute_and_one_at_its_end() {
+    fn a_repeated_problem_is_logged_once_a_minute_and_at_its_end() {
         let mut quiet = Quiet::default();
         let mut again = |second: i64| quiet.again(Time::from_millis(second * 1_000));
         let written: Vec<_> = (0..130).step_by(2).filter_map(&mut again).collect();
@@ -63,13 +64,17 @@ mod tests {
     }
 
     #[test]
-    fn a_trouble_that_came_once_needs_no_line_at_its_end() {
+    fn a_single_problem_is_not_logged_at_its_end() {
         let began = Time::from_millis(1_000);
         let mut quiet = Quiet::default();
         assert_eq!(quiet.again(began), Some(0));
         assert_eq!(quiet.over(), None);
         assert_eq!(quiet.again(began), Some(0));
         let later = began.plus_ms(AGAIN_MS);
-        assert_eq!(quiet.again(later), Some(0), "another one, an hour later");
+        assert_eq!(
+            quiet.again(later),
+            Some(0),
+            "the first problem is over, so this is a new one"
+        );
     }
 }

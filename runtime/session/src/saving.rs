@@ -1,30 +1,32 @@
-//! When what strategies know is recorded, so that the next process goes on from it.
+//! When the states of strategies are recorded, so that the next process can continue from them.
 //!
-//! A small state goes with whatever it must not be behind: what a strategy was told of its own
-//! orders, and the orders that it sends, are in one block with it. Everything else is recorded
-//! where a block ends by time, a large state after a pause.
+//! A small state is recorded together with the events that it must not be behind. The strategy's
+//! state, the order events that it received and the orders that it sends are then in one block. In
+//! all other cases the state is recorded when a block ends because of its age; a large state is
+//! recorded less often.
 
 use windvane_engine::{Event, EventKind, Intent, StrategyId, Time, planted};
 
-/// Up to this many bytes, said with so little fuel, a state is small.
+/// A state is small up to this many bytes, if `save` used at most this fuel.
 const SMALL_BYTES: usize = 4 << 10;
 const SMALL_FUEL: u64 = 1_000_000;
-/// A large state is recorded after so long for each KiB of it.
+/// Minimum pause between two records of a large state, for each KiB of it.
 const PAUSE_MS_PER_KIB: i64 = 16;
-/// And after some fifty times as long as it takes to say it: a millisecond burns 800,000.
+/// The pause is also at least about fifty times as long as `save` takes: one millisecond of
+/// execution burns 800,000 fuel.
 const FUEL_PER_MS: u64 = 16_000;
 
-/// What is known of a state that was recorded.
+/// Cost of a recorded state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// What it took to say it.
+    /// Fuel that `save` used.
     pub fuel: u64,
 }
 
 impl Cost {
-    /// Of a state that nobody was asked for.
+    /// The cost of a state that was loaded, without a call of `save`.
     pub fn of(state: Option<&[u8]>) -> Self {
         Self {
             bytes: state.map_or(0, <[u8]>::len),
@@ -43,8 +45,8 @@ impl Cost {
     }
 }
 
-/// Whether a state is recorded with what its strategy was told and answered, before the answer.
-/// `last` is what the state before cost.
+/// Whether a state is recorded together with the event and the answer, before the answer. `last` is
+/// the cost of the last recorded state.
 pub fn is_saved_at_once(event: &Event, answers: bool, last: Cost) -> bool {
     if planted!(StateBehind) {
         return false;
@@ -53,25 +55,25 @@ pub fn is_saved_at_once(event: &Event, answers: bool, last: Cost) -> bool {
     (own || answers) && last.is_small()
 }
 
-/// What was recorded of each strategy's state.
+/// The recorded states of the strategies.
 #[derive(Debug, Default)]
 pub(crate) struct Saving(Vec<Saved>);
 
 #[derive(Clone, Debug, Default)]
 struct Saved {
-    /// What was recorded last.
+    /// The last recorded state.
     last: Option<Vec<u8>>,
     cost: Cost,
-    /// The strategy was called since.
+    /// The strategy was called since then.
     called: bool,
     /// Sequence of the last event that it handled.
     handled: i64,
-    /// Not before then.
+    /// The state is not recorded before this time.
     due: Time,
 }
 
 impl Saving {
-    /// States stand in the head of a segment.
+    /// Begins with the states in the head of the segment.
     pub(crate) fn begin(&mut self, states: &[Option<Vec<u8>>]) {
         let saved = |last: &Option<Vec<u8>>| Saved {
             last: last.clone(),
@@ -81,12 +83,12 @@ impl Saving {
         self.0 = states.iter().map(saved).collect();
     }
 
-    /// What was recorded of a strategy last.
+    /// The last recorded state of a strategy.
     pub(crate) fn last(&self, strategy: StrategyId) -> Option<Vec<u8>> {
         self.0.get(usize::from(strategy.0))?.last.clone()
     }
 
-    /// A strategy handled an event; answers whether its state is recorded at once.
+    /// A strategy handled an event. Returns whether its state must be recorded at once.
     #[inline]
     pub(crate) fn called(
         &mut self,
@@ -102,12 +104,12 @@ impl Saving {
         is_saved_at_once(event, !intents.is_empty(), saved.cost)
     }
 
-    /// Whether a strategy was called since what it knows was recorded.
+    /// Whether a strategy was called since its state was recorded last.
     pub(crate) fn is_behind(&self) -> bool {
         self.0.iter().any(|saved| saved.called) && !planted!(StateBehind)
     }
 
-    /// The strategies whose state is to be recorded now, where a block ends.
+    /// The strategies whose state must be recorded now, at the end of a block.
     pub(crate) fn due(&self, now: Time) -> Vec<StrategyId> {
         let places = self.0.iter().enumerate();
         let due = |saved: &Saved| saved.called && saved.due <= now && !planted!(StateBehind);
@@ -115,8 +117,9 @@ impl Saving {
         due.map(|(place, _)| StrategyId(place as u16)).collect()
     }
 
-    /// Takes what a strategy saved; answers what is to be recorded: the last event that is in it,
-    /// and the state, `None` where it is what was recorded before.
+    /// Takes the saved state of a strategy. Returns what to record: the sequence of the last event
+    /// that the strategy handled, and the state. The state is `None` if it is equal to the last
+    /// recorded one.
     pub(crate) fn take(
         &mut self,
         now: Time,

@@ -1,23 +1,23 @@
-//! The orderly end of a run: how long `on_stop` may take, and what counts as flat.
+//! The orderly stop of a run: how long `on_stop` may take, and which positions count as flat.
 
 use std::collections::BTreeSet;
 
 use windvane_engine::{Engine, InstrumentId, StrategyId, Surface, Time, constant};
 
-/// How long `on_stop` may take, beside what the venue has it wait.
+/// How long `on_stop` may take, in addition to the waits that the venue imposes.
 pub const STOP_WITHIN_MS: i64 = 10_000;
-/// The longest wait that the stop sits out. A ban may be longer: then what is left open is named, and
-/// the run ends.
+/// The longest wait that a stop accepts. A ban may be longer. Then the run ends, and the shell
+/// lists the orders and positions that stay open.
 pub const STOP_WAITS_MS: i64 = 150_000;
 
 const MS: i64 = 1_000_000;
 
-/// A stop that was asked for.
+/// A requested stop.
 #[derive(Debug)]
 pub(crate) struct Stop {
     since: Time,
     by: Time,
-    /// Positions that no order can close count as flat.
+    /// Positions that no order can close; they count as flat.
     dust: BTreeSet<(StrategyId, InstrumentId)>,
 }
 
@@ -31,12 +31,13 @@ impl Stop {
         }
     }
 
-    /// When the run ends although `on_stop` is not done.
+    /// When the run ends even if `on_stop` is not finished.
     pub(crate) const fn by(&self) -> Time {
         self.by
     }
 
-    /// No order can close this position of spot. On futures such a rest is a position all the same.
+    /// Notes that no order can close this spot position. On futures such a remainder counts as a
+    /// position.
     pub(crate) fn note_dust(
         &mut self,
         engine: &Engine,
@@ -54,7 +55,7 @@ impl Stop {
         self.dust.contains(&(strategy, instrument))
     }
 
-    /// Lets the stop last as long as the venue has it wait, where that is not too long.
+    /// Extends the stop until the waits of the venue are over, if they are not too long.
     pub(crate) fn sit_out(
         &mut self,
         now: Time,

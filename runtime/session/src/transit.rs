@@ -1,13 +1,13 @@
-//! Things on their way between the runtime and the simulated venue: in order, each with the time
-//! at which it arrives.
+//! Messages in flight between the runtime and the simulated venue, in order, each with its time of
+//! arrival.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::Time;
 
-/// A one-way link. What was sent first arrives first, as on one connection: a message whose
-/// latency is shorter than that of the one before it arrives together with it.
+/// A one-way link. Messages arrive in the order in which they were sent, as on one connection. A
+/// message with a shorter latency than the message before it arrives together with that message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Transit<T> {
     queue: VecDeque<(Time, T)>,
@@ -29,13 +29,13 @@ impl<T> Transit<T> {
         self.queue.push_back((arrival, message));
     }
 
-    /// When the next message arrives; never when none is under way.
+    /// When the next message arrives; never if none is in flight.
     #[inline]
     pub fn next_arrival(&self) -> Time {
         self.queue.front().map_or(Time::NEVER, |(time, _)| *time)
     }
 
-    /// Loses every message that is not to be kept.
+    /// Drops every message that `is_kept` rejects.
     pub fn retain(&mut self, is_kept: impl Fn(&T) -> bool) {
         self.queue.retain(|(_, message)| is_kept(message));
     }

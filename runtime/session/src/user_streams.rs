@@ -1,6 +1,6 @@
-//! The user streams of a run: connections that heal themselves, and their listen keys.
+//! The user streams of a run: connections that reconnect on their own, and their listen keys.
 //!
-//! What may never enter here: sockets, and what events say.
+//! This module must never contain sockets, or decode events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,32 +11,32 @@ use windvane_engine::{Surface, Time};
 
 use crate::requests::Requests;
 
-/// A trouble that goes on is logged once in so many failures.
+/// Only one of this many failures in a row is logged.
 pub(crate) const LOGGED_EVERY: u64 = 16;
 
-/// What happened to a connection of a stream.
+/// An event of a stream connection.
 #[derive(Clone, Copy, Debug)]
 pub enum SocketEvent<'a> {
-    /// It stands.
+    /// It is connected.
     Opened,
-    /// It did not come about: why, and what the venue said if it refused.
+    /// The connection failed.
     NotOpened {
-        /// Why.
+        /// The reason.
         why: &'a str,
-        /// HTTP status of the refusal.
+        /// HTTP status, if the venue refused.
         status: Option<u16>,
-        /// `Retry-After`, milliseconds.
+        /// `Retry-After`, in milliseconds.
         pause_ms: Option<u64>,
     },
     /// A frame, and when it was read from its socket.
     Text(&'a str, Time),
-    /// A PING was answered.
+    /// The venue answered a PING.
     Pong,
-    /// It ended.
+    /// The connection ended.
     Closed,
 }
 
-/// What is to be done with a connection of a stream.
+/// An action of the shell on a stream connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketAction {
     /// Connect to this path of the surface.
@@ -49,26 +49,26 @@ pub enum SocketAction {
     Close,
 }
 
-/// What the streams want done.
+/// Work that the streams request.
 #[derive(Debug)]
 pub(crate) enum Want {
-    /// A listen key.
+    /// Create a listen key.
     CreateKey(Surface),
-    /// The renewal of a listen key.
+    /// Renew a listen key.
     RenewKey(Surface, String),
-    /// Something with a connection.
+    /// Do this with a connection.
     Socket(Surface, LinkId, SocketAction),
-    /// A frame for the engine.
+    /// Pass this frame to the engine.
     Frame(Surface, String),
-    /// The stream misses nothing from here on.
+    /// The stream is complete from here on.
     Up(Surface),
-    /// It may miss events.
+    /// The stream may miss events.
     Down(Surface),
     /// The venue answered a PING.
     Alive(Surface),
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct UserStreams {
     began: Time,
@@ -79,14 +79,14 @@ pub(crate) struct UserStreams {
 #[derive(Debug)]
 struct Stream {
     machine: Machine<String>,
-    /// Connections in a row that did not come about.
+    /// Failed connection attempts in a row.
     failed: u64,
-    /// When it wants to be told the time, milliseconds since the streams began.
+    /// When the stream needs its next timeout, in milliseconds since the streams began.
     due_ms: u64,
 }
 
 impl UserStreams {
-    /// Streams of these surfaces, which want their first connections at once.
+    /// Streams of these surfaces. Each requests its first connection at once.
     pub(crate) fn new(now: Time, surfaces: &[Surface], settings: &StreamSettings) -> Self {
         let stream = |surface: &Surface| {
             let mut rules = rules(settings, *surface as u64);
@@ -109,7 +109,7 @@ impl UserStreams {
         u64::try_from(now.0.saturating_sub(self.began.0) / 1_000_000).unwrap_or(0)
     }
 
-    /// The next thing that the streams want.
+    /// The next work that the streams request.
     pub(crate) fn poll(&mut self) -> Option<Want> {
         self.wants.pop_front()
     }
@@ -122,7 +122,7 @@ impl UserStreams {
         Some(Time(self.began.0.saturating_add(due_ns)))
     }
 
-    /// Everything whose time has come.
+    /// Handles everything that is due.
     pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let surfaces: Vec<_> = self.streams.keys().copied().collect();
         for surface in surfaces {
@@ -130,12 +130,12 @@ impl UserStreams {
         }
     }
 
-    /// Connects the stream of a surface anew.
+    /// Reconnects the stream of a surface.
     pub(crate) fn restart(&mut self, now: Time, surface: Surface, requests: &Requests) {
         self.tell(now, surface, Input::Restart, requests);
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     pub(crate) fn socket(
         &mut self,
         now: Time,
@@ -164,7 +164,7 @@ impl UserStreams {
         self.tell(now, surface, input, requests);
     }
 
-    /// The answer to [`Want::CreateKey`].
+    /// The result of [`Want::CreateKey`].
     pub(crate) fn key(
         &mut self,
         now: Time,
@@ -174,11 +174,14 @@ impl UserStreams {
     ) {
         let key = match key {
             Ok(text) => requests.exchange().listen_key(&text).ok_or_else(|| {
-                self.trouble(surface, "the answer has no listen key");
+                self.trouble(surface, "the response has no listen key");
                 None
             }),
             Err(not_done) => {
-                self.trouble(surface, &format!("no listen key: {not_done}"));
+                self.trouble(
+                    surface,
+                    &format!("the listen key could not be created: {not_done}"),
+                );
                 Err(match not_done {
                     NotDone::Wait(wait) => Some(millis(wait.after)),
                     NotDone::Refused(_) | NotDone::Unknown(_) => None,
@@ -188,7 +191,7 @@ impl UserStreams {
         self.tell(now, surface, Input::Key(key), requests);
     }
 
-    /// The answer to [`Want::RenewKey`].
+    /// The result of [`Want::RenewKey`].
     pub(crate) fn renewed(
         &mut self,
         now: Time,
@@ -205,7 +208,7 @@ impl UserStreams {
         if let Err(not_done) = renewed {
             self.trouble(
                 surface,
-                &format!("the listen key is not renewed: {not_done}"),
+                &format!("the listen key could not be renewed: {not_done}"),
             );
         }
         self.tell(now, surface, Input::Renewed(renewal), requests);
@@ -217,7 +220,7 @@ impl UserStreams {
         };
         if stream.failed.is_multiple_of(LOGGED_EVERY) {
             let repeated = stream.failed;
-            tracing::warn!(%surface, why, repeated, "the user stream cannot be opened; it is tried again");
+            tracing::warn!(%surface, why, repeated, "the user stream is not available; it is tried again");
         }
         stream.failed += 1;
     }
@@ -233,7 +236,8 @@ impl UserStreams {
                 Action::CreateKey => Want::CreateKey(surface),
                 Action::RenewKey(key) => Want::RenewKey(surface, key),
                 Action::Open(link, key) => {
-                    // A ban is of the address: a handshake would prolong it as a request does.
+                    // A ban applies to the address, and a handshake would prolong it like a
+                    // request.
                     if let Some(stop_ms) = requests.stopped_ms(now, surface) {
                         let not_opened = Input::NotOpened(link, Some(stop_ms));
                         stream.machine.handle(now_ms, not_opened);

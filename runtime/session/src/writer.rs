@@ -1,33 +1,36 @@
-//! What the journal is given, in which order, and when its segments end. Blocks wait here while the
-//! journal has no room, so that nothing waits for a disk.
+//! Decides in which order the journal is written and when its segments end. Blocks wait here while
+//! the journal has no room, so that the event loop never waits for a disk.
 
 use std::collections::VecDeque;
 
 use windvane_engine::record::Block;
 use windvane_engine::{Time, constant, planted};
 
-/// What was recorded becomes durable within this, orders or not.
+/// Records become durable within this time, even without orders.
 pub const SEAL_EVERY_MS: i64 = 100;
-/// A segment ends at this many bytes of records, market data included. So a start reads little, and
-/// packing an ended segment needs little memory.
+/// A segment ends at this many bytes of records, market data included. A small segment keeps
+/// restarts short, and packing it needs little memory.
 pub const SEGMENT_BYTES: u64 = 8 << 20;
-/// Or at this many blocks: each costs sled some hundred bytes beside its own.
+/// A segment ends at this many blocks. sled needs some hundred bytes for each block in addition to
+/// its content.
 pub const SEGMENT_BLOCKS: u64 = 16_384;
-/// Or after so long: what strategies saved is in its head.
+/// A segment ends at this age, so that the saved states in its head are not too old.
 pub const SEGMENT_AGE_MS: i64 = 300_000;
-/// So many times more of a recording that is played: a segment's end is a place of the wall's time,
-/// which the fingerprint tells.
+/// Factor for the size limits when a recording is played. A segment's end depends on wall time and
+/// shows in the fingerprint, so it should be rare.
 const PLAYED: u64 = 8;
-/// A write that takes longer stops new exposure and signs of health: [`JournalEvent::Stalled`](crate::JournalEvent).
+/// A write that takes longer stops new exposure and heartbeats:
+/// [`JournalEvent::Stalled`](crate::JournalEvent).
 pub const JOURNAL_STALL_MS: i64 = 250;
-/// After a disk failed, a new segment is tried this often.
+/// Minimum time between two attempts to begin a segment, for example after a disk failure.
 pub const ROLL_AGAIN_MS: i64 = 1_000;
 /// See [`SEGMENT_BLOCKS`].
 fn segment_blocks() -> u64 {
     constant!(SegmentBlocks, SEGMENT_BLOCKS, changed: 4)
 }
 
-/// So many blocks may be on their way to the disk. More wait here.
+/// Maximum number of blocks that the journal may hold before they are durable. More blocks wait
+/// here.
 pub const BLOCKS_UNDER_WAY: usize = 4_000;
 
 /// A block that is not durable yet.
@@ -35,7 +38,7 @@ pub const BLOCKS_UNDER_WAY: usize = 4_000;
 struct Recorded {
     last_record: u64,
     at: Time,
-    /// When the public frame came that it follows from.
+    /// Arrival of the public frame that caused the block.
     since: Option<Time>,
 }
 
@@ -44,38 +47,39 @@ struct Recorded {
 pub struct Lag {
     /// The last record that is durable.
     pub durable: u64,
-    /// Age of the oldest record that is not, nanoseconds.
+    /// Age of the oldest record that is not durable, in nanoseconds.
     pub behind_ns: i64,
 }
 
-/// The order in which the journal is written.
+/// The write order of the journal.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    /// So many blocks may be on their way to the disk.
+    /// Maximum of `under_way`.
     room: usize,
-    /// Blocks that the journal was not given yet.
+    /// Blocks that the journal did not receive yet.
     backlog: VecDeque<Block>,
-    /// Last records of the blocks that the journal was given and has not made durable.
+    /// Last record of each block that the journal received and that is not durable yet.
     under_way: VecDeque<u64>,
     /// All blocks that are not durable yet.
     recorded: VecDeque<Recorded>,
     durable: u64,
-    /// Records of the segment: bytes and blocks.
+    /// Size of the present segment: bytes and blocks.
     bytes: u64,
     blocks: u64,
     sealed: Time,
     rolled: Time,
     is_rolling: bool,
-    /// The next segment is to begin as soon as it can.
+    /// The next segment must begin as soon as possible.
     is_wanted: bool,
-    /// No segment is asked for before.
+    /// No segment is requested before this time.
     again: Time,
     has_failed: bool,
     times: u64,
 }
 
 impl Writer {
-    /// A segment was begun `now`. So many blocks may be on their way to the disk.
+    /// A segment began at `now`. `room` is the maximum number of blocks that are not durable in the
+    /// journal.
     pub(crate) fn new(now: Time, is_played: bool, room: usize) -> Self {
         Self {
             room,
@@ -95,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// A block that follows from the public frame that came at `since`.
+    /// Queues a block. `since` is the arrival of the public frame that caused it.
     pub(crate) fn push(&mut self, now: Time, block: Block, since: Option<Time>) {
         self.recorded.push_back(Recorded {
             last_record: block.last_record,
@@ -105,8 +109,8 @@ impl Writer {
         self.backlog.push_back(block);
     }
 
-    /// The next block, if the journal has room for it. A journal that failed is given blocks too, and
-    /// refuses them: the next segment's head holds what they say.
+    /// The next block, if the journal has room for it. A journal that failed also gets blocks, and
+    /// refuses them: the head of the next segment contains their content.
     pub(crate) fn next_block(&mut self) -> Option<Block> {
         if self.has_failed && !self.is_rolling {
             return self.backlog.pop_front();
@@ -121,12 +125,13 @@ impl Writer {
         Some(block)
     }
 
-    /// Whether the journal has no room for what was recorded.
+    /// Whether blocks wait because the journal has no room.
     pub(crate) fn is_behind(&self) -> bool {
         !self.backlog.is_empty() && self.under_way.len() >= self.room
     }
 
-    /// Everything up to a record is durable. Answers when the first frame came that waited for it.
+    /// Everything up to this record is durable. Returns the arrival of the first public frame that
+    /// waited for it.
     pub(crate) fn settle(&mut self, record: u64) -> Option<Time> {
         let mut first = None;
         self.durable = self.durable.max(record);
@@ -141,7 +146,7 @@ impl Writer {
         first
     }
 
-    /// When a block was recorded last that is not durable yet.
+    /// When the newest block that is not durable yet was recorded.
     pub(crate) fn newest(&self) -> Option<Time> {
         self.recorded.back().map(|block| block.at)
     }
@@ -154,7 +159,7 @@ impl Writer {
         }
     }
 
-    /// When the running block is to be ended.
+    /// When the open block must end.
     pub(crate) const fn seal_at(&self) -> Time {
         self.sealed.plus_ms(SEAL_EVERY_MS)
     }
@@ -163,14 +168,14 @@ impl Writer {
         self.sealed = now;
     }
 
-    /// The journal refused to write.
+    /// The journal failed to write.
     pub(crate) fn fail(&mut self, now: Time) {
         if !self.has_failed && !self.is_rolling {
-            // No more than one segment a second.
+            // At most one segment a second.
             self.again = self.rolled.plus_ms(ROLL_AGAIN_MS).max(now);
         }
         (self.has_failed, self.is_rolling) = (true, false);
-        // None of them becomes durable.
+        // None of these blocks will become durable.
         self.under_way.clear();
     }
 
@@ -178,12 +183,12 @@ impl Writer {
         self.has_failed
     }
 
-    /// The next segment is to begin as soon as it can.
+    /// The next segment must begin as soon as possible.
     pub(crate) const fn want_roll(&mut self) {
         self.is_wanted = true;
     }
 
-    /// When the segment is to end; `None` while one is begun, or while the journal is full.
+    /// When the segment must end; `None` while a new one is being started or the journal is full.
     pub(crate) fn roll_at(&self) -> Option<Time> {
         if self.is_rolling {
             return None;
@@ -202,18 +207,18 @@ impl Writer {
         (!self.is_behind()).then_some(at)
     }
 
-    /// Whether a segment is to end now.
+    /// Whether the segment must end now.
     pub(crate) fn is_roll_due(&self, now: Time) -> bool {
         self.roll_at().is_some_and(|at| at <= now)
     }
 
-    /// Whether a head may follow what was recorded: the journal takes all of it, or the head stands
-    /// for all of it.
+    /// Whether a head may follow the recorded blocks. The journal has room for all of them, or it
+    /// failed and the head replaces them.
     pub(crate) fn may_roll(&self) -> bool {
         self.has_failed || self.under_way.len() + self.backlog.len() < self.room
     }
 
-    /// A new segment is asked for.
+    /// A new segment is requested.
     pub(crate) fn roll(&mut self, now: Time) {
         if planted!(RollLosesBlock) {
             self.backlog.clear();
@@ -223,13 +228,13 @@ impl Writer {
         (self.bytes, self.blocks) = (0, 0);
     }
 
-    /// No segment was begun: one is asked for again.
+    /// The new segment did not begin; it is requested again later.
     pub(crate) const fn not_rolled(&mut self, now: Time) {
         (self.is_rolling, self.is_wanted) = (false, true);
         self.again = now.plus_ms(ROLL_AGAIN_MS);
     }
 
-    /// A new segment was begun. Answers whether the journal had failed before.
+    /// A new segment began. Returns whether the journal had failed before.
     pub(crate) const fn rolled(&mut self, now: Time) -> bool {
         (self.is_rolling, self.rolled, self.again) = (false, now, now);
         std::mem::replace(&mut self.has_failed, false)
@@ -264,7 +269,7 @@ mod tests {
         let given = std::iter::from_fn(|| writer.next_block()).count();
         assert_eq!(given, BLOCKS_UNDER_WAY);
         assert!(writer.is_behind());
-        assert!(!writer.may_roll(), "a head would come before its blocks");
+        assert!(!writer.may_roll(), "the head must come after its blocks");
         writer.settle(1);
         assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
         writer.settle(3);
@@ -274,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_ends_by_bytes_blocks_age_or_wish() {
+    fn a_segment_ends_by_blocks_age_or_on_request() {
         let now = Time::from_millis(1);
         let mut long = writer(0);
         for number in 1.. {
@@ -297,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_do_not_wait_for_a_journal_that_failed() {
+    fn blocks_do_not_wait_for_a_failed_journal() {
         let mut writer = writer(BLOCKS_UNDER_WAY + 2);
         while writer.next_block().is_some() {}
         writer.fail(Time(0));
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_the_oldest_record_is_the_lag() {
+    fn the_lag_is_the_age_of_the_oldest_record() {
         let mut writer = writer(0);
         writer.push(Time(10), block(1), Some(Time(7)));
         writer.push(Time(20), block(2), Some(Time(9)));

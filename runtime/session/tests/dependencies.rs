@@ -1,6 +1,6 @@
-//! The session decides without IO: its crates and its sources hold no socket, file, thread, clock or
-//! async runtime. An edge to one of them would make the simulator of faults another program than the
-//! one that trades.
+//! The session must have no IO: its crates and sources must not use sockets, files, threads, clocks
+//! or an async runtime. With such a dependency, the fault simulator would not test the program that
+//! trades.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,9 +16,9 @@ const ALLOWED: &[&str] = &[
     "thiserror",
     "tracing",
 ];
-/// Crates that wait, or that talk to the world.
+/// Crates that wait, or that access the outside world.
 const ABSENT: &[&str] = &["tokio", "mio", "reqwest", "hyper", "sled", "wasmtime"];
-/// Words of the standard library that read a clock or reach the world.
+/// Names of the standard library that read a clock or access the outside world.
 const FORBIDDEN: &[&str] = &[
     "std::net",
     "std::fs",
@@ -47,7 +47,7 @@ fn the_session_depends_on_the_allowed_crates_only() {
 }
 
 #[test]
-fn nothing_that_the_session_is_built_of_waits_or_talks_to_the_world() {
+fn no_dependency_of_the_session_waits_or_does_io() {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--edges", "normal"])
         .args(["--prefix", "none", "--package", "windvane-session"])
@@ -59,12 +59,12 @@ fn nothing_that_the_session_is_built_of_waits_or_talks_to_the_world() {
     assert!(tree.contains("windvane-engine"), "{tree}");
     for line in tree.lines() {
         let name = line.split(' ').next().unwrap_or_default();
-        assert!(!ABSENT.contains(&name), "the session is built of {name}");
+        assert!(!ABSENT.contains(&name), "the session depends on {name}");
     }
 }
 
 #[test]
-fn no_source_of_the_session_names_a_clock_or_the_world() {
+fn no_source_of_the_session_uses_a_clock_or_io() {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut files = 0;
     while let Some(folder) = folders.pop() {
@@ -86,7 +86,7 @@ fn no_source_of_the_session_names_a_clock_or_the_world() {
     assert!(files > 15, "only {files} sources were found");
 }
 
-/// What only the seam to an exchange (`src/exchange`) may name.
+/// Names that only the exchange interface (`src/exchange`) may use.
 const OF_AN_EXCHANGE: &[&str] = &[
     "Documented::",
     "route::named",
@@ -103,7 +103,7 @@ const OF_AN_EXCHANGE: &[&str] = &[
 ];
 
 #[test]
-fn an_exchange_is_asked_in_one_place() {
+fn only_the_exchange_folder_depends_on_an_exchange() {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut folders = vec![sources.clone()];
     let mut files = 0;

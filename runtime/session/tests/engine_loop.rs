@@ -1,4 +1,4 @@
-//! The one loop around the engine.
+//! Tests of the only loop around the engine.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -65,9 +65,9 @@ fn a_strategy_that_failed_is_not_called_again() {
     assert_eq!(failing.calls, 1);
 }
 
-/// The simulator proves the loop that trades only while there is no other.
+/// The fault simulator tests the loop that trades only if there is no second loop.
 #[test]
-fn effects_are_drained_in_one_place() {
+fn only_the_engine_loop_polls_effects_and_notices() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = Vec::new();
     for folder in [
@@ -84,7 +84,7 @@ fn effects_are_drained_in_one_place() {
         assert!(!files.is_empty(), "{folder}");
         let drains = |path: &PathBuf| {
             let source = std::fs::read_to_string(path).unwrap();
-            // Unit tests ask an engine themselves; the engine defines both functions.
+            // Unit tests may poll an engine directly, and the engine defines both functions.
             let code = source.split("#[cfg(test)]").next().unwrap_or_default();
             let mut lines = code
                 .lines()

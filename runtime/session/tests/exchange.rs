@@ -1,4 +1,4 @@
-//! A whole session on a second exchange, which is one crate: this one speaks another language.
+//! A whole session on a second exchange. The exchange is one crate with a different protocol.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -28,17 +28,18 @@ use windvane_session::{
     SocketEvent,
 };
 
-/// A run on the toy exchange, whose disk is quick.
+/// A run on the toy exchange with a fast disk.
 struct Run {
     session: Session<NoGuests>,
     now: Time,
-    /// What left, in words.
+    /// The words of the calls that were sent.
     said: Vec<String>,
-    /// Paths of streams.
+    /// Paths of the opened streams.
     paths: Vec<String>,
-    /// The last record that was given to the journal.
+    /// The last record that was passed to the journal.
     appended: u64,
-    /// Heads of segments: the last record that each stands for, and what the journal had by then.
+    /// For each segment: the last record that its head contains, and the last record that the
+    /// journal had.
     heads: Vec<(u64, u64)>,
 }
 
@@ -159,7 +160,7 @@ impl Run {
     }
 }
 
-/// A run that is ready and whose strategy placed an order, which waits for its countdown.
+/// A run that is ready. Its strategy placed an order, which waits for its countdown.
 fn with_order(mut driver: Driver<NoGuests>, mut now: Time) -> Driver<NoGuests> {
     let surface = Surface::Futures;
     let clock = LiveInput::Clock {
@@ -190,7 +191,7 @@ fn with_order(mut driver: Driver<NoGuests>, mut now: Time) -> Driver<NoGuests> {
 }
 
 #[test]
-fn a_session_trades_on_an_exchange_of_another_language() {
+fn a_session_trades_on_an_exchange_with_another_protocol() {
     let mut run = Run::new();
     for _ in 0..120 {
         run.now = run.now.plus_ms(100);
@@ -208,11 +209,11 @@ fn a_session_trades_on_an_exchange_of_another_language() {
     assert_eq!(placed, 1);
 }
 
-/// The shell may give two inputs before it takes the outputs: a block that the second one ended goes to the journal
-/// first, and the head of the first one is of another place by then.
+/// The shell may pass two inputs before it takes the outputs. If the second input ends a block, the
+/// block goes to the journal first. The head that the first input made is then out of date.
 #[test]
-fn a_head_of_a_segment_stands_for_every_block_before_it() {
-    // A segment ends by its age: with the first input of a pair, or with the second one.
+fn a_segment_head_contains_every_block_before_it() {
+    // A segment ends because of its age, with the first or the second input of a pair.
     for first_ms in [0, 260] {
         let mut run = Run::new();
         run.now = run.now.plus_ms(first_ms);

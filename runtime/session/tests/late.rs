@@ -1,4 +1,4 @@
-//! Orders that wait for the journal longer than their cover lasts.
+//! Orders that wait for the journal until their dead man's countdown has run out.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,18 +15,19 @@ use windvane_session::{Action, Driver, NoGuests};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A run whose journal is never durable by itself.
+/// A run whose journal becomes durable only on request.
 struct Run {
     driver: Driver<NoGuests>,
     now: Time,
     record: u64,
     requests: Vec<Request>,
-    /// Why orders were not placed.
+    /// The reasons why orders were not placed.
     reasons: Vec<String>,
 }
 
 impl Run {
-    /// Ready, with the countdown of its only symbol confirmed and an order that waits.
+    /// A run that is ready. The countdown of its only symbol is confirmed, and an order waits for
+    /// the journal.
     fn waiting() -> Self {
         let mut config = config();
         config.keep_journal = true;
@@ -72,7 +73,7 @@ impl Run {
         run
     }
 
-    /// Takes an input, and answers what the venue was asked for.
+    /// Handles an input, and replies to the requests that follow.
     fn handle(&mut self, input: Input<'_>) {
         self.now = self.now.plus_ms(1);
         self.driver.handle(self.now, input);
@@ -144,7 +145,7 @@ impl Run {
         });
     }
 
-    /// Everything so far is durable: orders that leave.
+    /// Makes everything durable. Returns the number of orders that leave.
     fn durable(&mut self) -> usize {
         self.driver.seal();
         self.act();
@@ -164,25 +165,28 @@ fn an_order_leaves_when_its_record_is_durable() {
     let id = run.driver.engine().orders().iter().next().unwrap();
     let id = id.client_order_id;
     assert_eq!(run.driver.waiting(), 1);
-    assert!(run.driver.is_waiting(&id), "the venue cannot have it");
+    assert!(run.driver.is_waiting(&id), "the venue cannot have it yet");
     assert_eq!(run.durable(), 1);
     assert!(!run.driver.is_waiting(&id));
 }
 
 #[test]
-fn an_order_that_waited_until_its_countdown_ran_out_does_not_leave() {
+fn an_order_whose_countdown_ran_out_does_not_leave() {
     let mut run = Run::waiting();
     run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
     run.pass(32);
     run.cancel_all();
     assert_eq!(run.durable(), 0);
-    assert_eq!(run.requests, [], "nobody else ever heard of it");
+    assert_eq!(run.requests, [], "the order never left the process");
     assert_eq!(run.driver.waiting(), 0);
-    assert!(run.driver.engine().orders().is_empty(), "it ended");
+    assert!(
+        run.driver.engine().orders().is_empty(),
+        "the order has ended"
+    );
 }
 
 #[test]
-fn an_order_that_waited_beyond_its_countdown_does_not_leave_under_the_next_one() {
+fn an_order_does_not_leave_under_a_later_countdown() {
     let mut run = Run::waiting();
     run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
     run.pass(32);

@@ -1,4 +1,4 @@
-//! What may leave when.
+//! When requests may leave the outbox.
 
 use windvane_engine::{
     ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side,

@@ -1,4 +1,4 @@
-//! What strategies know is recorded with what they were told of their own and what they answered.
+//! The state of a strategy is recorded together with its own order events and its answers.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -15,16 +15,17 @@ use windvane_engine::{
 };
 use windvane_session::{Action, Driver, Guests, InitResult};
 
-/// Counts what it hears of books and orders; that is its state, padded to `bytes`.
+/// A strategy whose state is the number of book and order events that it received, padded to
+/// `bytes`.
 struct Counter {
     heard: u8,
     bytes: usize,
-    /// It traps when it is to say its state.
+    /// `save` traps.
     fails: bool,
     intents: Vec<Intent>,
 }
 
-/// It orders at a book with this bid.
+/// It places an order when the bid of the book is this.
 const ORDERS_AT: i64 = 900;
 
 impl Guests for Counter {
@@ -65,7 +66,7 @@ impl Guests for Counter {
         if self.fails {
             return Err(FaultKind::Trap);
         }
-        // As in the host: it begins a callback of its own.
+        // The host also starts a new callback here, which clears the intents.
         self.intents.clear();
         let mut state = vec![0; self.bytes];
         state.insert(0, self.heard);
@@ -82,7 +83,7 @@ impl Guests for Counter {
 struct Run {
     driver: Driver<Counter>,
     now: Time,
-    /// What was recorded of states and answers, block by block.
+    /// The recorded states and answers, for each block.
     blocks: Vec<Vec<String>>,
 }
 
@@ -91,7 +92,7 @@ impl Run {
         let mut config = config();
         config.keep_journal = true;
         config.strategies.truncate(1);
-        // A surface that no instrument is on: it is ready at once.
+        // No instrument is on a surface, so the engine is ready at once.
         config.live = Some(LiveConfig {
             surfaces: Vec::new(),
             countdown_ms: 30_000,
@@ -169,18 +170,22 @@ impl Run {
 }
 
 #[test]
-fn a_state_stands_in_the_block_of_the_order_that_it_led_to() {
+fn a_state_is_in_the_same_block_as_its_order() {
     let mut run = Run::with_state_of(100);
     run.top(998);
     run.top(ORDERS_AT);
-    // The first book, and the second.
+    // One count for the first book and one for the second.
     assert_eq!(run.blocks, [["saved 2", "answer"]]);
     run.seal();
-    assert_eq!(run.blocks[1..], [Vec::<String>::new()], "nothing new");
+    assert_eq!(
+        run.blocks[1..],
+        [Vec::<String>::new()],
+        "nothing changed since the last save"
+    );
 }
 
 #[test]
-fn a_state_is_recorded_with_what_is_told_of_an_own_order() {
+fn a_state_is_recorded_with_an_own_order_event() {
     let mut run = Run::with_state_of(100);
     run.top(ORDERS_AT);
     run.blocks.clear();
@@ -194,7 +199,7 @@ fn a_state_is_recorded_with_what_is_told_of_an_own_order() {
 }
 
 #[test]
-fn other_changes_are_recorded_where_a_block_ends_by_time() {
+fn other_changes_are_recorded_when_a_block_ends_by_age() {
     let mut run = Run::with_state_of(100);
     run.top(998);
     run.top(997);
@@ -215,7 +220,7 @@ fn a_large_state_is_recorded_after_pauses() {
     assert_eq!(
         run.blocks.concat(),
         ["answer"],
-        "an order does not wait for it"
+        "an order does not wait for a large state"
     );
     run.now = run.now.plus_ms(1_100);
     run.seal();
@@ -223,7 +228,7 @@ fn a_large_state_is_recorded_after_pauses() {
 }
 
 #[test]
-fn one_that_cannot_say_its_state_is_in_quarantine_and_what_it_wanted_is_not_done() {
+fn a_failed_save_quarantines_and_drops_the_intents() {
     for bid in [ORDERS_AT, 998] {
         let mut run = Run::with_state_of(100);
         run.driver.guests_mut().fails = true;

@@ -1,4 +1,4 @@
-//! The steps of a start, against a venue that answers by hand.
+//! The steps of a start, against a venue whose responses each test gives.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -25,22 +25,22 @@ const SPOT: &str = include_str!("../../protocol/tests/exchange_info_spot.json");
 const USER: &str = "0x00000000000000000000000000000000000000aa";
 /// Unix milliseconds.
 const BEGIN_MS: i64 = 1_700_000_000_000;
-/// The venue is so far ahead.
+/// How far the venue's clock is ahead.
 const AHEAD_MS: i64 = 250;
-/// From a request to its answer.
+/// Round-trip time of a request.
 const TRIP_MS: i64 = 10;
 const UNSUPPORTED: &str = r#"{"code":-1020,"msg":"This operation is not supported."}"#;
 
-/// A start and what it wants.
+/// A start with its venue and the outputs so far.
 struct Run {
     start: Start,
     gateway: Gateway,
     now: Time,
     limits_known: usize,
     ended: usize,
-    /// The call under way is given up.
+    /// The call in progress was given up.
     abandoned: bool,
-    /// Calls that left, in their order.
+    /// Calls that were sent, in order.
     asked: Vec<&'static str>,
     call: Option<Call>,
     result: Option<Result<Known, StartError>>,
@@ -105,7 +105,7 @@ impl Run {
     fn perform(&mut self) {
         while let Some(output) = self.start.poll_output() {
             match output {
-                StartOutput::Sign(..) => panic!("the start signs itself"),
+                StartOutput::Sign(..) => panic!("a start must sign its own calls"),
                 StartOutput::Send(call) => {
                     self.asked.push(call.route.name);
                     assert!(self.call.replace(call).is_none(), "one call at a time");
@@ -121,7 +121,7 @@ impl Run {
         self.result = self.result.take().or_else(|| self.start.take_result());
     }
 
-    /// The call under way is answered.
+    /// Gives the result of the call in progress.
     fn hear(&mut self, answer: CallAnswer<'_>) {
         self.now = self.now.plus_ms(TRIP_MS);
         let id = self.call.take().unwrap().id;
@@ -142,9 +142,9 @@ impl Run {
         self.answer(200, &[], text);
     }
 
-    /// Waits until it asks again; how long that took, milliseconds.
+    /// Waits until the start sends a request again. Returns how long that took, in milliseconds.
     fn wait(&mut self) -> i64 {
-        assert!(self.call.is_none(), "a call is under way");
+        assert!(self.call.is_none(), "a call is still in progress");
         let begin = self.now;
         while self.call.is_none() {
             self.time_passes();
@@ -174,13 +174,13 @@ impl Run {
         }
     }
 
-    /// Its clock half way to the answer.
+    /// A clock response. The venue's clock is read halfway through the round trip.
     fn server_time(&self) -> String {
         let ms = self.now.millis() + TRIP_MS / 2 + AHEAD_MS;
         format!("{{\"serverTime\":{ms}}}")
     }
 
-    /// A start that asks where the futures account is read.
+    /// A start that is about to find out where the futures account is read.
     fn at_the_account() -> Self {
         let mut run = Self::new(terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue)));
         run.ok(FUTURES);
@@ -237,7 +237,7 @@ fn listings_come_first_then_clocks_then_the_account() {
 }
 
 #[test]
-fn a_start_without_an_account_reads_the_rules_alone() {
+fn a_start_without_an_account_reads_only_the_rules() {
     let mut run = Run::new(StartTerms {
         reads_clocks: false,
         ..terms(&["futures:BTCUSDT"], None)
@@ -249,7 +249,7 @@ fn a_start_without_an_account_reads_the_rules_alone() {
 }
 
 #[test]
-fn pauses_grow_and_begin_anew_with_the_next_question() {
+fn pauses_grow_and_reset_with_the_next_request() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     let mut pauses = Vec::new();
     for _ in 0..6 {
@@ -263,7 +263,7 @@ fn pauses_grow_and_begin_anew_with_the_next_question() {
 }
 
 #[test]
-fn a_question_without_an_answer_is_given_up_and_asked_again() {
+fn a_request_without_a_response_is_given_up_and_repeated() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     run.time_passes();
     assert_eq!(run.now, Time::from_millis(BEGIN_MS + 10_000));
@@ -274,7 +274,7 @@ fn a_question_without_an_answer_is_given_up_and_asked_again() {
 }
 
 #[test]
-fn the_wait_that_a_limit_names_replaces_the_pause() {
+fn the_wait_of_a_limit_replaces_the_pause() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     run.answer(418, &[("Retry-After", "90")], "");
     let waited = run.wait();
@@ -282,9 +282,13 @@ fn the_wait_that_a_limit_names_replaces_the_pause() {
     run.answer(429, &[("Retry-After", "7")], "");
     let waited = run.wait();
     assert!((7_000..7_100).contains(&waited), "{waited}");
-    assert_eq!(run.asked.len(), 3, "nothing was asked meanwhile");
+    assert_eq!(run.asked.len(), 3, "no request was sent during the wait");
     run.hear(CallAnswer::NoConnection("refused".to_owned()));
-    assert_eq!(run.wait(), 4_000, "the pauses grew meanwhile");
+    assert_eq!(
+        run.wait(),
+        4_000,
+        "the pauses must grow during named waits too"
+    );
 }
 
 #[test]
@@ -305,7 +309,7 @@ fn a_listing_that_is_refused_three_times_ends_the_start() {
 }
 
 #[test]
-fn an_empty_listing_is_asked_for_again() {
+fn an_incomplete_listing_is_requested_again() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     for (text, pause) in [("", 1_000), ("<html>", 2_000), (&FUTURES[..200], 4_000)] {
         run.ok(text);
@@ -339,7 +343,7 @@ fn rules_that_cannot_be_used_end_the_start() {
     assert!(matches!(error, StartError::Rules { .. }), "{error}");
 }
 
-/// More decimals than the engine counts in.
+/// Rules with more decimals than the engine supports.
 fn spoilt_rules() -> String {
     let spoilt = FUTURES.replace("\"0.10\"", "\"0.0000000000001\"");
     assert_ne!(spoilt, FUTURES);
@@ -347,7 +351,7 @@ fn spoilt_rules() -> String {
 }
 
 #[test]
-fn answers_that_may_be_spoilt_are_asked_for_again() {
+fn possibly_corrupt_responses_are_requested_again() {
     let mut run = Run::new(terms(&["spot:ADAUSDC", "futures:BTCUSDT"], None));
     run.answer(400, &[], "<html>");
     assert_eq!(run.wait(), 1_000);
@@ -364,7 +368,7 @@ fn answers_that_may_be_spoilt_are_asked_for_again() {
 }
 
 #[test]
-fn a_clock_that_was_not_read_is_read_from_its_first_sample() {
+fn a_failed_clock_read_starts_again_with_its_first_sample() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     run.ok(FUTURES);
     run.ok(&run.server_time());
@@ -379,7 +383,7 @@ fn a_clock_that_was_not_read_is_read_from_its_first_sample() {
 }
 
 #[test]
-fn a_venue_without_the_account_route_is_asked_at_the_info_endpoint() {
+fn without_the_account_route_the_info_endpoint_is_used() {
     for (status, text) in [(404, ""), (404, UNSUPPORTED), (400, UNSUPPORTED)] {
         let mut run = Run::at_the_account();
         run.answer(status, &[], text);
@@ -397,7 +401,7 @@ fn a_refusal_of_the_account_itself_keeps_the_route() {
 }
 
 #[test]
-fn the_account_route_is_asked_for_until_its_answer_is_a_record() {
+fn the_account_request_is_repeated_until_it_gets_an_account() {
     let mut run = Run::at_the_account();
     for (text, pause) in [("", 1_000), ("[]", 2_000), ("{\"assets\":", 4_000)] {
         run.ok(text);
@@ -411,7 +415,7 @@ fn the_account_route_is_asked_for_until_its_answer_is_a_record() {
 }
 
 #[test]
-fn without_an_address_the_account_route_is_not_asked() {
+fn without_an_address_the_account_route_is_not_requested() {
     let terms = terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue));
     let mut run = Run::of(terms, None);
     run.ok(FUTURES);

@@ -1,4 +1,4 @@
-//! A command of the operator for one strategy; a resume takes it out of quarantine.
+//! Operator commands for one strategy. A resume takes the strategy out of quarantine.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -19,15 +19,15 @@ use windvane_session::{
 const ONE: StrategyId = StrategyId(0);
 const NOW: Time = Time(1_700_000_000_000_000_000);
 
-/// A strategy that saved something.
+/// A strategy with a saved state.
 #[derive(Default)]
 struct Saver {
     saved: Option<Vec<u8>>,
-    /// It cannot use what it saved.
+    /// `load` fails.
     forgets: bool,
-    /// It has no new instance.
+    /// No new instance can be made.
     is_gone: bool,
-    /// What new instances were given.
+    /// The states that new instances received.
     given: Vec<Vec<u8>>,
 }
 
@@ -79,7 +79,7 @@ impl Guests for Saver {
     fn show_output(&mut self, _: StrategyId, _: Time) {}
 }
 
-/// A session whose strategy is paused by the operator, and in quarantine.
+/// A session whose strategy is paused by the operator and in quarantine.
 fn quarantined(guests: Saver) -> Session<Saver> {
     let mut config = config();
     config.strategies.truncate(1);
@@ -111,7 +111,7 @@ fn state(session: &Session<Saver>) -> (bool, Latch) {
 }
 
 #[test]
-fn a_resume_frees_a_strategy_with_what_it_saved_last() {
+fn a_resume_frees_a_strategy_with_its_last_saved_state() {
     let saved = Some(b"what it knew".to_vec());
     let mut session = quarantined(Saver {
         saved,
@@ -126,12 +126,12 @@ fn a_resume_frees_a_strategy_with_what_it_saved_last() {
     assert_eq!(state(&session), (false, Latch::None));
     let given = &session.driver().guests().given;
     assert_eq!(*given, [b"what it knew".to_vec()]);
-    // Once it is free, a resume begins nothing anew.
+    // The strategy is out of quarantine, so a second resume starts no new instance.
     assert_eq!(session.steer(NOW, ONE, Command::Resume), Ok(None));
 }
 
 #[test]
-fn one_that_cannot_use_its_state_is_freed_without() {
+fn a_strategy_that_cannot_load_its_state_is_freed_without_it() {
     let mut session = quarantined(Saver {
         saved: Some(Vec::new()),
         forgets: true,
@@ -143,7 +143,7 @@ fn one_that_cannot_use_its_state_is_freed_without() {
 }
 
 #[test]
-fn one_that_does_not_begin_stays_as_it_is() {
+fn a_strategy_without_a_new_instance_stays_in_quarantine() {
     let mut session = quarantined(Saver {
         is_gone: true,
         ..Saver::default()
@@ -154,7 +154,7 @@ fn one_that_does_not_begin_stays_as_it_is() {
 }
 
 #[test]
-fn other_commands_begin_nothing_anew() {
+fn other_commands_start_no_new_instance() {
     let mut session = quarantined(Saver::default());
     assert_eq!(session.steer(NOW, ONE, Command::Halt), Ok(None));
     assert_eq!(state(&session), (true, Latch::Halted));

@@ -1,9 +1,9 @@
-//! Guests written as WebAssembly text, and an engine to show them.
+//! Guests written as WebAssembly text, and an engine for them.
 
 #![allow(
     dead_code,
     unreachable_pub,
-    reason = "each test binary has its own copy and uses a part"
+    reason = "each test binary has its own copy and uses only a part"
 )]
 
 use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
@@ -16,7 +16,7 @@ use windvane_engine::{
 };
 use windvane_host::{Capabilities, Fault, Host, HostOptions, Limits, PathChoice, Strategy};
 
-/// What `describe` of every guest here answers.
+/// The answer of `describe` of every guest here.
 const DESCRIPTION: &str =
     r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
 
@@ -72,7 +72,7 @@ pub const SUBMIT: &str = "(call $submit (i32.const 0) (i32.const 0x40) (i64.cons
     (i64.const 10000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0) (i64.const 0)
     (i64.const 0))";
 
-/// The text of a guest that counts events, saves the count and does `on_event` at each.
+/// The text of a guest that counts events, saves the count and runs `on_event` at each event.
 pub fn text(imports: &str, on_event: &str, more: &str) -> String {
     let description = DESCRIPTION.replace('"', "\\22");
     let length = DESCRIPTION.len();
@@ -110,7 +110,7 @@ pub fn text(imports: &str, on_event: &str, more: &str) -> String {
     )
 }
 
-/// The imports that contract 0.1 has too, in its version.
+/// The imports that contract 0.1 has too, in version 0.1.
 pub fn imports_0_1() -> String {
     let new = [
         "amend",
@@ -148,17 +148,17 @@ pub fn text_0_1(on_event: &str, more: &str) -> String {
         .replace(SUBMIT, &old)
 }
 
-/// A guest of contract 0.1 that does `on_event` at each event, as a core module.
+/// A guest of contract 0.1 that runs `on_event` at each event, as a core module.
 pub fn guest_0_1(on_event: &str) -> Vec<u8> {
     wat::parse_str(text_0_1(on_event, "")).unwrap()
 }
 
-/// A guest that does `on_event` at each event, as a core module.
+/// A guest that runs `on_event` at each event, as a core module.
 pub fn guest(on_event: &str) -> Vec<u8> {
     wat::parse_str(text(IMPORTS, on_event, "")).unwrap()
 }
 
-/// `futures:BTCUSDT` with a book of one level around 61,800, granted to strategy 0.
+/// `futures:BTCUSDT` with a book of one level around 61,800, assigned to strategy 0.
 pub fn engine() -> Box<Engine> {
     let instrument = Instrument {
         surface: Surface::Futures,
@@ -222,7 +222,7 @@ pub fn engine() -> Box<Engine> {
     engine
 }
 
-/// The event of this number: a trade.
+/// The event with this number: a trade.
 pub fn event(number: i64) -> Event {
     Event {
         time: Time(Time::from_millis(1_000 + number).0 + 7),
@@ -245,7 +245,7 @@ pub fn host(path: PathChoice) -> Host {
 
 pub const PATHS: [PathChoice; 2] = [PathChoice::Direct, PathChoice::Component];
 
-/// A strategy with its engine, loaded with everything granted and initialised.
+/// A started strategy with its engine. All capabilities are granted unless stated.
 pub struct Bench {
     pub strategy: Strategy,
     engine: Option<Box<Engine>>,

@@ -1,4 +1,5 @@
-//! Damaged, torn and rolled-back journals: told as such, and never believed beyond what verifies.
+//! Damaged, torn and rolled-back journals are reported as such, and are trusted only as far as they
+//! verify.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -9,8 +10,9 @@ use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
 
 use super::support::{Rig, Rng, Source, copy, is_back, locked, times};
 
-/// A journal of two segments as a crash leaves it, but with the youngest mark, and the blocks of
-/// the second; `early-mark` is the one with which that began. Beside it, `live` was ended in order.
+/// A journal of two segments as a crash leaves it, but with the newest mark, and the blocks of the
+/// second segment. `early-mark` is the mark at the beginning of that segment. The sibling folder
+/// `live` has the same journal, closed properly.
 fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
     let (live, left) = (folder.join("live"), folder.join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
@@ -29,7 +31,8 @@ fn reopened(path: &Path) -> Recovered {
     open(locked(path)).unwrap().1
 }
 
-/// Where the verdict is clean, the mark is reached; whatever is given back was appended.
+/// Checks that a trusted journal reaches the mark, and that all returned blocks are blocks that
+/// were appended.
 fn assert_sound(mut recovered: Recovered, appended: &[Block], mark: &Mark, case: &str) {
     let verdict = recovered.verdict.clone();
     let found = recovered.found;
@@ -56,7 +59,7 @@ fn assert_sound(mut recovered: Recovered, appended: &[Block], mark: &Mark, case:
 }
 
 #[test]
-fn random_damage_never_panics_and_is_never_called_clean() {
+fn random_damage_never_panics_or_hides_lost_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let (left, appended) = crashed(folder.path());
     let mark = reopened(&left).mark.unwrap();
@@ -76,7 +79,7 @@ fn random_damage_never_panics_and_is_never_called_clean() {
             Verdict::Damaged { .. } => 4,
         }] += 1;
         assert_sound(recovered, &appended, &mark, &case);
-        // What is left is a journal that goes on.
+        // The remaining journal can be continued.
         let (mut rig, _) = Rig::start(&path, &Options::default());
         rig.append_durably(1);
         drop(rig.journal);
@@ -90,7 +93,7 @@ fn random_damage_never_panics_and_is_never_called_clean() {
     );
 }
 
-/// Damages one file of a segment in one random way, and says how.
+/// Damages one file of a segment in a random way. Returns a description.
 fn damage(segment: &Path, rng: &mut Rng) -> String {
     let mut files: Vec<PathBuf> = [segment.to_owned(), segment.join("blobs")]
         .iter()
@@ -99,7 +102,7 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
         .filter(|path| path.is_file())
         .collect();
     files.sort();
-    // The log and the tail hold the blocks: most of the damage is for them.
+    // The log and the tail contain the blocks, so most of the damage goes to them.
     let large = [segment.join("db"), segment.join("tail")];
     let file = match rng.below(5) {
         0 | 1 => &large[0],
@@ -137,8 +140,8 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
 
 type Change = fn(&sled::Db);
 
-/// Changes what the storage holds, so that it has nothing to complain of: a storage of its own,
-/// for one that was opened twice may lose what it held.
+/// Changes rows so that the storage itself reports no error. The rows are written to a new
+/// database, because a database that is opened twice may lose content.
 fn tamper(left: &Path, change: Change) {
     let (segment, again) = (left.join("journal/00000002"), left.join("again"));
     let held = sled::open(&segment).unwrap();
@@ -157,7 +160,7 @@ fn key(block: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_block_that_is_not_the_one_written_ends_the_chain() {
+fn a_changed_or_missing_block_ends_the_chain() {
     let folder = tempfile::tempdir().unwrap();
     let (_, appended) = crashed(folder.path());
     let left = folder.path().join("live");
@@ -178,7 +181,8 @@ fn a_block_that_is_not_the_one_written_ends_the_chain() {
         let path = folder.path().join(format!("case-{i}"));
         copy(&left, &path);
         tamper(&path, change);
-        // Below the mark, that is a loss; beyond it, one that nobody was promised.
+        // A change before the mark is a loss. After the mark it only affects records that were not
+        // acknowledged.
         for mark in ["mark", "early-mark"] {
             fs::copy(left.join(mark), path.join("mark")).unwrap();
             let recovered = reopened(&path);
@@ -198,13 +202,13 @@ fn a_block_that_is_not_the_one_written_ends_the_chain() {
 }
 
 #[test]
-fn a_segment_of_before_there_were_tails_is_read() {
+fn a_segment_without_a_tail_of_format_1_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (_, appended) = crashed(folder.path());
     let live = folder.path().join("live");
     tamper(&live, |db| drop(db.remove(b"z").unwrap()));
     let Verdict::Torn { problem } = reopened(&live).verdict else {
-        panic!("sled alone, unsealed, is no whole segment of today");
+        panic!("an unsealed segment without a tail must not be complete in this format");
     };
     assert_eq!(problem, "its tail is missing");
     tamper(&live, |db| {
@@ -226,7 +230,7 @@ fn a_segment_of_before_there_were_tails_is_read() {
 }
 
 #[test]
-fn another_history_than_the_marked_one_is_not_believed() {
+fn a_journal_that_differs_from_the_mark_is_not_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let (left, _) = crashed(folder.path());
     let other = folder.path().join("other");
@@ -243,7 +247,7 @@ fn another_history_than_the_marked_one_is_not_believed() {
 }
 
 #[test]
-fn a_cut_snapshot_or_settings_file_costs_nothing() {
+fn a_truncated_snapshot_or_settings_file_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (left, appended) = crashed(folder.path());
     let segment = left.join("journal/00000002");
@@ -255,7 +259,7 @@ fn a_cut_snapshot_or_settings_file_costs_nothing() {
 }
 
 #[test]
-fn a_look_changes_nothing_on_disk() {
+fn reading_changes_nothing_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (left, _) = crashed(folder.path());
     let db = left.join("journal/00000002/db");
@@ -274,7 +278,7 @@ fn a_look_changes_nothing_on_disk() {
 }
 
 #[test]
-fn a_journal_that_was_rolled_back_is_found_out() {
+fn a_rolled_back_journal_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let live = folder.path().join("live");
     let old = folder.path().join("old");
@@ -300,7 +304,7 @@ fn a_journal_that_was_rolled_back_is_found_out() {
         "{problem}"
     );
 
-    // A whole folder that is gone is no fresh start either.
+    // A missing journal folder must not look like a first start.
     fs::remove_dir_all(live.join("journal")).unwrap();
     assert!(matches!(
         reopened(&live).verdict,
@@ -309,7 +313,7 @@ fn a_journal_that_was_rolled_back_is_found_out() {
 }
 
 #[test]
-fn records_that_are_missing_between_segments_are_named() {
+fn records_missing_between_segments_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..3 {
         let (mut rig, _) = Rig::start(folder.path(), &Options::default());
@@ -326,7 +330,7 @@ fn records_that_are_missing_between_segments_are_named() {
 }
 
 #[test]
-fn a_segment_that_cannot_be_read_is_put_aside_and_the_one_before_is_told() {
+fn an_unreadable_segment_is_put_aside() {
     let folder = tempfile::tempdir().unwrap();
     let (left, _) = crashed(folder.path());
     fs::write(left.join("journal/00000002/db"), [7; 4096]).unwrap();
@@ -337,17 +341,23 @@ fn a_segment_that_cannot_be_read_is_put_aside_and_the_one_before_is_told() {
     assert!(left.join("journal/00000002.damaged-1/db").is_file());
     let (rig, _) = Rig::start(&left, &Options::default());
     drop(rig);
-    assert!(left.join("journal/00000003").is_dir(), "no number twice");
+    assert!(
+        left.join("journal/00000003").is_dir(),
+        "the number of the segment must not be used again"
+    );
 }
 
 #[test]
-fn a_lost_or_damaged_mark_is_no_clean_bill() {
+fn without_a_valid_mark_a_journal_counts_as_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let (left, appended) = crashed(folder.path());
     for content in [Some("garbage"), None] {
         match content {
             Some(content) => fs::write(left.join("mark"), content).unwrap(),
-            None => assert!(!left.join("mark").exists(), "put aside before"),
+            None => assert!(
+                !left.join("mark").exists(),
+                "the damaged mark was put aside before"
+            ),
         }
         let recovered = reopened(&left);
         assert!(matches!(recovered.verdict, Verdict::Damaged { .. }));
@@ -356,7 +366,7 @@ fn a_lost_or_damaged_mark_is_no_clean_bill() {
 }
 
 #[test]
-fn a_start_that_was_interrupted_leaves_the_segment_before_it_in_charge() {
+fn an_interrupted_start_keeps_the_segment_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let (left, appended) = crashed(folder.path());
     for leftover in ["00000003", "scratch-xyz"] {

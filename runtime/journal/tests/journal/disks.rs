@@ -1,4 +1,4 @@
-//! Disks that fill up, hang, fail or take no writes.
+//! Disks that are full, hang, fail or accept no writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use windvane_journal::{
 
 use super::support::{Rig, child, child_folder, locked};
 
-/// Options whose sync fails with this error of the system while it is not 0.
+/// Options whose sync fails with this system error while it is not 0.
 fn failing() -> (Options, Arc<AtomicI32>) {
     let code = Arc::new(AtomicI32::new(0));
     let hook = Arc::clone(&code);
@@ -32,7 +32,7 @@ fn failing() -> (Options, Arc<AtomicI32>) {
 }
 
 #[test]
-fn a_failed_sync_acknowledges_nothing_and_a_new_segment_heals() {
+fn a_failed_sync_acknowledges_nothing_until_a_new_segment() {
     let folder = tempfile::tempdir().unwrap();
     let (options, code) = failing();
     let (mut rig, _) = Rig::start(folder.path(), &options);
@@ -46,12 +46,12 @@ fn a_failed_sync_acknowledges_nothing_and_a_new_segment_heals() {
         Err(AppendError::Failed(Failure::DiskFull(_)))
     ));
 
-    // Still full: the way back is tried and fails, as typed as before.
+    // The disk is still full: the new segment fails too, with the same error.
     rig.roll();
     assert!(matches!(rig.wait_failed(), Failure::DiskFull(_)));
     code.store(0, Ordering::SeqCst);
     for _ in 0..3 {
-        rig.source.block(); // what the engine did meanwhile; the head covers it
+        rig.source.block(); // blocks that the engine made meanwhile; the head contains them
     }
     rig.roll();
     let healed = rig.source.chain();
@@ -61,17 +61,17 @@ fn a_failed_sync_acknowledges_nothing_and_a_new_segment_heals() {
 
     let report = verify(folder.path()).unwrap();
     let problems = report.problems;
-    assert_eq!(problems.len(), 1, "the gap is told: {problems:?}");
+    assert_eq!(problems.len(), 1, "the gap must be reported: {problems:?}");
     assert!(problems[0].what.contains("are missing before it"));
     let numbers: Vec<_> = report.segments.iter().map(|s| s.number).collect();
-    assert_eq!(numbers, [1, 3], "the one that failed left nothing");
+    assert_eq!(numbers, [1, 3], "the failed segment must be removed");
     let (_, recovered) = open(locked(folder.path())).unwrap();
     assert_eq!(recovered.verdict, Verdict::Clean);
     assert_eq!((recovered.base, recovered.found), (healed, end));
 }
 
 #[test]
-fn a_journal_that_failed_says_so_when_it_is_closed() {
+fn closing_a_failed_journal_returns_the_failure() {
     let folder = tempfile::tempdir().unwrap();
     let (options, code) = failing();
     let (mut rig, _) = Rig::start(folder.path(), &options);
@@ -82,7 +82,7 @@ fn a_journal_that_failed_says_so_when_it_is_closed() {
 }
 
 #[test]
-fn a_hanging_sync_is_told_while_it_hangs() {
+fn a_hanging_sync_is_reported_while_it_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let (hang, hangs) = mpsc::channel::<mpsc::Receiver<()>>();
     let hangs = Mutex::new(hangs);
@@ -104,7 +104,7 @@ fn a_hanging_sync_is_told_while_it_hangs() {
         let (gate, opened) = mpsc::channel();
         hang.send(opened).unwrap();
         rig.append().unwrap();
-        // Slow, but not hung, is possible before: only the report counts.
+        // An earlier write may have been slow without hanging, so only the present report counts.
         let waiting = loop {
             match rig.event() {
                 Event::Stalled { waiting } if rig.journal.stalled() => break waiting,
@@ -113,10 +113,13 @@ fn a_hanging_sync_is_told_while_it_hangs() {
             }
         };
         assert!(waiting >= Duration::from_millis(20));
-        assert!(rig.events.try_recv().is_err(), "nothing while it hangs");
+        assert!(
+            rig.events.try_recv().is_err(),
+            "no event is expected while the sync hangs"
+        );
         drop(gate);
         let Event::Healthy { stalled } = rig.event() else {
-            panic!("healthy comes first");
+            panic!("the healthy event must come first");
         };
         assert!(stalled >= waiting);
         rig.wait_durable(rig.source.chain());
@@ -124,11 +127,11 @@ fn a_hanging_sync_is_told_while_it_hangs() {
     }
 }
 
-/// Fills its disk, and heals when there is space again. The script around it made the disk small.
+/// Fills its disk, and recovers when there is space again. The surrounding script limits the disk.
 #[test]
 fn filler() {
     let Some(folder) = child_folder() else {
-        return; // the child of the tests below
+        return; // runs only as the child process of the tests below
     };
     let ballast = folder.join("ballast");
     std::fs::write(&ballast, vec![1; 2_000_000]).unwrap();
@@ -136,7 +139,7 @@ fn filler() {
     let mut durable = rig.source.chain();
     let failure = loop {
         match rig.append() {
-            // Of a failure the event tells, which must not be left for what follows.
+            // The event reports a failure, and must not remain in the queue for the next wait.
             Ok(()) | Err(AppendError::Full { .. } | AppendError::Failed(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -159,11 +162,11 @@ fn filler() {
     std::fs::write(folder.join("said"), said).unwrap();
 }
 
-/// Looks at what the filler left.
+/// Checks the journal that the filler left.
 #[test]
 fn checker() {
     let Some(folder) = child_folder() else {
-        return; // the child of the tests below
+        return; // runs only as the child process of the tests below
     };
     let said = std::fs::read_to_string(folder.join("said")).unwrap();
     let (durable, end) = said.split_once(' ').unwrap();
@@ -178,10 +181,10 @@ fn checker() {
     let (_, recovered) = open(locked(&folder)).unwrap();
     assert_eq!(recovered.verdict, Verdict::Clean);
     assert_eq!(recovered.found.last_record, end.parse().unwrap());
-    println!("filled and healed");
+    println!("filled and recovered");
 }
 
-/// Runs a child in a script; false where this machine does not permit the script.
+/// Runs a child in a script. Returns false if this machine does not permit the script.
 fn run(test: &str, folder: &Path, script: &str) -> bool {
     let output = child(test, folder, script).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -191,32 +194,35 @@ fn run(test: &str, folder: &Path, script: &str) -> bool {
     }
     assert!(output.status.success(), "{text}\n{errors}");
     assert!(
-        text.contains("filled and healed") || text.contains("read and refused"),
+        text.contains("filled and recovered") || text.contains("read and refused"),
         "{text}"
     );
     true
 }
 
 #[test]
-fn a_full_disk_fails_typed_and_heals() {
+fn a_full_disk_gives_its_error_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=5m tmpfs \"$WINDVANE_JOURNAL_CHILD\" || exit 77; \
                   \"$@\" && exec \"$1\" disks::checker --exact --nocapture";
     if !in_own_mounts("disks::filler", folder.path(), script) {
-        println!("SKIPPED: this machine lets nobody mount a small disk; a file limit is tested");
+        println!(
+            "SKIPPED: this machine does not permit mounting a small disk; a file size limit is \
+             tested"
+        );
     }
 }
 
 #[test]
-fn a_limit_of_file_size_fails_typed_and_heals() {
+fn a_file_size_limit_gives_its_error_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
-    // In blocks of 512 bytes: sound for the ballast, too small for many blocks.
+    // In blocks of 512 bytes: large enough for the ballast, too small for many blocks.
     let script = "(trap '' XFSZ; ulimit -f 4000 && \"$@\") && \
                   exec \"$1\" disks::checker --exact --nocapture";
     assert!(run("disks::filler", folder.path(), script));
 }
 
-/// Runs a script with mounts of its own; false where that is not permitted.
+/// Runs a script with its own mounts. Returns false if that is not permitted.
 fn in_own_mounts(test: &str, folder: &Path, script: &str) -> bool {
     let may = Command::new("unshare").args(["-rm", "true"]).status();
     if !may.is_ok_and(|status| status.success()) {
@@ -232,11 +238,11 @@ fn in_own_mounts(test: &str, folder: &Path, script: &str) -> bool {
     )
 }
 
-/// Works on a disk that takes no writes. The script around it made it so.
+/// Works on a disk that accepts no writes. The surrounding script made it read-only.
 #[test]
 fn reader() {
     let Some(folder) = child_folder() else {
-        return; // the child of the test below
+        return; // runs only as the child process of the test below
     };
     let error = Directory::lock(&folder).unwrap_err();
     assert!(matches!(error, LockError::Io { .. }), "{error}");
@@ -251,7 +257,7 @@ fn reader() {
 }
 
 #[test]
-fn a_disk_that_takes_no_writes_can_be_verified_and_not_used() {
+fn a_read_only_disk_can_be_verified_but_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(5);
@@ -259,12 +265,12 @@ fn a_disk_that_takes_no_writes_can_be_verified_and_not_used() {
     let script = "mount --bind \"$WINDVANE_JOURNAL_CHILD\" \"$WINDVANE_JOURNAL_CHILD\" && \
                   mount -o remount,bind,ro \"$WINDVANE_JOURNAL_CHILD\" || exit 77; exec \"$@\"";
     if !in_own_mounts("disks::reader", folder.path(), script) {
-        println!("SKIPPED: this machine lets nobody mount a disk without writes");
+        println!("SKIPPED: this machine does not permit mounting a read-only disk");
     }
 }
 
 #[test]
-fn a_latch_outlives_a_lost_journal() {
+fn a_latch_survives_a_lost_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (rig, _) = Rig::start(folder.path(), &Options::default());
     let reason = "max_drawdown".to_owned();

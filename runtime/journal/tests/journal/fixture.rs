@@ -1,5 +1,5 @@
-//! The files of each version, as an earlier program left them: a packed segment, one that was killed
-//! and packed without some market parts, an open one, and a ledger.
+//! Files that earlier programs of each format left: a packed segment, a segment that was killed and
+//! packed without some market parts, an open segment, and a ledger.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,12 +13,12 @@ fn stored() -> PathBuf {
     stored_in(3)
 }
 
-/// What the program of a format left.
+/// The folder that a program of this format left.
 fn stored_in(format: u32) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixture-{format}"))
 }
 
-/// What a journal gives, in words.
+/// A description of the content of a journal.
 fn words(data: &Path) -> String {
     let mut words = String::new();
     for number in segments(data).unwrap() {
@@ -63,18 +63,18 @@ fn the_files_of_this_version_stay_readable() {
     let (_, recovered) = open(locked(&data)).unwrap();
     assert_eq!(recovered.verdict, Verdict::Clean);
     assert_eq!(locked(&data).ledger().unwrap().last(), Some(2));
-    // It goes on.
+    // The journal can be continued.
     let (mut rig, _) = Rig::start(&data, &Options::default());
     rig.append_durably(3);
     drop(rig.journal);
     assert_eq!(verify(&data).unwrap().problems, []);
 }
 
-/// Recorded with the journal of the parent of commit ca2d05f: two segments in sled alone, without a tail. The first was
-/// ended in order, the second was open when its process was killed. Folders of format 2 are in `tests/fixtures` of the
-/// repository.
+/// Recorded with the journal of the parent of commit ca2d05f: two segments that are only in sled,
+/// without a tail. The first was sealed; the second was open when its process was killed. Folders
+/// of format 2 are in `tests/fixtures` of the repository.
 #[test]
-fn a_journal_of_format_1_is_read_and_goes_on() {
+fn a_journal_of_format_1_can_be_read_and_continued() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     copy(&stored_in(1).join("data"), &data);
@@ -82,7 +82,7 @@ fn a_journal_of_format_1_is_read_and_goes_on() {
     assert_eq!(
         [blocks(1), blocks(2)],
         [6, 6],
-        "as the program of then counted"
+        "block counts of the program that recorded the fixture"
     );
     let expected = fs::read_to_string(stored_in(1).join("words.txt")).unwrap();
     assert_eq!(words(&data), expected);
@@ -96,7 +96,7 @@ fn a_journal_of_format_1_is_read_and_goes_on() {
     assert_eq!(verify(&data).unwrap().problems, []);
 }
 
-/// Records the fixture anew: `cargo test -p windvane-journal record_the_fixture -- --ignored`.
+/// Records the fixture again: `cargo test -p windvane-journal record_the_fixture -- --ignored`.
 #[test]
 #[ignore = "writes the fixture"]
 fn record_the_fixture() {
@@ -106,7 +106,7 @@ fn record_the_fixture() {
     rig.append_durably(12);
     rig.roll();
     rig.append_durably(12);
-    // Killed, and power lost.
+    // Simulates a kill and a loss of power.
     let killed = folder.path().join("killed");
     copy(&live, &killed);
     fs::write(killed.join("journal/00000002/market"), []).unwrap();

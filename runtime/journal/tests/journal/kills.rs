@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: nothing that was acknowledged is lost.
+//! `kill -9` at random moments: no acknowledged record is lost.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -7,11 +7,11 @@ use windvane_journal::{AppendError, Event, Options, Verdict, open, verify};
 
 use super::support::{Guard, Rng, Source, child, child_folder, locked, times};
 
-/// Appends until it is killed, and says what it is told.
+/// Appends until it is killed, and prints the events.
 #[test]
 fn appender() {
     let Some(folder) = child_folder() else {
-        return; // the child of the test below
+        return; // runs only as the child process of the test below
     };
     let say = |line: String| {
         let mut out = std::io::stdout().lock();
@@ -19,7 +19,7 @@ fn appender() {
         out.flush().unwrap();
     };
     let directory = locked(&folder);
-    // A clock that stands still: the file alone keeps epochs apart.
+    // The clock never advances, so only the file keeps the epochs apart.
     say(format!("epoch {}", directory.reserve_epoch(1_000).unwrap()));
     let (ready, recovered) = open(directory).unwrap();
     say(format!("recovered {:?}", recovered.verdict));
@@ -55,14 +55,14 @@ fn appender() {
     }
 }
 
-/// What a child said until it was killed.
+/// The output of a child until it was killed.
 #[derive(Default)]
 struct Said {
     epoch: Option<u64>,
     durable: Option<(u64, String)>,
 }
 
-/// Runs a child, kills it after so many lines, and hears it to the end.
+/// Runs a child, kills it after this many lines, and reads its output to the end.
 fn run_and_kill(folder: &Path, lines: usize) -> Said {
     let mut command = child("kills::appender", folder, "exec \"$@\"");
     let mut child = Guard(command.spawn().unwrap());
@@ -76,7 +76,7 @@ fn run_and_kill(folder: &Path, lines: usize) -> Said {
         if let Some(epoch) = line.strip_prefix("epoch ") {
             said.epoch = Some(epoch.parse().unwrap());
         } else if let Some(durable) = line.strip_prefix("durable ") {
-            // The last line may be cut by the kill; then it was not told.
+            // The kill may have cut the last line. Then it does not count as acknowledged.
             if let Some((record, hash)) = durable.split_once(' ')
                 && hash.ends_with(']')
             {
@@ -88,14 +88,14 @@ fn run_and_kill(folder: &Path, lines: usize) -> Said {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_and_no_epoch_comes_twice() {
+fn no_acknowledged_record_is_lost_and_no_epoch_is_reused() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = Rng(0x5eed);
     let mut epoch = 0;
     let mut durable = 0;
     let kills = times("WINDVANE_KILLS", 50);
     for kill in 0..kills {
-        // The first lines are those of the test runner and of the recovery.
+        // The first lines come from the test runner and from the recovery.
         let lines = rng.below([6, 20, 150][kill % 3]);
         let said = run_and_kill(folder.path(), lines);
         if let Some(said) = said.epoch {
@@ -119,7 +119,7 @@ fn nothing_acknowledged_is_lost_and_no_epoch_comes_twice() {
                 .blocks
                 .into_iter()
                 .any(|block| format!("{:?}", block.hash) == hash);
-        assert!(known, "kill {kill}: another history");
+        assert!(known, "kill {kill}: the chain differs");
     }
     println!("{kills} kills, {durable} records, last epoch {epoch}");
     assert!(

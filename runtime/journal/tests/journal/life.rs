@@ -1,4 +1,4 @@
-//! A journal's life where nothing fails: what goes in comes back, in order, across segments.
+//! A journal without failures: blocks are read back in order, across segments.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +12,7 @@ use windvane_journal::{
 use super::support::{Rig, Source, copy, is_back, listener, locked};
 
 #[test]
-fn a_new_directory_is_fresh_and_goes_on_after_each_start() {
+fn a_new_directory_is_fresh_and_later_starts_continue() {
     let folder = tempfile::tempdir().unwrap();
     let mut all: Vec<Block> = Vec::new();
     for start in 0..4 {
@@ -39,7 +39,7 @@ fn a_new_directory_is_fresh_and_goes_on_after_each_start() {
 }
 
 #[test]
-fn a_segment_ends_when_asked_and_the_chain_runs_on() {
+fn a_segment_ends_on_request_and_the_chain_continues() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     for _ in 0..3 {
@@ -50,7 +50,7 @@ fn a_segment_ends_when_asked_and_the_chain_runs_on() {
         rig.roll();
         let begun = (rig.journal.segment_records(), rig.journal.segment_bytes());
         assert_eq!(begun, (0, 0));
-        // Not waiting for the new segment: these belong to it.
+        // The test does not wait for the new segment, but these blocks belong to it.
         rig.append_durably(5);
     }
     let misplaced = rig.journal.roll(Vec::new(), Chain::default());
@@ -65,7 +65,7 @@ fn a_segment_ends_when_asked_and_the_chain_runs_on() {
 }
 
 #[test]
-fn heads_of_megabytes_come_back() {
+fn large_heads_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 9_u64;
     let mut head = vec![0; 5_000_000];
@@ -95,13 +95,13 @@ fn blocks_that_do_not_continue_the_chain_are_refused() {
 }
 
 #[test]
-fn a_full_queue_gives_the_block_back() {
+fn a_full_queue_returns_the_block() {
     let folder = tempfile::tempdir().unwrap();
     let (gate, opened) = std::sync::mpsc::channel::<()>();
     let opened = std::sync::Mutex::new(opened);
     let options = Options {
         queue_blocks: 1,
-        // The head passes; then each sync waits until the gate is gone.
+        // The sync of the head passes. Each later sync waits until the gate is dropped.
         hooks: Hooks {
             sync: Some(std::sync::Arc::new({
                 let head = std::sync::atomic::AtomicBool::new(true);
@@ -187,7 +187,7 @@ fn pruning_drops_the_oldest_segments_and_keeps_the_last_two() {
     assert_eq!(
         directory.prune(none, now).unwrap().segments,
         [],
-        "not in the ledger"
+        "segments that are not in the ledger must stay"
     );
     directory.ledger().unwrap().enter(4, b"").unwrap();
     let bytes = {
@@ -222,7 +222,7 @@ fn pruning_drops_the_oldest_segments_and_keeps_the_last_two() {
 }
 
 #[test]
-fn the_segment_of_a_running_instance_is_left_out_of_a_verification() {
+fn a_verification_skips_the_segment_of_a_running_instance() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(3);
@@ -235,7 +235,7 @@ fn the_segment_of_a_running_instance_is_left_out_of_a_verification() {
 }
 
 #[test]
-fn acknowledgements_say_how_long_and_how_many() {
+fn an_acknowledgement_has_its_duration_and_block_count() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append().unwrap();
@@ -255,7 +255,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn what_was_appended_comes_back_byte_for_byte(
+    fn appended_blocks_are_read_back_unchanged(
         seed in 1_u64..,
         blocks in 0_usize..60,
         sealed: bool,

@@ -1,6 +1,6 @@
-//! The journal as a whole, with real files and real processes.
+//! Tests of the whole journal, with real files and real processes.
 //!
-//! `WINDVANE_KILLS` and `WINDVANE_DAMAGES` set how often a process is killed and a file damaged.
+//! `WINDVANE_KILLS` and `WINDVANE_DAMAGES` set how often a process is killed and a file is damaged.
 
 #![allow(
     clippy::unwrap_used,

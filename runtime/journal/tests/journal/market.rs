@@ -1,4 +1,4 @@
-//! Market parts: no order waits for them, what loses them loses nothing else, and ended segments are
+//! Market parts: no order waits for them, their loss loses nothing else, and ended segments are
 //! packed with them.
 
 use std::fs;
@@ -16,7 +16,7 @@ fn folder_of(data: &Path, number: u32) -> PathBuf {
     data.join(format!("journal/{number:08x}"))
 }
 
-/// Waits until a file is there.
+/// Waits until a file exists.
 fn wait_for(path: &Path) {
     let begun = Instant::now();
     while !path.exists() {
@@ -29,7 +29,7 @@ fn has_market(block: &Block) -> bool {
     block.market.as_ref().is_some_and(|part| !part.is_empty())
 }
 
-/// A crash image whose market parts are all written, with its blocks.
+/// The files after a crash in which all market parts were written, and the blocks.
 fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
     let (live, left) = (folder.join("live"), folder.join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
@@ -63,7 +63,7 @@ fn order_parts_survive_any_loss_of_market_parts() {
     assert_eq!(recovered.lost, []);
     assert!(
         recovered.blocks.eq(appended.iter().cloned()),
-        "all are there"
+        "all blocks must be complete"
     );
     for cut in [0, 1, whole.len() / 3, whole.len() - 1] {
         fs::write(&file, &whole[..cut]).unwrap();
@@ -88,7 +88,7 @@ fn order_parts_survive_any_loss_of_market_parts() {
 }
 
 #[test]
-fn a_segment_that_ended_in_order_lacks_no_market_part() {
+fn a_sealed_segment_must_have_all_market_parts() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(30);
@@ -104,13 +104,16 @@ fn a_segment_that_ended_in_order_lacks_no_market_part() {
         "{problem}"
     );
     let (_, recovered) = open(locked(folder.path())).unwrap();
-    assert!(recovered.verdict.is_authority(), "orders are whole");
+    assert!(
+        recovered.verdict.is_authority(),
+        "the order parts must be complete"
+    );
     assert_eq!(recovered.lost.len(), 1);
     assert!(is_back(recovered.blocks, &rig.appended));
 }
 
 #[test]
-fn an_ended_segment_is_packed_and_reads_as_before() {
+fn a_packed_segment_has_the_same_content() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start_as(folder.path(), &Options::default());
     for _ in 0..3 {
@@ -153,7 +156,7 @@ fn files(folder: &Path) -> Files {
     all
 }
 
-/// Segment 1 of a journal of two, as sled has it and as it is packed, and its blocks.
+/// Segment 1 of a journal of two: its files in sled's form and in packed form, and its blocks.
 fn both_forms(folder: &Path) -> (PathBuf, Files, Files, Vec<Block>) {
     let (mut rig, _) = Rig::start(folder, &Options::default());
     rig.append_durably(40);
@@ -170,7 +173,7 @@ fn both_forms(folder: &Path) -> (PathBuf, Files, Files, Vec<Block>) {
 }
 
 #[test]
-fn a_kill_while_a_segment_is_packed_leaves_a_whole_one() {
+fn a_kill_during_packing_leaves_a_complete_segment() {
     let folder = tempfile::tempdir().unwrap();
     let (one, before, after, appended) = both_forms(folder.path());
     let write = |files: &[(PathBuf, Vec<u8>)]| {
@@ -215,7 +218,7 @@ fn a_kill_while_a_segment_is_packed_leaves_a_whole_one() {
             read.tear
         );
         assert!(read.blocks.eq(appended.iter().cloned()), "image {at}");
-        // The next start ends what was begun.
+        // The next start finishes the packing.
         let (rig, _) = Rig::start_as(folder.path(), &Options::default());
         let begun = Instant::now();
         let count = || {
@@ -237,7 +240,7 @@ fn a_kill_while_a_segment_is_packed_leaves_a_whole_one() {
 }
 
 #[test]
-fn damage_of_a_packed_segment_is_told() {
+fn damage_of_a_packed_segment_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (one, _, after, appended) = both_forms(folder.path());
     for (path, bytes) in &after {

@@ -1,4 +1,4 @@
-//! Blocks to append, a journal to append them to, and what it said.
+//! Helpers: a source of blocks, a journal to append them to, and its events.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,10 +15,10 @@ use windvane_journal::{
     AppendError, Directory, Event, Failure, Journal, Listener, Options, Recovered, open,
 };
 
-/// Far longer than anything here takes; only a failing test waits for it.
+/// Far longer than any test step takes. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A generator of numbers that a seed fixes.
+/// A random number generator with a fixed seed.
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -30,8 +30,8 @@ impl Rng {
     }
 }
 
-/// Makes blocks that continue a chain, of random sizes: mostly small, some over 64 KiB. Most have an
-/// order part and a market part, some only one.
+/// Makes blocks that continue a chain, of random sizes: most are small, some are over 64 KiB. Most
+/// have an order part and a market part, some have only one of them.
 pub struct Source {
     recorder: Recorder,
     rng: Rng,
@@ -89,7 +89,7 @@ impl Source {
     }
 }
 
-/// How often something is done: as the environment says, or else `usual`.
+/// How often to repeat something: the number in the environment variable, or `usual`.
 pub fn times(variable: &str, usual: usize) -> usize {
     std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
 }
@@ -100,12 +100,12 @@ pub fn locked(path: &Path) -> Arc<Directory> {
 
 pub fn listener() -> (Listener, Receiver<Event>) {
     let (events, seen) = mpsc::channel();
-    // A test that saw enough stops listening.
+    // A test that has seen enough events drops the receiver.
     let listener: Listener = Arc::new(move |event| drop(events.send(event)));
     (listener, seen)
 }
 
-/// A journal, its source of blocks and its events.
+/// A journal, its source of blocks, and its events.
 pub struct Rig {
     pub journal: Journal,
     pub source: Source,
@@ -114,7 +114,7 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Opens the journal of a folder and begins a segment. Ended ones stay as they are.
+    /// Opens the journal of a folder and begins a segment. Ended segments are not packed.
     pub fn start(path: &Path, options: &Options) -> (Self, Recovered) {
         let packs = false;
         Self::start_as(
@@ -126,7 +126,7 @@ impl Rig {
         )
     }
 
-    /// The same, with the options as they are.
+    /// The same, with unchanged options.
     pub fn start_as(path: &Path, options: &Options) -> (Self, Recovered) {
         let (ready, recovered) = open(locked(path)).unwrap();
         let (listener, events) = listener();
@@ -149,7 +149,7 @@ impl Rig {
         Ok(())
     }
 
-    /// Appends blocks and waits until all are durable.
+    /// Appends blocks and waits until all of them are durable.
     pub fn append_durably(&mut self, count: usize) {
         for _ in 0..count {
             self.append().unwrap();
@@ -187,7 +187,8 @@ impl Rig {
     }
 }
 
-/// Whether blocks are those that were appended. A kill may lose market parts that nobody waited for.
+/// Whether the read blocks are the appended ones. Market parts may be missing, because a kill may
+/// lose them.
 pub fn is_back(read: impl IntoIterator<Item = Block>, appended: &[Block]) -> bool {
     let mut read = read.into_iter();
     let same = |block: &Block| {
@@ -201,7 +202,7 @@ pub fn is_back(read: impl IntoIterator<Item = Block>, appended: &[Block]) -> boo
     appended.iter().all(same) && read.next().is_none()
 }
 
-/// Copies a folder and everything in it: what a crash would leave behind of a journal in use.
+/// Copies a folder with its content: the state that a crash would leave of a journal in use.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -210,7 +211,7 @@ pub fn copy(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &to);
         } else {
-            // The mark's new file may have been renamed meanwhile.
+            // The temporary file of the mark may have been renamed meanwhile.
             if let Err(error) = fs::copy(entry.path(), to) {
                 assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
             }
@@ -218,10 +219,10 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Environment variable that turns a test into the child of another.
+/// Environment variable that turns a test into the child process of another test.
 const CHILD: &str = "WINDVANE_JOURNAL_CHILD";
 
-/// The folder that a child works in, if this process is one.
+/// The folder of the child, if this process is a child.
 pub fn child_folder() -> Option<std::path::PathBuf> {
     std::env::var_os(CHILD).map(Into::into)
 }
@@ -240,7 +241,7 @@ pub fn child(test: &str, folder: &Path, script: &str) -> Command {
     command
 }
 
-/// A child that does not outlive a failing test.
+/// Kills a child process when a test fails.
 pub struct Guard(pub Child);
 
 impl Drop for Guard {

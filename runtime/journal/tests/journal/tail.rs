@@ -1,4 +1,4 @@
-//! The tail of a segment: what it alone holds, and how it begins again.
+//! The tail of a segment: blocks that exist only in it, and how it starts again at its beginning.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ fn first_number(data: &Path) -> u64 {
     u64::from_le_bytes(bytes[4..12].try_into().unwrap())
 }
 
-/// What a crash at this moment leaves gives all of this back.
+/// Checks that a crash at this moment loses none of these blocks.
 fn assert_crash_proof(data: &Path, appended: &[Block]) {
     let left = tempfile::tempdir().unwrap();
     copy(data, left.path());
@@ -34,7 +34,7 @@ fn assert_crash_proof(data: &Path, appended: &[Block]) {
 }
 
 #[test]
-fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
+fn blocks_that_sled_lost_are_in_the_tail() {
     let folder = tempfile::tempdir().unwrap();
     let (live, left) = (folder.path().join("live"), folder.path().join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
@@ -45,7 +45,7 @@ fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
     assert!(!segment(&live).join("tail").exists(), "sealed");
     fs::copy(live.join("mark"), left.join("mark")).unwrap();
     fs::write(segment(&left).join("db"), early).unwrap();
-    // Market parts may have been on their way.
+    // Market parts may not have been written yet.
     fs::copy(segment(&live).join("market"), segment(&left).join("market")).unwrap();
 
     let report = verify(&left).unwrap();
@@ -58,7 +58,7 @@ fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
     assert_eq!(recovered.found, rig.source.chain());
     assert!(is_back(recovered.blocks, &rig.appended));
 
-    // One that is not there is no sign that it held nothing.
+    // A missing tail does not mean that the tail was empty.
     fs::remove_file(segment(&left).join("tail")).unwrap();
     let (_, recovered) = open(locked(&left)).unwrap();
     let Verdict::Damaged { problem, .. } = recovered.verdict else {
@@ -69,7 +69,7 @@ fn what_sled_lost_since_its_last_sync_is_in_the_tail() {
 }
 
 #[test]
-fn a_tail_that_stayed_behind_a_seal_does_no_harm() {
+fn a_tail_that_was_not_removed_after_a_seal_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(10);
@@ -86,7 +86,7 @@ fn a_tail_that_stayed_behind_a_seal_does_no_harm() {
 }
 
 #[test]
-fn a_tail_that_begins_where_sled_lost_blocks_tells_the_gap() {
+fn a_gap_between_sled_and_the_tail_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     let db = segment(folder.path()).join("db");
@@ -100,12 +100,12 @@ fn a_tail_that_begins_where_sled_lost_blocks_tells_the_gap() {
     fs::write(segment(&left).join("db"), early).unwrap();
     let problem = verify(&left).unwrap().problems.swap_remove(0).what;
     let begin = first_number(&left);
-    let expected = format!("its tail begins with block {begin} where block 0 is missing");
+    let expected = format!("its tail begins with block {begin}, but block 0 is missing");
     assert_eq!(problem, expected);
 }
 
 #[test]
-fn a_full_tail_begins_again_and_no_crash_loses_a_block() {
+fn a_full_tail_starts_again_without_losing_a_block() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     let mut rounds = 0;
@@ -141,12 +141,12 @@ fn a_group_larger_than_the_tail_is_durable_too() {
     hang.send(opened).unwrap();
     rig.append().unwrap();
     hung.recv_timeout(PATIENCE).unwrap();
-    // All wait behind the first, and so make one group.
+    // All these blocks wait behind the first one, so they form one group.
     for _ in 1..400 {
         rig.append().unwrap();
     }
     drop(gate);
-    // A slow disk may be told of meanwhile.
+    // On a slow disk, other events may come in between.
     let mut largest = 0;
     loop {
         if let Event::Durable { blocks, chain, .. } = rig.event() {
@@ -163,8 +163,8 @@ fn a_group_larger_than_the_tail_is_durable_too() {
     assert_crash_proof(folder.path(), &rig.appended);
 }
 
-/// Appends, now and then after a pause, until something is synced that no block asked for; `then`
-/// comes before that sync. Answers the event that was seen meanwhile.
+/// Appends blocks, with pauses, until a sync starts that no block waits for. `then` runs before
+/// that sync. Returns the event that arrived meanwhile.
 fn until_a_quiet_sync(
     data: &Path,
     then: impl Fn() -> io::Result<()> + Send + Sync + 'static,
@@ -188,7 +188,10 @@ fn until_a_quiet_sync(
     let (mut rig, _) = Rig::start(data, &options);
     let begun = Instant::now();
     loop {
-        assert!(begun.elapsed() < PATIENCE, "never quiet enough");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "the store never used a quiet moment"
+        );
         asked.store(true, Ordering::SeqCst);
         rig.append_durably(1);
         asked.store(false, Ordering::SeqCst);
@@ -200,15 +203,19 @@ fn until_a_quiet_sync(
 }
 
 #[test]
-fn a_quiet_moment_is_used_to_begin_again() {
+fn a_quiet_moment_is_used_to_start_the_tail_again() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = until_a_quiet_sync(folder.path(), || Ok(()));
     let bytes = fs::read(segment(folder.path()).join("tail")).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     assert!(used > 1 << 19, "{used}");
-    assert_eq!(first_number(folder.path()), 0, "not written yet");
+    assert_eq!(
+        first_number(folder.path()),
+        0,
+        "the first frame must not be overwritten yet"
+    );
     assert_crash_proof(folder.path(), &rig.appended);
-    // The sync ends at its own time; the next block after it is written at the beginning.
+    // The sync ends at some time. The first block after it is written at the beginning.
     while first_number(folder.path()) == 0 {
         rig.append_durably(1);
         assert_crash_proof(folder.path(), &rig.appended);
@@ -220,7 +227,7 @@ fn a_quiet_moment_is_used_to_begin_again() {
 }
 
 #[test]
-fn blocks_wait_for_a_store_that_hangs_only_when_the_tail_is_full() {
+fn a_hanging_store_delays_blocks_only_if_the_tail_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let (gate, opened) = mpsc::channel::<()>();
     let opened = Mutex::new(opened);
@@ -252,7 +259,7 @@ fn blocks_wait_for_a_store_that_hangs_only_when_the_tail_is_full() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_when_sled_fails_after_it() {
+fn acknowledged_blocks_survive_a_later_failure_of_sled() {
     let folder = tempfile::tempdir().unwrap();
     let full = || Err(io::Error::from_raw_os_error(28));
     let (mut rig, event) = until_a_quiet_sync(folder.path(), full);
@@ -265,7 +272,10 @@ fn what_was_acknowledged_is_there_when_sled_fails_after_it() {
     rig.roll();
     rig.append_durably(1);
     drop(rig.journal);
-    assert!(segment(folder.path()).join("tail").exists(), "still needed");
+    assert!(
+        segment(folder.path()).join("tail").exists(),
+        "the tail of the failed segment is still needed"
+    );
     let report = verify(folder.path()).unwrap();
     assert_eq!(report.problems, []);
     let states: Vec<_> = report.segments.iter().map(|s| s.state).collect();

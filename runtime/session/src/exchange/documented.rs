@@ -1,4 +1,4 @@
-//! The exchange of documents 1 to 3, with what spec 4 adds.
+//! The exchange of documents 1 to 3, with the additions of spec 4.
 
 use serde::de::IgnoredAny;
 use windvane_client_core::Gateway;
@@ -20,7 +20,7 @@ use crate::start::{InstrumentName, StartError};
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (spec 1, Errors).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Clone, Debug)]
 pub struct Documented {
     gateway: Gateway,
@@ -29,7 +29,7 @@ pub struct Documented {
 }
 
 impl Documented {
-    /// What this exchange can do.
+    /// The capabilities of this exchange.
     pub const CAPABILITIES: Capabilities = Capabilities {
         surfaces: Surface::ALL,
         // Spec 2, countdownCancelAll: document 1 has none for spot.
@@ -38,8 +38,8 @@ impl Documented {
         weight: Self::weight,
     };
 
-    /// The exchange behind a gateway. With `only_documents` nothing outside of documents 1 to 3 is asked
-    /// (`market_data = "documented"`).
+    /// The exchange behind a gateway. With `only_documents`, only routes of documents 1 to 3 are
+    /// used (`market_data = "documented"`).
     pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
         let speaker = Speaker {
             names: Names::new(&[], &[]),
@@ -103,7 +103,7 @@ impl Exchange for Documented {
                 parameters.push("symbol", symbol);
                 parameters.push("origClientOrderId", id);
             }
-            // On futures the API key alone names it (spec 2, user data streams).
+            // On futures the API key alone identifies the listen key (spec 2, user data streams).
             Question::RenewKey(_, key)
                 if route.params.iter().any(|param| param.name == "listenKey") =>
             {
@@ -228,7 +228,7 @@ impl Exchange for Documented {
     }
 
     fn is_account(&self, text: &str) -> bool {
-        // An exchange in trouble answers with nothing, a part, or a page.
+        // An exchange in trouble responds with nothing, an incomplete body, or an HTML page.
         read::<IgnoredAny>(text).is_ok() && text.trim_start().starts_with('{')
     }
 

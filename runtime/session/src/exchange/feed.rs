@@ -1,5 +1,5 @@
-//! The public feed of the documented exchange: frames and depth snapshots become market events, and
-//! missing snapshots are asked for once.
+//! The public feed of the documented exchange. It turns frames and depth snapshots into market
+//! events, and requests each missing snapshot once.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub struct DocumentedFeed {
     names: Names,
     reader: MarketReader,
     levels: BookLevels,
-    /// Snapshots that were asked for.
+    /// Snapshots that were requested and did not arrive yet.
     fetching: BTreeSet<InstrumentId>,
 }
 
@@ -29,7 +29,7 @@ impl DocumentedFeed {
     /// A feed of a surface that begins now.
     ///
     /// # Errors
-    /// There is no topic, or what has to be polled cannot be.
+    /// The terms have no topic, or a topic that must be polled cannot be polled.
     pub fn new(surface: Surface, terms: FeedTerms, names: Names) -> Result<Self, FeedError> {
         Ok(Self {
             surface,
@@ -41,7 +41,7 @@ impl DocumentedFeed {
         })
     }
 
-    /// What a decoded frame says of the market.
+    /// Passes a decoded frame to the market reader.
     fn read(
         &mut self,
         decoded: &MarketStreamFrame<'_>,
@@ -58,7 +58,7 @@ impl DocumentedFeed {
             Ok(Missing::Nothing) => None,
             Ok(Missing::Snapshot(id)) => self.fetching.insert(id).then_some(id),
             Err(error) => {
-                tracing::warn!(%error, "a public frame is not used");
+                tracing::warn!(%error, "a public frame was not used");
                 None
             }
         }
@@ -90,7 +90,7 @@ impl PublicFeed for DocumentedFeed {
             Ok(decoded) => decoded,
             Err(error) => {
                 if self.machine.hear(now_ms, connection, (text, None)) == Verdict::Pass {
-                    tracing::warn!(%surface, %error, text, "a public frame cannot be read");
+                    tracing::warn!(%surface, %error, text, "a public frame could not be decoded");
                 }
                 return None;
             }
@@ -98,7 +98,7 @@ impl PublicFeed for DocumentedFeed {
         let said = (text, Some(&decoded));
         match self.machine.hear(now_ms, connection, said) {
             Verdict::Pass => self.read(&decoded, emit),
-            // A bare payload is told apart by its topic alone.
+            // A payload without an envelope is identified only by its topic.
             Verdict::PassAs(text) => self.polled(&text, emit),
             Verdict::Drop => None,
         }
@@ -109,7 +109,7 @@ impl PublicFeed for DocumentedFeed {
             Ok(decoded) => self.read(&decoded, emit),
             Err(error) => {
                 let surface = self.surface;
-                tracing::warn!(%surface, %error, text, "public data cannot be read");
+                tracing::warn!(%surface, %error, text, "polled public data could not be decoded");
                 None
             }
         }
@@ -131,11 +131,11 @@ impl PublicFeed for DocumentedFeed {
         let snapshot = match decoded.map(|decoded| decoded.frame) {
             Ok(Frame::Snapshot(snapshot)) => snapshot,
             Ok(_) => {
-                tracing::warn!(symbol, text, "a depth answer is no snapshot");
+                tracing::warn!(symbol, text, "the depth response is not a snapshot");
                 return None;
             }
             Err(error) => {
-                tracing::warn!(symbol, %error, "a depth answer cannot be read");
+                tracing::warn!(symbol, %error, "the depth response could not be decoded");
                 return None;
             }
         };

@@ -5,7 +5,7 @@ use windvane_protocol::{Assets, exchange_info};
 
 use crate::start::{InstrumentName, StartError};
 
-/// The instruments, in the order of their names, and the assets of the venue.
+/// The instruments, in the order of `names`, and the assets of the venue.
 pub(super) fn instruments(
     names: &[InstrumentName],
     texts: &[(Surface, String)],
@@ -17,7 +17,7 @@ pub(super) fn instruments(
         let text = text.map_or("", |(_, text)| text.as_str());
         instruments.push(instrument(name, text, &mut assets)?);
     }
-    // The account may hold other assets, and pay commissions in them.
+    // The account may hold other assets, or pay commissions in them.
     for (_, text) in texts {
         for asset in exchange_info::assets(text) {
             assets.id(&asset);
@@ -37,7 +37,7 @@ fn instrument(
     let entry = entries.iter().find(|(symbol, _)| *symbol == name.symbol);
     let (_, entry) = entry.ok_or_else(|| StartError::NotListed(name.clone()))?;
     let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
-    // An entry does not say its surface where it has no `contractType`; the route does.
+    // An entry without `contractType` does not name its surface, but the route does.
     rules.surface = surface;
     rules.instrument(assets).map_err(|error| StartError::Rules {
         name: name.clone(),

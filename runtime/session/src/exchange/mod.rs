@@ -1,10 +1,11 @@
-//! The seam to an exchange: everything that a session has to know of one is asked here. It encodes
-//! requests, decodes answers and frames, judges answers, signs, and lists what the exchange can do.
+//! The interface to an exchange. Everything in the session that depends on the exchange is behind
+//! it: encoding requests, decoding responses and frames, classifying responses, signing, and the
+//! list of capabilities.
 //!
 //! A second exchange is one crate that implements [`Exchange`] and [`PublicFeed`]; the rest of the
 //! session does not change. [`Documented`] is the exchange of documents 1 to 3.
 //!
-//! What may never enter here: decisions about orders, waiting, sockets.
+//! This module must never contain decisions about orders, waiting, or sockets.
 
 mod documented;
 mod feed;
@@ -31,98 +32,100 @@ pub use documented::Documented;
 pub use feed::DocumentedFeed;
 pub use weights::Recurring;
 
-/// What an exchange can do, and what it costs.
+/// The capabilities of an exchange, and their cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Capabilities {
-    /// What it trades.
+    /// The surfaces that it trades.
     pub surfaces: &'static [Surface],
-    /// Surfaces whose orders a countdown of the exchange cancels. A watchdog process covers the others.
+    /// Surfaces whose orders can be cancelled by a countdown of the exchange. A watchdog process
+    /// covers the others.
     pub countdown: &'static [Surface],
-    /// Names of the routes that tell the modes of the account. Their answers are kept for a while: they
-    /// cost much, and the user stream tells when they change.
+    /// Names of the routes that report the account's modes. Their responses are cached: they cost
+    /// much weight, and the user stream reports changes.
     pub modes: &'static [&'static str],
-    /// What a call weighs on a surface; 0 if the surface has no such call.
+    /// The weight of a call on a surface; 0 if the surface has no such call.
     pub weight: fn(Surface, Recurring) -> u32,
 }
 
-/// A question that the session asks for itself.
+/// A query that the session makes for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question<'a> {
     /// The instruments of a surface, and its limits.
     Listing(Surface),
-    /// The clock of a surface. Its answer also shows the weight that is used, and costs least.
+    /// The clock of a surface. The response also shows the used weight, and costs least.
     Clock(Surface),
     /// The futures account, to find out whether the exchange has this route.
     FuturesAccount,
     /// A snapshot of the book of a symbol.
     Depth(Surface, &'a str),
-    /// A listen key: the living one, which is prolonged, or a new one.
+    /// Creation of a listen key. The exchange prolongs the existing key or returns a new one.
     CreateKey(Surface),
-    /// The renewal of a listen key.
+    /// Renewal of a listen key.
     RenewKey(Surface, &'a str),
     /// The open orders of a symbol.
     OpenOrders(Surface, &'a str),
-    /// The end of an order, by its symbol and its client order id.
+    /// Cancel of an order, by its symbol and its client order id.
     Cancel(Surface, &'a str, &'a str),
 }
 
 /// Where a call is signed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signing {
-    /// By the exchange's own keys, at once.
+    /// By the keys of this process, at once.
     #[default]
     Here,
-    /// By a signer elsewhere, which answers later: [`Output::Sign`](crate::Output::Sign). Calls that
-    /// need no key are not sent there.
+    /// By a signer elsewhere, which responds later: [`Output::Sign`](crate::Output::Sign). Calls
+    /// that need no key are not sent to it.
     Elsewhere,
 }
 
-/// One exchange. See the module's page.
+/// One exchange. See the module documentation.
 pub trait Exchange: fmt::Debug + Send + Sync {
-    /// What it can do.
+    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// The budget of its requests, its clocks, and the bans of this address.
+    /// Its request budget, its clocks, and the bans of this address.
     fn gateway(&self) -> &Gateway;
 
     /// Instruments and assets by the exchange's names; empty before [`Self::know`].
     fn names(&self) -> &Names;
 
-    /// Takes over what a start found out. Requests of the engine can be encoded from here on.
+    /// Takes the results of a start. From here on, requests of the engine can be encoded.
     fn know(&mut self, names: Names, futures_account: FuturesAccount);
 
-    /// The calls that a request of the engine needs, to be made in this order.
+    /// The calls of an engine request, to be made in this order.
     ///
     /// # Errors
-    /// The request cannot be made.
+    /// The request cannot be encoded.
     fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError>;
 
-    /// The open orders of a surface in one call for each configured symbol, where a list of all costs more.
+    /// The calls to list the open orders of a surface, one for each configured symbol. Use them if
+    /// one list of all orders costs more.
     ///
     /// # Errors
-    /// The call is not to be used.
+    /// The route must not be used.
     fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError>;
 
-    /// The call of a question of the session; `None` if the exchange has no such call.
+    /// The call of a session query; `None` if the exchange has no such call.
     fn ask(&self, question: Question<'_>) -> Option<Asked>;
 
-    /// What a call costs of the budget.
+    /// The budget cost of a call.
     fn cost(&self, call: &Asked) -> Cost;
 
-    /// A call with its time and its nonces, before it is signed.
+    /// A call with its timestamp and nonces, before it is signed.
     fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned;
 
-    /// The bytes of a call; `None` if a signer elsewhere has to sign it.
+    /// The signed bytes of a call; `None` if a signer elsewhere must sign it.
     fn sign(&self, unsigned: &Unsigned) -> Option<Result<Prepared, PrepareError>>;
 
-    /// The bytes of an order that is not sent, so that the next one finds its code in the caches. Uses up
-    /// neither budget nor nonces; `None` where there is nothing to be gained.
+    /// The signed bytes of an order that is not sent, so that the next order finds its code in the
+    /// processor caches. This does not use up budget or nonces. `None` if it would have no benefit.
     fn rehearse(&self, call: &Asked) -> Option<Prepared>;
 
-    /// What became of a call, by its answer. Corrects the budget.
+    /// Classifies the response to a call, and corrects the budget.
     ///
     /// # Errors
-    /// It was not carried out, or perhaps not.
+    /// The call was not carried out, or it is unknown whether it was.
     fn judge(
         &self,
         now: Now,
@@ -131,44 +134,45 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         answer: Result<Answer<'_>, Failure>,
     ) -> Result<(), NotDone>;
 
-    /// Whether a call was refused for its time: the clock of the exchange has to be read again.
+    /// Whether a call was refused because of its timestamp, so that the clock must be read again.
     fn is_of_clock(&self, not_done: &NotDone) -> bool;
 
-    /// Whether a renewal was refused because the listen key is not known any more.
+    /// Whether a renewal was refused because the listen key does not exist any more.
     fn is_of_dead_key(&self, not_done: &NotDone) -> bool;
 
-    /// The replies to a request, of what became of the calls of [`Self::encode`], in their order.
+    /// The replies to a request, from the results of its calls ([`Self::encode`]) in their order.
     fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply>;
 
     /// The replies to a request that was not sent.
     fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply>;
 
-    /// The clock in an answer to [`Question::Clock`], Unix milliseconds.
+    /// The clock in a response to [`Question::Clock`], in Unix milliseconds.
     fn clock_ms(&self, text: &str) -> Option<i64>;
 
-    /// The listen key in an answer to [`Question::CreateKey`].
+    /// The listen key in a response to [`Question::CreateKey`].
     fn listen_key(&self, text: &str) -> Option<String>;
 
     /// The path of the user stream of a listen key.
     fn user_stream(&self, key: &str) -> String;
 
-    /// When the listen key of a user stream expired, by the exchange's clock in Unix milliseconds, if
-    /// this frame tells so.
+    /// When the listen key of a user stream expired, by the exchange's clock in Unix milliseconds;
+    /// `None` if the frame does not report an expiry.
     fn key_expiry_ms(&self, text: &str) -> Option<i64>;
 
-    /// What a frame of a user stream says.
+    /// Decodes a frame of a user stream.
     ///
     /// # Errors
-    /// It cannot be understood: what it told is missed.
+    /// The frame cannot be decoded. Its events are lost.
     fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String>;
 
-    /// Whether an answer to [`Question::Listing`] is whole.
+    /// Checks whether a response to [`Question::Listing`] is complete.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The reason why it is not.
     fn check_listing(&self, text: &str) -> Result<(), String>;
 
-    /// The instruments of these names, in their order, and the assets of the exchange, from the listings.
+    /// The instruments with these names, in the same order, and the assets of the exchange, from
+    /// the listings.
     ///
     /// # Errors
     /// An instrument is not listed, or its rules cannot be used.
@@ -178,20 +182,21 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         listings: &[(Surface, String)],
     ) -> Result<(Vec<Instrument>, Assets), StartError>;
 
-    /// Client order ids in an answer to [`Question::OpenOrders`], of orders that have not ended: an exchange
-    /// may list those of the last seconds.
+    /// The client order ids of the orders in a response to [`Question::OpenOrders`] that are still
+    /// open. An exchange may also list orders that ended in the last seconds.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why the response cannot be read.
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String>;
 
-    /// Whether [`Question::Cancel`] was refused because the order is over, or was never there.
+    /// Whether [`Question::Cancel`] was refused because the order has ended or never existed.
     fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool;
 
-    /// Whether an answer to [`Question::FuturesAccount`] is one, and not that of an exchange in trouble.
+    /// Whether a response to [`Question::FuturesAccount`] is an account. An exchange in trouble may
+    /// send something else.
     fn is_account(&self, text: &str) -> bool;
 
-    /// Where the futures account is read if there is no route for it; `None` if it cannot be.
+    /// Where the futures account is read if it has no route; `None` if that is not possible.
     fn other_futures_account(&self) -> Option<FuturesAccount>;
 }
 
@@ -200,7 +205,7 @@ pub trait Exchange: fmt::Debug + Send + Sync {
 pub struct Received {
     /// The frame.
     pub text: String,
-    /// By the shell's clock.
+    /// Arrival, by the shell's clock.
     pub at: Time,
 }
 
@@ -216,23 +221,23 @@ impl AsRef<str> for Received {
     }
 }
 
-/// Takes market events in the order in which the engine is told of them.
+/// Receives market events, in the order in which the engine receives them.
 pub type EmitMarket<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
 
-/// The public data of one surface of an exchange: which connections carry what, what is polled, and what
-/// frames say. Time is in milliseconds since the feed began.
+/// The public data of one surface of an exchange: its connections, its polls and the content of its
+/// frames. Time is in milliseconds since the feed began.
 pub trait PublicFeed: fmt::Debug + Send {
-    /// Takes in what happened to its connections and questions.
+    /// Handles an event of its connections or polls.
     fn handle(&mut self, now_ms: u64, input: FeedInput<Received>);
 
     /// The next thing to do.
     fn poll(&mut self) -> Option<FeedOutput<Received>>;
 
-    /// When it wants to be called again.
+    /// When it must be called again.
     fn timeout_ms(&self) -> u64;
 
-    /// Decodes a frame of a connection, which is decoded once: for the connection, and for the market.
-    /// Answers the instrument whose snapshot has to be fetched.
+    /// Decodes a frame of a connection once, for the connection and for the market. Returns the
+    /// instrument whose snapshot must be requested.
     fn frame(
         &mut self,
         now_ms: u64,
@@ -241,10 +246,10 @@ pub trait PublicFeed: fmt::Debug + Send {
         emit: &mut EmitMarket<'_>,
     ) -> Option<InstrumentId>;
 
-    /// The same of a frame that came of polling.
+    /// The same for a frame from polling.
     fn polled(&mut self, text: &str, emit: &mut EmitMarket<'_>) -> Option<InstrumentId>;
 
-    /// The answer to [`Question::Depth`], or that there is none.
+    /// The response to [`Question::Depth`], or `None` if the request failed.
     fn snapshot(
         &mut self,
         instrument: InstrumentId,

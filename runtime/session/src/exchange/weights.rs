@@ -1,4 +1,4 @@
-//! What the calls weigh that a run makes again and again.
+//! Weights of the calls that a run makes repeatedly.
 
 use windvane_engine::Surface;
 use windvane_protocol::route;
@@ -6,12 +6,12 @@ use windvane_protocol::route;
 use super::Documented;
 use crate::requests::DEPTH_LEVELS;
 
-/// A call that a run makes again and again.
+/// A call that a run makes repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recurring {
     /// The clock.
     Clock,
-    /// The instruments, and the limits.
+    /// The instruments and the limits.
     Listing,
     /// A snapshot of a book.
     Depth,
@@ -23,18 +23,18 @@ pub enum Recurring {
     OpenOrdersOfSymbol,
     /// The account.
     Account,
-    /// The futures account by the info endpoint.
+    /// The futures account, by the info endpoint.
     AccountInfo,
     /// The fills of the account.
     AccountTrades,
     /// The renewal of a listen key.
     RenewKey,
-    /// All routes that tell the modes of the account.
+    /// All routes that report the modes of the account.
     Modes,
 }
 
 impl Documented {
-    /// What a call weighs on a surface.
+    /// The weight of a call on a surface.
     pub(super) fn weight(surface: Surface, call: Recurring) -> u32 {
         let (name, with_symbol, limit) = match call {
             Recurring::Clock => ("time", false, None),
@@ -51,7 +51,7 @@ impl Documented {
             Recurring::Modes => return Self::weight_of_modes(surface),
         };
         let route = route::named(&format!("{surface}.{name}"));
-        // Every name is one of the table: a test holds them to it.
+        // Every name is in the route table; a test checks this.
         route.map_or(0, |route| route.weight.of(with_symbol, limit))
     }
 

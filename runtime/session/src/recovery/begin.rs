@@ -1,6 +1,6 @@
-//! The order in which a process begins, once the journal and the outside have said everything: the
-//! engine of this start, the head of its segment, its latches, its strategies. A shell gets the head
-//! only after that, so that a start that is refused leaves the journal as it was.
+//! The order in which a process begins after the journal and the venue were read: its engine, the
+//! head of its first segment, its latches, its strategies. The shell gets the head only after that,
+//! so that a refused start leaves the journal unchanged.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::forced::OnLiquidation;
@@ -17,69 +17,70 @@ use crate::guests::Guests;
 use crate::head::{Module, head};
 use crate::latches::LatchState;
 
-/// What each strategy saved last, in the order of the configuration.
+/// The last saved state of each strategy, in the order of the configuration.
 pub type States = Vec<Option<Vec<u8>>>;
 
-/// What a process begins with, beside what was left.
+/// Inputs of a beginning process, in addition to [`Left`].
 #[derive(Debug)]
 pub struct RecoveryTerms<'a> {
     /// The shell's clock.
     pub now: Time,
-    /// The first time of the recording that is played; none where the shell's clock counts.
+    /// The first time of the recording that is played; `None` if the engine follows the shell's
+    /// clock.
     pub played_from: Option<Time>,
     /// The present configuration, with the epoch that was reserved for this process.
     pub engine: EngineConfig,
-    /// What is known of other processes.
+    /// Facts about other processes.
     pub before: Before,
-    /// The strategies' modules, in their order.
+    /// The modules of the strategies, in order.
     pub modules: &'a [Module],
-    /// The account; a simulated one goes on from [`Left::paper`].
+    /// The account. A simulated account continues from [`Left::paper`].
     pub account: Account,
-    /// What the file of the latches says.
+    /// The content of the latch file.
     pub latches: Latches,
-    /// What was left is of another account: the run begins paused.
+    /// Set if the data folder belongs to another account. The run begins paused then.
     pub foreign: Option<Foreign<'a>>,
-    /// Nothing waits for the disk.
+    /// Orders do not wait for the disk.
     pub is_unwaited: bool,
-    /// What follows a liquidation.
+    /// The reaction to a liquidation.
     pub on_liquidation: OnLiquidation,
-    /// What is traded.
+    /// The surfaces that are traded.
     pub surfaces: &'a [Surface],
-    /// The market is watched by streams; a simulated account missed what they said before.
+    /// Public data comes from streams. A simulated account missed the events before the connection.
     pub is_streamed: bool,
 }
 
-/// A process that began; nothing of it has left.
+/// A process that began. It has sent nothing yet.
 #[derive(Debug)]
 pub struct Begun<G> {
-    /// The first segment of this process. The journal begins it last, once nothing else of the shell
-    /// can refuse the start, and before anything leaves.
+    /// The first segment of this process. The journal begins it after all other parts of the shell
+    /// are ready, and before anything is sent.
     pub first: FirstSegment,
-    /// Engine and strategies, which have begun.
+    /// Engine and strategies. The strategies have started.
     pub driver: Driver<G>,
     /// The account.
     pub account: Account,
     /// The engine's clock.
     pub clock: Clock,
-    /// What is latched, and why.
+    /// The latches and their reasons.
     pub latches: LatchState,
 }
 
-/// What a segment begins with. No later start finds what its head does not hold.
+/// The beginning of the first segment. A later start recovers only what the head contains.
 #[derive(Debug)]
 pub struct FirstSegment {
-    /// Its head: the engine before anything of this process was recorded, with what the strategies
-    /// saved last.
+    /// Its head: the engine before this process recorded anything, with the last saved states.
     pub head: Vec<u8>,
-    /// Where the journal goes on.
+    /// The position at which the journal continues.
     pub at: Chain,
 }
 
 impl Left {
-    /// Begins a process. `guests` makes the strategies, which are given back what they saved.
+    /// Begins a process. `guests` makes the strategies, which get their saved states.
     ///
     /// # Errors
-    /// The present configuration or the venue's rules cannot be used, or a strategy refuses.
+    /// The present configuration or the venue's rules cannot be used, or a strategy refuses to
+    /// start.
     pub fn begin<G: Guests>(
         mut self,
         terms: RecoveryTerms<'_>,
@@ -153,7 +154,7 @@ mod tests {
     use crate::head::Head;
     use crate::recovery::{Remembered, left_of};
 
-    /// Strategies that say which of them was started and given back its state.
+    /// Strategies that note which of them started and which got a saved state.
     #[derive(Default)]
     struct Noted {
         count: usize,
@@ -234,7 +235,7 @@ mod tests {
         NAMES.map(|name| (name.to_owned(), [7; 32])).to_vec()
     }
 
-    /// What a process with epoch 7 left; its strategy `c` saved a state.
+    /// The state left by a process with epoch 7, whose strategy `c` saved a state.
     fn left() -> Left {
         let mut engine = Engine::new(config(7)).unwrap();
         let at = engine.chain();
@@ -274,11 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn the_head_holds_the_engine_before_anything_began() {
+    fn the_head_has_the_engine_before_the_strategies_start() {
         let modules = modules();
         let terms = RecoveryTerms {
             foreign: Some(Foreign {
-                difference: "the folder is of another account",
+                difference: "the folder belongs to another account",
                 what_to_do: "resume or stop",
             }),
             ..terms(&modules)
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn latches_hold_before_the_strategies_begin() {
+    fn latches_apply_before_the_strategies_start() {
         let modules = modules();
         let quarantined = StrategyLatch {
             quarantine: Some(("trap".to_owned(), "unreachable".to_owned())),
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_a_strategy_refuses_has_no_head() {
+    fn a_refused_start_has_no_head() {
         let modules = modules();
         let refusing = Noted {
             refuses: Some(StrategyId(1)),
@@ -329,6 +330,9 @@ mod tests {
         };
         let refused = left().begin(terms(&modules), |_| refusing);
         let error = refused.map(|begun| begun.first).unwrap_err();
-        assert_eq!(error.to_string(), "strategy b refuses: no such period");
+        assert_eq!(
+            error.to_string(),
+            "strategy b refuses to start: no such period"
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! From what the journal gives back to an engine that goes on: the head's snapshot, fed with the
-//! inputs that came after it. What the engine then wanted done was done, or is found out. On paper
-//! the same gives the simulated account.
+//! Recovery: makes the engine of a new process from the journal. The snapshot in the head is
+//! restored, and the inputs recorded after it are replayed. The effects of the replay are dropped:
+//! they were carried out before, or reconciliation finds out what became of them. A paper run
+//! recovers its simulated account in the same way.
 //!
-//! The shell reads the journal, and says what it found as [`Remembered`].
+//! The shell reads the journal and passes its content as [`Remembered`].
 
 mod begin;
 mod remains;
@@ -26,84 +27,87 @@ pub use replay::{Difference, Pairs, Replay, compare_paper};
 /// Why a process does not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
-    /// The present configuration cannot take over.
+    /// The present configuration cannot continue the old state.
     #[error(transparent)]
     Succession(#[from] SuccessionError),
     /// The venue's rules cannot be used.
     #[error(transparent)]
     Rules(#[from] InstrumentError),
     /// A strategy refuses its parameters or instruments.
-    #[error("strategy {strategy} refuses: {reason}")]
+    #[error("strategy {strategy} refuses to start: {reason}")]
     Refused {
         /// Its id.
         strategy: String,
-        /// Its words.
+        /// The reason it gave.
         reason: String,
     },
 }
 
-/// The journal is of a run on the other kind of account.
+/// The journal belongs to a run on the other kind of account.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the journal is of a run on {}", .0.as_str())]
+#[error("the journal belongs to a run on {}", .0.as_str())]
 pub struct OtherAccount(pub AccountKind);
 
-/// What the process before left.
+/// The state left by the previous process.
 pub struct Left {
-    /// Its engine, where its journal ends; `None` if there is none, or none to be believed.
+    /// Its engine at the end of the journal; `None` if it is missing or cannot be trusted.
     engine: Option<Engine>,
     /// Its simulated account.
     pub paper: Option<Paper>,
-    /// The head that the journal gave back, with what strategies saved after it.
+    /// The head that the journal returned, with the states that were saved after it.
     pub head: Option<Head>,
-    /// Where the journal goes on.
+    /// The position at which the journal continues.
     next: Chain,
-    /// What is not as it should be; the engine goes on all the same.
+    /// A problem with the journal that does not prevent the start.
     pub flaw: Option<Flaw>,
-    /// There was something, and it is not to be used.
+    /// A journal existed, but it must not be used.
     is_lost: bool,
 }
 
-/// What is wrong with what a journal gave back.
+/// A problem with the content of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
-    /// Its head holds no engine of this program.
+    /// Its head does not contain an engine that this program can read.
     #[error(
         "the journal's snapshot cannot be used: {0}. The account's positions belong to no strategy \
          until `windvane resume`; to keep them, stop, and start the program that wrote the journal"
     )]
     Snapshot(SnapshotError),
-    /// Its head is not where its blocks begin.
-    #[error("the snapshot is of another place: the venue is the authority")]
+    /// Its head is not at the position where its blocks begin.
+    #[error(
+        "the journal's snapshot is not at the position where its blocks begin; the account is read \
+         from the venue"
+    )]
     Place,
-    /// What happened is a fact all the same; what this program would have done differs.
-    #[error("the replay of the journal differs from it: {0}")]
+    /// The recorded events are facts, but this program would have decided differently.
+    #[error("replaying the journal gives other records than it has: {0}")]
     Differs(Difference),
 }
 
-/// What a start knows of other processes, beside the journal.
+/// Facts about other processes that a start knows, apart from the journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
-    /// The epoch of the process before, which the data folder reserved.
+    /// The epoch of the previous process, which the data folder reserved.
     pub epoch: Option<u64>,
-    /// The operator has this instance take over from another one.
+    /// Whether the operator has this instance take over from another one.
     pub take_over: bool,
 }
 
-/// What a journal gives back, whoever keeps it.
+/// The content of a journal.
 pub struct Remembered<B> {
-    /// It is believed; else the venue is the authority.
+    /// Whether it can be trusted; otherwise the venue is the authority.
     pub is_authority: bool,
-    /// The head of its last segment; empty if there is none.
+    /// The head of its last segment; empty if the journal has no segment.
     pub head: Vec<u8>,
     /// The blocks after the head.
     pub blocks: B,
-    /// What the first of them continues.
+    /// The position that the first of them continues.
     pub base: Chain,
-    /// Where the next segment goes on.
+    /// The position at which the next segment continues.
     pub next: Chain,
 }
 
-/// What the process before left, by what was remembered of it.
+/// Recovers the state of the previous process from its journal.
 pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left {
     let (is_authority, next) = (remembered.is_authority, remembered.next);
     let mut head = Head::from_bytes(&remembered.head);
@@ -126,25 +130,26 @@ pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left 
     }
 }
 
-/// A program with other engine rules wrote the journal, where it differs: that is no defect.
+/// Logs a problem. A difference is not a defect if a program with other engine rules wrote the
+/// journal.
 fn tell_flaw(flaw: &Flaw, head: &Head) {
     let (version, rules) = (&head.version, head.engine_rules);
     match flaw {
         Flaw::Differs(difference) if !head.has_our_rules() => tracing::warn!(
             version,
             "the journal was written under engine rules {rules}, and this program has engine rules \
-             {ENGINE_RULES}: it would have decided otherwise at {difference}; orders, fills and \
-             positions of the journal are taken as they are"
+             {ENGINE_RULES}: it would have decided differently at {difference}; the orders, fills \
+             and positions in the journal are kept"
         ),
         flaw => tracing::error!(version, "{flaw}"),
     }
 }
 
 impl Left {
-    /// A simulated account and a venue's are never mixed up.
+    /// Checks the kind of account. A simulated account and an account of a venue must not be mixed.
     ///
     /// # Errors
-    /// The journal is of the other kind.
+    /// The journal belongs to the other kind.
     pub fn must_be_of(&self, account: AccountKind) -> Result<(), OtherAccount> {
         let left = match &self.head {
             None => return Ok(()),
@@ -158,7 +163,7 @@ impl Left {
         }
     }
 
-    /// Positions of strategies and open orders, in words; empty where there are none.
+    /// Positions of strategies and open orders, as text; empty without any.
     pub fn in_words(&self) -> String {
         let Some(engine) = &self.engine else {
             return String::new();
@@ -173,14 +178,15 @@ impl Left {
         words.join(", ")
     }
 
-    /// What a start with this configuration leaves to nobody, as far as it is known whose it was.
+    /// The positions that belong to no strategy after a start with this configuration, as far as
+    /// their owners are known.
     pub fn remains(&self, configured: &Configured) -> Vec<Remains> {
         let engine = self.engine.as_ref();
         engine.map_or_else(Vec::new, |engine| left_out(engine, configured))
     }
 
-    /// The engine of this start; nothing was recorded by it yet. One that begins anew although
-    /// there was a journal does not know whose the account's positions are.
+    /// The engine of this start, before it recorded anything. If a journal existed but cannot be
+    /// used, the owners of the account's positions are unknown.
     fn succeed(self, config: EngineConfig, before: &Before) -> Result<Engine, RecoverError> {
         let mut engine = if let Some(engine) = self.engine {
             engine.succeed(config, self.next)?
@@ -201,7 +207,7 @@ impl Left {
     }
 }
 
-/// Engine and simulated account of the process before, where its journal ends.
+/// Engine and simulated account of the previous process, at the end of its journal.
 fn replayed(
     head: &mut Head,
     remembered: Remembered<impl IntoIterator<Item = Block>>,
@@ -212,7 +218,7 @@ fn replayed(
     if head.paper.is_some() && paper.is_none() {
         tracing::error!(
             version,
-            "the simulated account cannot be read: it begins anew"
+            "the simulated account cannot be read; a new one begins with its start balances"
         );
     }
     let engine = match Engine::restore(&head.engine) {
@@ -230,12 +236,12 @@ fn replayed(
     let is_paper = paper.is_some();
     let mut replay = Replay::of(paper);
     for block in remembered.blocks {
-        // The simulated account is a function of all records.
+        // The simulated account is a function of all records, market records included.
         if is_paper && block.lacks_market() {
             tracing::warn!(
                 block = block.number,
-                "the market records of the last moments are lost: the simulated account goes on \
-                 from before them"
+                "the last market records before the kill are lost; the simulated account continues \
+                 from the point before them"
             );
             break;
         }
@@ -244,8 +250,8 @@ fn replayed(
     if let Some(block) = replay.lost {
         tracing::warn!(
             block,
-            "the market records of the last moments are lost; orders and fills are complete, and \
-             prices are heard anew"
+            "the last market records before the kill are lost; orders and fills are complete, and \
+             prices come from the venue again"
         );
     }
     *flaw = replay.difference.map(Flaw::Differs);
@@ -265,7 +271,7 @@ mod tests {
     use crate::head::{Made, SavedStrategy};
 
     #[test]
-    fn strategies_go_on_from_what_they_saved_last() {
+    fn strategies_continue_from_their_last_saved_states() {
         let config = EngineConfig {
             keep_journal: true,
             ..EngineConfig::default()

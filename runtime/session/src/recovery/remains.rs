@@ -1,5 +1,5 @@
-//! Positions that are left to people: those of strategies or instruments that are configured no
-//! more, and those that a stop was to close. Reads the engine and changes nothing.
+//! Positions that are left to people: those whose strategy or instrument was removed from the
+//! configuration, and those that a stop should have closed. This module only reads the engine.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Remains {
     pub instrument: String,
     /// Its side; `Both` in one-way mode.
     pub side: PositionSide,
-    /// Quantity, negative when short.
+    /// Quantity; negative if short.
     pub qty: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Remains {
     }
 }
 
-/// What strategies hold, where this says so.
+/// The positions of strategies that `is_meant` accepts.
 pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool) -> Vec<Remains> {
     let mut remains = Vec::new();
     for (place, ledger) in engine.ledgers().strategies.iter().enumerate() {
@@ -52,7 +52,7 @@ pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool
     remains
 }
 
-/// What a configuration trades.
+/// The strategies and instruments of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Configured {
     /// The ids of the strategies.
@@ -61,8 +61,8 @@ pub struct Configured {
     pub instruments: Vec<String>,
 }
 
-/// What a start with this configuration leaves to nobody: the strategy, or the instrument, is in it
-/// no more.
+/// The positions that belong to no strategy after a start with this configuration, because it lacks
+/// their strategy or instrument.
 pub fn left_out(engine: &Engine, configured: &Configured) -> Vec<Remains> {
     held(engine, |strategy, instrument| {
         let name = engine.strategy_name(strategy);

@@ -1,5 +1,5 @@
-//! Recorded inputs again: fed to the engine of their segment's head, they must make the very blocks
-//! that were recorded. The answers of strategies are inputs too, so that no module is needed.
+//! Replays recorded inputs. If they are fed to the engine of their segment's head, it must make
+//! exactly the recorded blocks. The answers of strategies are inputs too, so no module is needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -11,16 +11,16 @@ use windvane_engine::{Engine, Notice, StrategyId, Time};
 use crate::engine_loop::{EngineLoop, NoticesOnly};
 use crate::paper::{Otherwise, Paper};
 
-/// The first record that came out otherwise.
+/// The first record that differs in a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The block that it is in.
+    /// The block of the record.
     pub block: u64,
     /// Its sequence.
     pub record: u64,
-    /// As it was recorded; `None` where there is none.
+    /// The recorded text; `None` if the replay has an additional record.
     pub recorded: Option<String>,
-    /// As it came out; `None` where there is none.
+    /// The replayed text; `None` if the replay lacks the record.
     pub made: Option<String>,
 }
 
@@ -38,25 +38,25 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares what an engine records with what was recorded, and on paper what the simulated venue
-/// says with what was heard of it.
+/// Compares the records of a replay with the recorded ones. For a paper run it also compares the
+/// messages of the simulated venue.
 #[derive(Debug, Default)]
 pub struct Replay {
     pairs: Pairs,
-    /// What strategies saved after the head, by their place.
+    /// States that strategies saved after the head, by strategy.
     pub states: BTreeMap<StrategyId, Vec<u8>>,
     /// The simulated account.
     pub paper: Option<Paper>,
-    /// The first record that came out otherwise.
+    /// The first record that differs.
     pub difference: Option<Difference>,
-    /// The first block whose market records are lost. From there on nothing can be compared.
+    /// The first block whose market records are lost. Nothing after it can be compared.
     pub lost: Option<u64>,
-    /// What the engine told people, where that is kept.
+    /// The notices of the engine, if they are kept.
     notices: Option<Vec<Notice>>,
 }
 
 impl Replay {
-    /// With the simulated account of a paper run.
+    /// A replay with the simulated account of a paper run.
     pub fn of(paper: Option<Paper>) -> Self {
         Self {
             paper,
@@ -64,14 +64,14 @@ impl Replay {
         }
     }
 
-    /// The same, and [`notices`](Self::notices) gives what the engine told people.
+    /// Keeps the engine's notices for [`notices`](Self::notices).
     #[must_use]
     pub fn keeping_notices(mut self) -> Self {
         self.notices = Some(Vec::new());
         self
     }
 
-    /// What the engine told people since the last call.
+    /// The engine's notices since the last call.
     pub fn notices(&mut self) -> Vec<Notice> {
         self.notices
             .as_mut()
@@ -79,7 +79,7 @@ impl Replay {
             .unwrap_or_default()
     }
 
-    /// Takes away what the engine wants done, and keeps what it tells people.
+    /// Drops the engine's effects and keeps its notices.
     fn drain(&mut self, core: &mut EngineLoop, now: Time) {
         let notices = &mut self.notices;
         let mut keep = NoticesOnly(|_: &Engine, notice| {
@@ -90,7 +90,8 @@ impl Replay {
         core.drain(now, &mut keep);
     }
 
-    /// The order records of a block, from the first one on whose market records are lost.
+    /// Replays only the order records of a block. Used from the first block without market records
+    /// on.
     fn block_without_market(&mut self, core: &mut EngineLoop, block: &Block) {
         self.lost.get_or_insert(block.number);
         let mut input: Option<(Time, RecordedInput)> = None;
@@ -135,7 +136,7 @@ impl Replay {
         }
     }
 
-    /// Feeds the inputs of a block and takes away what follows from them.
+    /// Feeds the inputs of a block and compares the results.
     pub fn block(&mut self, core: &mut EngineLoop, block: Block) {
         if self.lost.is_some() || block.lacks_market() {
             return self.block_without_market(core, &block);
@@ -151,7 +152,8 @@ impl Replay {
                 self.drain(core, record.time);
             }
         }
-        // A block that its driver ended; others end by themselves, at an intent or when full.
+        // The event loop ended this block because of its age. Other blocks end by themselves, at an
+        // intent or when they are full.
         if core.engine().chain().next_block == block.number {
             core.seal();
         }
@@ -162,8 +164,8 @@ impl Replay {
     }
 }
 
-/// On paper: where the simulated venue says something else than was heard of it. `place` is the
-/// block and the record.
+/// For a paper run: the difference if the simulated venue sends another message than the recorded
+/// one. `place` is the block and the record.
 pub fn compare_paper(
     paper: &mut Option<Paper>,
     place: (u64, u64),
@@ -178,19 +180,19 @@ pub fn compare_paper(
     })
 }
 
-/// Recorded blocks and those made again, one against the other in their order. One input may end
-/// several blocks, so that some are made before the recorded ones are read. What is left at the
-/// end was kept from the disk by a kill.
+/// Recorded and replayed blocks, compared one by one. One input may end several blocks, so some are
+/// replayed before the recorded ones are read. Blocks that are left at the end were not written
+/// before the kill.
 #[derive(Debug, Default)]
 pub struct Pairs {
     recorded: VecDeque<Block>,
     made: VecDeque<Block>,
-    /// After a difference all hashes of the chain differ: only the records are compared.
+    /// Only the records are compared. After a difference, all hashes of the chain differ.
     records_alone: bool,
 }
 
 impl Pairs {
-    /// Blocks are compared as a chain, or by their records alone.
+    /// Compares the blocks as a chain, or only by their records.
     #[must_use]
     pub fn compared(as_chain: bool) -> Self {
         Self {
@@ -199,17 +201,17 @@ impl Pairs {
         }
     }
 
-    /// A block of the journal.
+    /// Adds a block of the journal.
     pub fn recorded(&mut self, block: Block) {
         self.recorded.push_back(block);
     }
 
-    /// Blocks that the engine made again.
+    /// Adds blocks that the engine made in the replay.
     pub fn made(&mut self, blocks: impl IntoIterator<Item = Block>) {
         self.made.extend(blocks);
     }
 
-    /// The first difference between those that are there on both sides, which are taken away.
+    /// The first difference among the blocks that both sides have. These blocks are removed.
     pub fn difference(&mut self) -> Option<Difference> {
         let both = self.recorded.len().min(self.made.len());
         let mut pairs = self.recorded.drain(..both).zip(self.made.drain(..both));
@@ -273,7 +275,7 @@ mod tests {
         }
     }
 
-    /// A run of some seconds: its head, and its blocks.
+    /// A run of some seconds: its head, its blocks and the end of its chain.
     fn lived() -> (Vec<u8>, Vec<Block>, Chain) {
         let mut engine = Engine::new(config()).unwrap();
         let head = engine.snapshot();
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_of_the_journal_make_the_journal_again() {
+    fn replayed_inputs_give_the_same_journal() {
         let (head, blocks, end) = lived();
         assert_eq!(blocks.len(), 20);
         let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_were_made_ahead_wait_for_the_recorded_ones() {
+    fn replayed_blocks_wait_for_the_recorded_ones() {
         let (_, blocks, _) = lived();
         let mut pairs = Pairs::default();
         let mut made = blocks.clone();
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_another_life_is_found_out() {
+    fn a_journal_of_another_process_is_detected() {
         let (head, blocks, _) = lived();
         let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
         let at = Time::from_millis(1_000);
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_engine_begins_where_the_journal_goes_on_and_has_recorded_nothing() {
+    fn the_next_engine_continues_the_chain_with_no_records() {
         let (head, ..) = lived();
         let chain = Chain {
             next_block: 30,

@@ -1,5 +1,6 @@
-//! Where the futures account is read, if a start could not find it out: its question was refused for
-//! another reason than a missing route, such as a key without rights, or its answer was cut.
+//! Finds out where the futures account is read if the start could not. The start's request was
+//! refused for another reason than a missing route, such as a key without permissions, or its
+//! response was incomplete.
 
 use windvane_client_core::outcome::NotDone;
 use windvane_protocol::route::Route;
@@ -7,20 +8,20 @@ use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::{Exchange, Question};
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// The other place; `None` once it is known where the account is.
+    /// The alternative place; `None` once the right place is known.
     other: Option<FuturesAccount>,
 }
 
 impl Account {
-    /// The start ended without an answer that says whether the account's route is served.
+    /// The start ended without knowing whether the venue serves the account route.
     pub(super) fn may_be_at(&mut self, other: Option<FuturesAccount>) {
         self.other = other;
     }
 
-    /// What became of a reading: the first that was served, or that was refused because it is not,
+    /// The result of an account request. The first response that shows whether the route is served
     /// decides.
     pub(super) fn hear(
         &mut self,
@@ -39,7 +40,7 @@ impl Account {
             Ok(text) if exchange.is_account(text) => self.other = None,
             Err(NotDone::Refused(refusal)) if refusal.is_of_unserved_read() => {
                 if let Some(other) = self.other.take() {
-                    tracing::warn!("the venue has no account route: the info endpoint is asked");
+                    tracing::warn!("the venue has no account route; the info endpoint is used");
                     let names = exchange.names().clone();
                     exchange.know(names, other);
                 }

@@ -1,4 +1,4 @@
-//! One call: it waits for its share of the budget, is stamped and signed, and is given up in time.
+//! One call: it waits for its budget, is stamped and signed, and is given up on time.
 
 use std::time::Duration;
 
@@ -11,68 +11,69 @@ use windvane_protocol::speak::Asked;
 
 use super::{Call, CallEnded, Done, Purpose, Requests};
 
-/// An order that could not leave within this does not: the process was stopped, and the dead man's
-/// switch that covered it may have acted.
+/// An order that could not leave within this time is not sent. The process was suspended, and the
+/// dead man's switch of the order may have cancelled orders already.
 const FRESH_NS: i64 = 1_000_000_000;
-/// While `on_stop` is applied an answer is waited for so long: a connection that died must not cost
-/// all of its time. What has no answer is asked for and, being a cancel, sent again.
+/// Response timeout while `on_stop` is applied, so that one dead connection does not use up the
+/// time of the stop. An order without a response is queried, and a cancel without a response is
+/// sent again.
 const HURRIED: Duration = Duration::from_secs(3);
-/// A signature is waited for so long, and for no more than this part of the time of the answer. A call
-/// without one did not leave, so that another may: a heartbeat whose signature is lost must not use up
-/// the time of the next.
+/// Timeout of a signature. It is also limited to one `SIGN_PART`th of the response timeout. A call
+/// without a signature did not leave, so another call may be made. A heartbeat whose signature is
+/// lost must not use up the time of the next heartbeat.
 const SIGN_WITHIN: Duration = Duration::from_secs(3);
 const SIGN_PART: i64 = 3;
-/// After a question that failed.
+/// Pause after a failed request.
 pub(super) const AGAIN_NS: i64 = 2_000_000_000;
 
-/// How long after it was handed over an order may leave, nanoseconds.
+/// How long after it was passed on an order may leave, in nanoseconds.
 pub(super) fn fresh_ns() -> i64 {
     constant!(LateOrder, FRESH_NS, changed: -1)
 }
 
-/// The number of a call. It is used once in a process.
+/// The number of a call. Each number is used once in a process.
 pub type CallId = u64;
 
-/// What came back of a call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub enum CallAnswer<'a> {
-    /// An answer.
+    /// A response.
     Came(Answer<'a>),
-    /// It was written, or may have been, and no answer will come.
+    /// The call was or may have been written, and no response will come.
     Lost(Lost),
-    /// There was no connection to write it to.
+    /// No connection was available to write it to.
     NoConnection(String),
-    /// It could not be written.
+    /// The call could not be encoded for sending.
     NotMade(RequestError),
-    /// It did not leave: [`Call::leave_by`] was over for so long, or it was given up before.
+    /// The call did not leave: it was given up, or [`Call::leave_by`] had passed by this time.
     Late(Duration),
 }
 
-/// A call that is to be made.
+/// A call that must be made.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) asked: Asked,
     pub(super) lane: Lane,
-    /// It waits so long for the budget, nanoseconds.
+    /// How long it may wait for the budget, in nanoseconds.
     pub(super) patience_ns: i64,
-    /// Its answer is waited for so long.
+    /// Response timeout.
     pub(super) within: Duration,
     pub(super) leave_by: Option<Time>,
     pub(super) since: Option<Time>,
     pub(super) purpose: Purpose,
 }
 
-/// A call that waits for its share of the budget.
+/// A call that waits for its budget.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) at: Time,
-    /// When it was to be made.
+    /// When the call was requested.
     asked: Time,
     give_up: Time,
     wanted: Wanted,
 }
 
-/// A call whose signature is waited for.
+/// A call that waits for its signature.
 #[derive(Debug)]
 pub(super) struct Signs {
     began: Time,
@@ -86,7 +87,7 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    /// When it is given up: one that must not leave later needs no signature later.
+    /// When it is given up. A call with an earlier `leave_by` is given up then.
     pub(super) fn by(&self) -> Time {
         let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
         let part_ns = (self.by.0 - self.began.0) / SIGN_PART;
@@ -94,14 +95,14 @@ impl Signs {
     }
 }
 
-/// A call whose answer is waited for.
+/// A call that waits for its response.
 #[derive(Debug)]
 pub(super) struct Flying {
     unsigned: Unsigned,
     cost: Cost,
     departed: Departed,
     left: Time,
-    /// When it is given up; `None` once it was.
+    /// When it is given up; `None` if that happened already.
     pub(super) by: Option<Time>,
     purpose: Purpose,
 }
@@ -116,7 +117,7 @@ const fn ns(duration: Duration) -> i64 {
 }
 
 impl Requests {
-    /// The clocks of the gateway.
+    /// The gateway's view of the present time.
     pub(super) fn gateway_now(&self, now: Time) -> Now {
         Now {
             ms: self.ms(now),
@@ -128,14 +129,14 @@ impl Requests {
         u64::try_from(now.0.saturating_sub(self.origin.0) / 1_000_000).unwrap_or(0)
     }
 
-    /// The end of a millisecond of the budgets: it is over when all of it is.
+    /// The end of a millisecond of the budget's clock. A wait until that millisecond ends there.
     pub(super) fn time_of(&self, ms: u64) -> Time {
         let ms = i64::try_from(ms).unwrap_or(i64::MAX / 1_000_000 - 1);
         let ns = (ms + 1).saturating_mul(1_000_000);
         Time(self.origin.0.saturating_add(ns))
     }
 
-    /// A call of the session's own.
+    /// A call that the session makes for itself.
     pub(super) const fn plain_call(&self, asked: Asked, lane: Lane, purpose: Purpose) -> Wanted {
         Wanted {
             asked,
@@ -148,7 +149,7 @@ impl Requests {
         }
     }
 
-    /// How long the answer to a request is waited for.
+    /// The response timeout of a request.
     pub(super) fn within(&self, is_countdown: bool, places: bool) -> Duration {
         let hurried = (self.is_hurried && !places).then_some(HURRIED);
         let countdown = is_countdown.then_some(self.terms.countdown);
@@ -158,7 +159,7 @@ impl Requests {
             .fold(self.terms.request, Duration::min)
     }
 
-    /// Makes a call: it leaves, waits for the budget, or ends at once.
+    /// Makes a call: it leaves, waits for its budget, or ends at once.
     pub(super) fn call(&mut self, now: Time, wanted: Wanted) {
         let waiting = Waiting {
             at: now,
@@ -169,7 +170,7 @@ impl Requests {
         self.attempt(now, waiting);
     }
 
-    /// A call that waited and whose turn has come.
+    /// The next call whose wait is over.
     pub(super) fn turn(&mut self, now: Time) -> Option<Waiting> {
         let at = self.waiting.iter().position(|waiting| waiting.at <= now)?;
         Some(self.waiting.remove(at))
@@ -208,7 +209,7 @@ impl Requests {
             self.done
                 .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));
         }
-        // Signed after waiting: a timestamp must be fresh.
+        // The call is signed after the wait, because its timestamp must be fresh.
         let local_us = self.gateway_now(now).local_us;
         let unsigned = self.exchange.unsigned(local_us, &wanted.asked);
         let prepared = self.exchange.sign(&unsigned);
@@ -236,7 +237,8 @@ impl Requests {
         }
     }
 
-    /// A call was signed elsewhere, or could not be. One that was given up meanwhile does not leave.
+    /// A call was signed elsewhere, or could not be signed. A call that was given up meanwhile does
+    /// not leave.
     pub(crate) fn signed(
         &mut self,
         now: Time,
@@ -248,7 +250,8 @@ impl Requests {
         }
     }
 
-    /// Calls whose signature did not come in time. They did not leave; whether there were any.
+    /// Ends calls whose signature did not arrive in time. They did not leave. Returns whether there
+    /// were any.
     pub(super) fn give_up_signing(&mut self, now: Time) -> bool {
         let signing = self.signing.iter();
         let overdue = signing.filter(|(_, signs)| signs.by() <= now);
@@ -257,7 +260,7 @@ impl Requests {
             if let Some(signs) = self.signing.remove(id) {
                 tracing::warn!(
                     route = signs.unsigned.asked.route.name,
-                    "no signature came in time: it was not sent"
+                    "the signature did not arrive in time; the request was not sent"
                 );
                 self.not_left(now, signs);
             }
@@ -265,7 +268,7 @@ impl Requests {
         !overdue.is_empty()
     }
 
-    /// A call that is signed leaves, unless its time is over.
+    /// Sends a signed call, unless it is too late.
     fn leave(
         &mut self,
         now: Time,
@@ -284,7 +287,7 @@ impl Requests {
             return self.not_left(now, signs);
         }
         let route = signs.unsigned.asked.route;
-        // The venue may have told meanwhile that it takes nothing: a request would prolong a ban.
+        // The venue may have stopped all requests meanwhile. A request would prolong a ban.
         let ms = self.ms(now);
         if signs.began < now
             && let Some((why, left_ms)) = self.gateway().stop_of(ms, route.surface)
@@ -312,7 +315,7 @@ impl Requests {
         }));
     }
 
-    /// A call did not leave, for its signature came too late or not at all.
+    /// Ends a call that did not leave because its signature came too late or not at all.
     fn not_left(&mut self, now: Time, signs: Signs) {
         let waited = now.0.saturating_sub(signs.began.0).max(0);
         if let Purpose::Part(number) = signs.purpose
@@ -329,7 +332,8 @@ impl Requests {
         self.became(now, signs.purpose, judged.map(|()| String::new()));
     }
 
-    /// A call whose time is over. The shell is asked what became of it: it knows whether it left.
+    /// Gives up one overdue call. The shell is asked for the result, because it knows whether the
+    /// call left.
     pub(super) fn give_up(&mut self, now: Time) -> Option<CallId> {
         let mut flying = self.flying.iter_mut();
         let overdue = flying.find(|(_, flying)| flying.by.is_some_and(|by| by <= now));
@@ -338,7 +342,7 @@ impl Requests {
         Some(*id)
     }
 
-    /// The request of the engine that a call is a part of.
+    /// The number of the engine's request that a call belongs to.
     pub(super) fn part(&self, id: CallId) -> Option<u64> {
         match self.flying.get(&id)?.purpose {
             Purpose::Part(number) => Some(number),
@@ -346,7 +350,7 @@ impl Requests {
         }
     }
 
-    /// What a call became by its answer; `None` where it was given up before.
+    /// The result of a call; `None` if the call is unknown.
     pub(super) fn hear(
         &mut self,
         now: Time,

@@ -1,4 +1,5 @@
-//! The venue's clocks, read again and again, and soon after a request was refused for its time.
+//! The venue's clocks. They are read periodically, and soon after a request was refused because of
+//! its timestamp.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +12,17 @@ use windvane_engine::{Surface, Time};
 use super::{Done, Purpose, Requests, venue_surface};
 use crate::exchange::{Exchange, Question};
 
-/// How often the venue's clock is read.
+/// Interval of the reads of a clock.
 pub const CLOCK_EVERY_MS: i64 = 60_000;
-/// After a reading that failed, or that came before a request was refused for its time.
+/// Pause after a failed read, and minimum time between a read and a new one because of a refused
+/// timestamp.
 const AGAIN_MS: i64 = 2_000;
-/// Readings of which the best counts.
+/// Samples for each read; the best one counts.
 pub const CLOCK_SAMPLES: usize = 3;
-/// A trouble that goes on is logged once in so many readings.
+/// Only one of this many failures in a row is logged.
 const LOGGED_EVERY: u64 = 30;
 
-/// A clock that is being read.
+/// A clock read in progress.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) surface: Surface,
@@ -29,7 +31,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// No sample was taken yet.
+    /// A read without samples.
     pub(crate) const fn new(surface: Surface, now: Time) -> Self {
         Self {
             surface,
@@ -38,16 +40,16 @@ impl Reading {
         }
     }
 
-    /// The next sample is asked for now, by this question.
+    /// Starts the next sample and returns the query for it.
     pub(crate) const fn ask(&mut self, now: Time) -> Question<'static> {
         self.sent = now;
         Question::Clock(self.surface)
     }
 
-    /// An answer came. The offset, once there are enough samples.
+    /// Takes a response. Returns the offset once there are enough samples.
     ///
     /// # Errors
-    /// Why the clock was not read.
+    /// The reason why the clock could not be read.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -56,7 +58,7 @@ impl Reading {
     ) -> Result<Option<Offset>, String> {
         let server_ms = exchange
             .clock_ms(text)
-            .ok_or_else(|| format!("it answers {text:?}"))?;
+            .ok_or_else(|| format!("unexpected response {text:?}"))?;
         self.taken.push(Sample {
             sent_us: self.sent.0.div_euclid(1_000),
             received_us: now.0.div_euclid(1_000),
@@ -75,14 +77,14 @@ impl Reading {
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     due: BTreeMap<Surface, Time>,
-    /// When each was read last.
+    /// When each clock was read last.
     read: BTreeMap<Surface, Time>,
-    /// Readings in a row that failed.
+    /// Failed reads in a row.
     failed: BTreeMap<Surface, u64>,
 }
 
 impl Clocks {
-    /// A clock that is due. It is not asked for again before its reading ends.
+    /// A clock that is due. It is not due again before this read ends.
     pub(super) fn due(&mut self, now: Time) -> Option<Surface> {
         let mut due = self.due.iter();
         let (surface, _) = due.find(|(_, at)| **at <= now)?;
@@ -95,7 +97,8 @@ impl Clocks {
         self.due.values().min().copied()
     }
 
-    /// A request was refused for its time: the offset is not what it was.
+    /// Reads the clock of a surface soon if a request was refused because of its timestamp: the
+    /// offset changed.
     pub(super) fn hear(
         &mut self,
         now: Time,
@@ -119,7 +122,7 @@ impl Clocks {
 }
 
 impl Requests {
-    /// Begins to read the clocks of these surfaces, again and again.
+    /// Starts the periodic reads of the clocks.
     pub(crate) fn watch_clocks(&mut self, now: Time) {
         for surface in &self.surfaces {
             self.clocks.due.insert(*surface, now);
@@ -132,11 +135,11 @@ impl Requests {
 
     fn ask_clock(&mut self, now: Time, mut reading: Reading) {
         let question = reading.ask(now);
-        // Without it no heartbeat is renewed.
+        // Clock reads use the heartbeat lane, because heartbeats need the clock.
         self.question(now, question, (Lane::Heartbeat, Purpose::Clock(reading)));
     }
 
-    /// A reading came, or did not.
+    /// The result of a read.
     pub(super) fn clock_read(
         &mut self,
         now: Time,
@@ -152,7 +155,7 @@ impl Requests {
         };
         self.gateway().set_offset(venue_surface(surface), offset);
         if let Some(count) = self.clocks.failed.remove(&surface) {
-            tracing::info!(%surface, count, "the venue's clock is read again");
+            tracing::info!(%surface, count, "the venue's clock can be read again");
         }
         self.clocks.read.insert(surface, now);
         self.clocks.due.insert(surface, now.plus_ms(CLOCK_EVERY_MS));
@@ -166,7 +169,7 @@ impl Requests {
     fn clock_failed(&mut self, now: Time, surface: Surface, why: &str) {
         let failed = self.clocks.failed.entry(surface).or_default();
         if failed.is_multiple_of(LOGGED_EVERY) {
-            tracing::warn!(%surface, why, repeated = *failed, "the venue's clock was not read");
+            tracing::warn!(%surface, why, repeated = *failed, "the venue's clock could not be read");
         }
         *failed += 1;
         self.clocks.due.insert(surface, now.plus_ms(AGAIN_MS));

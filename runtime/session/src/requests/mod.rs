@@ -1,7 +1,7 @@
-//! The engine's requests on their way to the venue and back. Each is made of one or more calls, which
-//! travel in the lane of the budget that belongs to it. Nothing is sent twice.
+//! Carries the engine's requests to the venue and their results back. A request consists of one or
+//! more calls, which use the budget lane of the request. No call is sent twice.
 //!
-//! What may never enter here: sockets, tasks, and decisions about orders. The engine makes them.
+//! This module must never contain sockets, tasks, or decisions about orders. The engine decides.
 
 mod account;
 mod calls;
@@ -44,86 +44,86 @@ use waits::{Probes, Stops};
 /// Levels of a depth snapshot (spec 4, section 5: the local book).
 pub const DEPTH_LEVELS: &str = "1000";
 
-/// What requests need to know of the configuration.
+/// Configuration of the requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTerms {
-    /// A request without an answer is given up after this.
+    /// Response timeout of a request.
     pub request: Duration,
-    /// A countdown without an answer is given up after this.
+    /// Response timeout of a countdown.
     pub countdown: Duration,
 }
 
 /// A call that leaves now.
 #[derive(Debug)]
 pub struct Call {
-    /// Its number, for the answer.
+    /// Its number, to match the response.
     pub id: CallId,
     /// The route.
     pub route: &'static Route,
-    /// The bytes, signed.
+    /// The signed bytes.
     pub prepared: Prepared,
-    /// It changes something at the venue.
+    /// Whether it changes something at the venue.
     pub changes: bool,
-    /// It must not leave after this: the process was stopped, and the dead man's switch that covered
-    /// it may have acted. It is answered with [`CallAnswer::Late`] then.
+    /// The call must not leave after this time: the process was suspended, and the dead man's
+    /// switch of the order may have acted. The shell then reports [`CallAnswer::Late`].
     pub leave_by: Option<Time>,
-    /// When the public frame came that it follows from, for the latency of orders.
+    /// Arrival of the public frame that caused it, to measure order latency.
     pub since: Option<Time>,
 }
 
-/// How late a call is that must leave by a time ([`Call::leave_by`]), if it is late.
+/// By how much a call misses its [`Call::leave_by`]; `None` if it is not late.
 pub fn late_by(leave_by: Option<Time>, now: Time) -> Option<Duration> {
     let late_ns = now.0.saturating_sub(leave_by?.0);
     (late_ns > 0).then(|| Duration::from_nanos(late_ns.unsigned_abs()))
 }
 
-/// What a call was for.
+/// The purpose of a call.
 #[derive(Debug)]
 enum Purpose {
     /// A part of a request of the engine.
     Part(u64),
-    /// A snapshot of depth.
+    /// A depth snapshot.
     Depth(InstrumentId),
-    /// A reading of the venue's clock.
+    /// A sample of the venue's clock.
     Clock(Reading),
-    /// The header of the answer, which shows the weight that is used.
+    /// The response header, which shows the used weight.
     Probe,
-    /// A listen key.
+    /// Creation of a listen key.
     CreateKey(Surface),
-    /// Its renewal.
+    /// Renewal of a listen key.
     RenewKey(Surface),
-    /// A question of public data, which is asked again and again.
+    /// A query of public data that is polled.
     Poll(Surface, QuestionId),
-    /// A question of a start, or of a watchdog, by its number there.
+    /// A query of a start or of a watchdog, by its own number.
     Asked(u64),
 }
 
-/// What the session has to do.
+/// Results and work for the session.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// A call is to be signed elsewhere.
+    /// A call must be signed elsewhere.
     Sign(CallId, Unsigned),
     /// A call leaves.
     Send(Call),
     /// A call is given up.
     Abandon(CallId),
-    /// The engine is told.
+    /// An input for the engine.
     Live(LiveInput),
     /// The replies to a request.
     Replies(Vec<Reply>),
-    /// The answer of GET depth.
+    /// The response of GET depth; `None` if it must be requested again.
     Depth(InstrumentId, Option<String>),
-    /// What became of the question for a listen key.
+    /// The result of creating a listen key.
     Key(Surface, Result<String, NotDone>),
-    /// What became of the renewal of a listen key.
+    /// The result of renewing a listen key.
     Renewed(Surface, Result<String, NotDone>),
-    /// What became of a question of public data.
+    /// The result of a poll of public data.
     Polled(Surface, QuestionId, Result<String, NotDone>),
-    /// A call ended, for the metrics.
+    /// A call ended; for the metrics.
     Ended(CallEnded),
-    /// A call waited so long for its share of the budget, nanoseconds, or gave up after that.
+    /// How long a call waited for its budget, in nanoseconds, even if it gave up after that.
     Waited(Lane, i64),
-    /// What became of a question of [`Requests::ask`].
+    /// The result of a query by [`Requests::ask`].
     Asked(u64, Result<String, NotDone>),
 }
 
@@ -134,11 +134,11 @@ pub struct CallEnded {
     pub surface: windvane_protocol::route::Surface,
     /// "done", "refused", "unknown" or "wait".
     pub outcome: &'static str,
-    /// How long it took, nanoseconds.
+    /// How long it took, in nanoseconds.
     pub took_ns: i64,
 }
 
-/// Requests of one process.
+/// The requests of one process.
 #[derive(Debug)]
 pub struct Requests {
     exchange: Box<dyn Exchange>,
@@ -147,13 +147,13 @@ pub struct Requests {
     origin: Time,
     surfaces: Vec<Surface>,
     waiting: Vec<Waiting>,
-    /// Calls whose signature is waited for.
+    /// Calls that wait for their signature.
     signing: BTreeMap<CallId, Signs>,
     flying: BTreeMap<CallId, Flying>,
     next_call: u64,
     carried: BTreeMap<u64, Carried>,
     next_carried: u64,
-    /// Orders on their way, so that no cancel overtakes one on another connection.
+    /// Orders in flight, so that no cancel overtakes its order on another connection.
     placing: BTreeSet<ClientOrderId>,
     modes: Modes,
     account: Account,
@@ -161,18 +161,18 @@ pub struct Requests {
     probes: Probes,
     clocks: Clocks,
     stops: Stops,
-    /// Snapshots of depth that are asked for again then.
+    /// Depth snapshots that are requested again at this time.
     depths: Vec<(Time, InstrumentId)>,
-    /// The last order that was carried, for rehearsals.
+    /// The last order, for rehearsals.
     last: Option<Request>,
-    /// The run is ending.
+    /// The run is stopping.
     is_hurried: bool,
     done: VecDeque<Done>,
 }
 
 impl Requests {
-    /// Nothing was sent yet. `origin` is when the clock of the gateway's budgets began, by the shell's
-    /// clock.
+    /// Requests of a process that has sent nothing yet. `origin` is when the clock of the gateway's
+    /// budgets began, by the shell's clock.
     pub fn new(
         exchange: Box<dyn Exchange>,
         terms: RequestTerms,
@@ -205,7 +205,7 @@ impl Requests {
         }
     }
 
-    /// The budget of the requests, the clocks and the bans.
+    /// The budgets, clocks and bans.
     pub fn gateway(&self) -> &Gateway {
         self.exchange.gateway()
     }
@@ -215,18 +215,18 @@ impl Requests {
         &*self.exchange
     }
 
-    /// The start is over: requests of the engine can be encoded from here on.
+    /// Ends the start: from here on, requests of the engine can be encoded.
     pub fn know(&mut self, names: Names, futures_account: FuturesAccount) {
         self.exchange.know(names, futures_account);
     }
 
-    /// How long nothing at all may be sent to a surface, milliseconds.
+    /// How long nothing may be sent to a surface, in milliseconds.
     pub(crate) fn stopped_ms(&self, now: Time, surface: Surface) -> Option<u64> {
         let surface = venue_surface(surface);
         self.gateway().stopped_ms(self.ms(now), surface)
     }
 
-    /// How long a refused handshake holds back the next one: see [`Gateway::heed_handshake`].
+    /// How long a refused handshake delays the next one: see [`Gateway::heed_handshake`].
     pub(crate) fn heed_handshake(
         &self,
         now: Time,
@@ -238,37 +238,37 @@ impl Requests {
             .heed_handshake(self.ms(now), surface, refused)
     }
 
-    /// Whether no request is under way.
+    /// Whether no request is in progress.
     pub fn is_idle(&self) -> bool {
         let is_waiting = !self.waiting.is_empty() || !self.signing.is_empty();
         !is_waiting && self.flying.is_empty() && self.carried.is_empty()
     }
 
-    /// The account's modes changed: they are asked for anew.
+    /// The account's modes changed and must be read again.
     pub(crate) fn forget_modes(&mut self) {
         self.modes.forget();
     }
 
-    /// The run is ending: what is asked from here on has little time. Orders keep theirs, for one
-    /// whose answer was given up is never sent again.
+    /// The run is stopping: requests get shorter timeouts from here on. Orders keep theirs, because
+    /// an order whose response was given up is never sent again.
     pub(crate) const fn hurry(&mut self) {
         self.is_hurried = true;
     }
 
-    /// Encodes and signs the last order once more: an order is rare, and what it needs on its way would
-    /// have left the processor's caches until the next one. Neither budget nor nonces are touched.
+    /// Encodes and signs the last order once more. Orders are rare, and the code and data on their
+    /// path would otherwise leave the processor caches. This does not use up budget or nonces.
     pub(crate) fn rehearse(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
         let calls = self.exchange.encode(self.last.as_ref()?).ok()?;
         let call = calls.first()?;
         Some((call.route.surface, self.exchange.rehearse(call)?))
     }
 
-    /// The next thing to do.
+    /// The next result or work.
     pub(crate) fn poll(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
 
-    /// An answer came, or none will.
+    /// The result of a call.
     pub(crate) fn answered(&mut self, now: Time, (id, answer): (CallId, CallAnswer<'_>)) {
         if let CallAnswer::Late(waited) = answer
             && let Some(number) = self.part(id)
@@ -281,7 +281,7 @@ impl Requests {
         }
     }
 
-    /// What became of a call.
+    /// Handles the result of a call by its purpose.
     fn became(&mut self, now: Time, purpose: Purpose, became: Result<String, NotDone>) {
         self.clocks.hear(now, &became, &purpose, &*self.exchange);
         match purpose {
@@ -299,14 +299,14 @@ impl Requests {
         self.tell_stops(now);
     }
 
-    /// Everything whose time has come.
+    /// Handles everything that is due.
     pub(crate) fn timeout(&mut self, now: Time) {
         let mut given_up = self.give_up_signing(now);
         while let Some(id) = self.give_up(now) {
             self.done.push_back(Done::Abandon(id));
             given_up = true;
         }
-        // What became of them comes first: a cancel may wait for an order that did not leave.
+        // The results of these calls come first: a cancel may wait for an order that did not leave.
         if given_up {
             return;
         }
@@ -341,7 +341,7 @@ impl Requests {
             .min()
     }
 
-    /// Fetches the depth that the differences of an instrument wait for.
+    /// Requests the depth snapshot that the depth updates of an instrument wait for.
     pub(crate) fn fetch_depth(
         &mut self,
         now: Time,
@@ -351,7 +351,7 @@ impl Requests {
         self.question(now, question, (Lane::Query, Purpose::Depth(id)));
     }
 
-    /// Asks for a listen key; the venue gives the living one and prolongs it, or a new one.
+    /// Requests a listen key. The venue returns the existing key and prolongs it, or a new one.
     pub(crate) fn create_key(&mut self, now: Time, surface: Surface) {
         let with = (Lane::Heartbeat, Purpose::CreateKey(surface));
         self.question(now, Question::CreateKey(surface), with);
@@ -363,8 +363,8 @@ impl Requests {
         self.question(now, Question::RenewKey(surface, key), with);
     }
 
-    /// Asks a question for a start or a watchdog, which waits so many milliseconds for its share of the
-    /// budget. Its answer comes with this number. Answers whether the exchange has a call for it.
+    /// Sends a query for a start or a watchdog, which waits at most `patience_ms` for its budget.
+    /// The result carries `number`. Returns whether the exchange has a call for it.
     pub(crate) fn ask(
         &mut self,
         now: Time,
@@ -383,7 +383,7 @@ impl Requests {
         true
     }
 
-    /// Asks a question of the session, and answers whether the exchange has a call for it.
+    /// Sends a query of the session. Returns whether the exchange has a call for it.
     fn question(
         &mut self,
         now: Time,
@@ -398,7 +398,7 @@ impl Requests {
         true
     }
 
-    /// Asks a question of public data.
+    /// Sends a poll of public data.
     pub(crate) fn ask_for_public(
         &mut self,
         now: Time,
@@ -410,7 +410,7 @@ impl Requests {
         self.call(now, call);
     }
 
-    /// The venue's clock, Unix milliseconds.
+    /// The venue's clock, in Unix milliseconds.
     pub(crate) fn venue_ms(&self, now: Time, surface: Surface) -> i64 {
         let local_us = now.0.div_euclid(1_000);
         let venue_us = self.gateway().venue_us(local_us, venue_surface(surface));
@@ -421,14 +421,14 @@ impl Requests {
         match became {
             Ok(text) => self.done.push_back(Done::Depth(id, Some(text))),
             Err(not_done) => {
-                tracing::warn!(%not_done, "no depth");
+                tracing::warn!(%not_done, "the depth snapshot could not be read; it is requested again");
                 self.depths.push((now.plus_ns(calls::AGAIN_NS), id));
             }
         }
     }
 }
 
-/// The venue's word for a surface of the engine.
+/// Converts a surface of the engine to one of the venue.
 pub const fn venue_surface(surface: Surface) -> windvane_protocol::route::Surface {
     match surface {
         Surface::Spot => windvane_protocol::route::Surface::Spot,
@@ -436,7 +436,7 @@ pub const fn venue_surface(surface: Surface) -> windvane_protocol::route::Surfac
     }
 }
 
-/// The engine's word for a surface of the venue.
+/// Converts a surface of the venue to one of the engine.
 const fn engine_surface(surface: windvane_protocol::route::Surface) -> Surface {
     match surface {
         windvane_protocol::route::Surface::Spot => Surface::Spot,

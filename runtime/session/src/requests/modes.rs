@@ -1,5 +1,5 @@
-//! The account's modes. They cost much to ask for, and the user stream tells when they change: an
-//! answer is kept for a while.
+//! The account's position mode and asset mode. Reading them costs much weight, and the user stream
+//! reports changes, so responses are cached for a while.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,21 @@ use windvane_protocol::speak::Asked;
 use super::Requests;
 use super::parts::Became;
 
-/// An answer counts for so long.
+/// Age up to which a cached response counts.
 pub const MODES_AGE_MS: i64 = 60_000;
-/// With less weight left than this, readings are the cheapest that suffice: it is what a whole round
-/// of them costs at most, and as much again.
+/// Below this remaining weight, the cheapest sufficient reads are used. It is twice the maximum
+/// cost of a full round of reads.
 const PLENTY: u32 = 250;
-/// The same for a start, as a part of the limit: a run that is killed again and again starts some ten times
-/// in an interval.
+/// For a start, this threshold is the weight limit divided by this number. A run that is killed
+/// repeatedly starts about ten times in one interval of the limit.
 const START_PARTS: u32 = 2;
 
-/// The last answers of the routes that tell the modes ([`Capabilities::modes`](crate::Capabilities::modes)).
+/// The last responses of the routes that report the modes
+/// ([`Capabilities::modes`](crate::Capabilities::modes)).
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     known: BTreeMap<&'static str, (Time, String)>,
-    /// Nothing opens before the modes are known.
+    /// Whether opening orders wait until the modes are known.
     pub(super) are_needed: bool,
 }
 
@@ -33,14 +34,14 @@ impl Modes {
         self.known.clear();
     }
 
-    /// Keeps an answer, if its route tells a mode.
+    /// Caches a response if its route reports a mode.
     pub(super) fn keep(&mut self, now: Time, (route, text): (&'static str, &str), modes: &[&str]) {
         if modes.contains(&route) {
             self.known.insert(route, (now, text.to_owned()));
         }
     }
 
-    /// The last answer of a route; an old one only where `any_age` will do.
+    /// The last response of a route. An old one is returned only with `any_age`.
     fn last(&self, now: Time, route: &str, any_age: bool) -> Option<String> {
         let (at, text) = self.known.get(route)?;
         (any_age || now < at.plus_ms(MODES_AGE_MS)).then(|| text.clone())
@@ -48,7 +49,7 @@ impl Modes {
 }
 
 impl Requests {
-    /// With less weight left than this, readings are the cheapest that suffice.
+    /// Below this remaining weight, the cheapest sufficient reads are used.
     pub(super) fn plenty(&self, now: Time, surface: Surface, lane: Lane) -> u32 {
         match lane {
             Lane::Start => self.gateway().weight_limit(self.ms(now), surface) / START_PARTS,
@@ -56,8 +57,9 @@ impl Requests {
         }
     }
 
-    /// What is known of one of the account's modes without asking, if it is to be used: a fresh
-    /// answer, or, where little weight is left, any answer, or none.
+    /// The replacement for a read of a mode: a fresh cached response, or any cached response if
+    /// little weight is left. With little weight and no cached response, the read is postponed.
+    /// `None` if the venue must be asked.
     pub(super) fn known_mode(&self, now: Time, call: &Asked, lane: Lane) -> Option<Became> {
         let route = call.route.name;
         if !self.exchange.capabilities().modes.contains(&route) {
@@ -65,7 +67,7 @@ impl Requests {
         }
         let surface = call.route.surface;
         let plenty = if self.modes.are_needed {
-            // What a round costs at most. Nothing opens without it.
+            // The maximum cost of a round of reads. Opening orders wait for it.
             PLENTY / 2
         } else {
             self.plenty(now, surface, lane)

@@ -1,4 +1,4 @@
-//! A request of the engine as calls, and their outcomes as its replies.
+//! Splits a request of the engine into calls, and makes replies of their results.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use super::calls::{Wanted, fresh_ns};
 use super::{Done, Purpose, Requests, venue_surface};
 use crate::session::log_note;
 
-/// What takes risk away, or finds out about it, waits so long for its share of the budget before
-/// the engine is told to try again.
+/// How long requests that reduce risk, or read the state of orders, may wait for their budget
+/// before the engine must try again.
 const PATIENCE_NS: i64 = 1_000_000_000;
-/// A cancel follows its order after its answer, or after so long without one.
+/// A cancel follows its order after the response to the order, or after this time without one.
 const FOLLOW_MS: i64 = 1_000;
-/// From so many symbols on, one list of all open orders is as cheap as one for each symbol.
+/// From this many symbols on, one list of all open orders is not more expensive than one list for
+/// each symbol.
 const SYMBOLS_MAX: usize = 40;
 
-/// A request of the engine and what became of its calls so far.
+/// A request of the engine, and the results of its calls so far.
 #[derive(Debug)]
 pub(super) struct Carried {
     request: Request,
@@ -32,7 +33,7 @@ pub(super) struct Carried {
     became: Vec<Became>,
     handed: Time,
     since: Option<Time>,
-    /// It waits for the order that it is about, at most until then.
+    /// It waits for the order that it cancels, at most until this time.
     pub(super) follow_by: Option<Time>,
 }
 
@@ -45,17 +46,17 @@ impl Carried {
     }
 }
 
-/// What became of one call.
+/// The result of one call.
 #[derive(Debug)]
 pub(super) enum Became {
     Done(String),
     Not(NotDone),
-    /// It was not asked: too little weight is left for what can wait.
+    /// The call was not made: too little weight is left for calls that can wait.
     Postponed,
 }
 
 impl Became {
-    /// Whether a later call may be answered.
+    /// Whether a later call may give a result.
     const fn is_pending(&self) -> bool {
         matches!(
             self,
@@ -64,12 +65,12 @@ impl Became {
     }
 }
 
-/// Orders on symbols that are not configured, which every list of open orders tells again.
+/// Orders on symbols that are not configured. Every list of open orders reports them again.
 #[derive(Debug, Default)]
 pub(super) struct Elsewhere(BTreeSet<ClientOrderId>);
 
 impl Elsewhere {
-    /// Whether a note was not said before; of more than a thousand such orders nothing is.
+    /// Whether a note is new. After a thousand such orders no note is new, to limit the memory.
     fn is_news(&mut self, note: &Note) -> bool {
         const ORDERS_MAX: usize = 1_000;
         let Note::Elsewhere { order, .. } = note else {
@@ -80,8 +81,8 @@ impl Elsewhere {
 }
 
 impl Requests {
-    /// Sends a request of the engine on its way; `since` is when the public frame came that it
-    /// follows from. `awaits_modes` says whether nothing opens before the account's modes are known.
+    /// Starts a request of the engine. `since` is the arrival of the public frame that caused it.
+    /// `awaits_modes` says whether opening orders wait until the account's modes are known.
     pub(crate) fn carry(
         &mut self,
         now: Time,
@@ -126,16 +127,19 @@ impl Requests {
 
     fn refuse(&mut self, request: &Request, error: &SpeakError) {
         if let SpeakError::Undocumented(route) = error {
-            tracing::info!(route, "not asked: it is not in documents 1 to 3");
+            tracing::info!(
+                route,
+                "the request was not sent: its route is not in documents 1 to 3"
+            );
         } else {
-            tracing::error!(%error, ?request, "a request was not sent: it cannot be made");
+            tracing::error!(%error, ?request, "a request could not be encoded and was not sent");
         }
         let replies = self.exchange.refuse(request, error);
         self.done.push_back(Done::Replies(replies));
     }
 
-    /// The calls of a request. Where little weight is left, or a close waits for them, open orders are
-    /// listed for the configured symbols alone.
+    /// The calls of a request. If little weight is left, or a close waits for them, open orders are
+    /// listed only for the configured symbols.
     fn calls_of(
         &self,
         now: Time,
@@ -153,7 +157,7 @@ impl Requests {
         self.exchange.encode(request)
     }
 
-    /// Makes the next call of a request, or brings back what became of all of them.
+    /// Makes the next call of a request, or finishes the request after the last one.
     fn go_on(&mut self, now: Time, number: u64) {
         loop {
             let Some(carried) = self.carried.get(&number) else {
@@ -163,7 +167,7 @@ impl Requests {
                 return self.bring_back(now, number);
             };
             let is_reading = matches!(carried.request, Request::Read(_));
-            // What is changed is sent, what is read may be known.
+            // Only reads may use cached responses.
             let known = self.known_mode(now, call, carried.lane);
             if let Some(known) = known.filter(|_| is_reading) {
                 if let Some(carried) = self.carried.get_mut(&number) {
@@ -194,7 +198,7 @@ impl Requests {
         }
     }
 
-    /// What became of a call of a request.
+    /// The result of one call of a request.
     pub(super) fn part_became(&mut self, now: Time, number: u64, became: Result<String, NotDone>) {
         let Some(carried) = self.carried.get_mut(&number) else {
             return;
@@ -214,11 +218,11 @@ impl Requests {
             }
             Err(not_done) => {
                 let request = &carried.request;
-                // Orders have a line of their own, with a count where they repeat.
+                // Orders have a log line of their own, which counts repetitions.
                 if matches!(request, Request::Place(_)) {
-                    tracing::debug!(route = route.name, %not_done, ?request, "not done");
+                    tracing::debug!(route = route.name, %not_done, ?request, "the request was not completed");
                 } else {
-                    tracing::info!(route = route.name, %not_done, ?request, "not done");
+                    tracing::info!(route = route.name, %not_done, ?request, "the request was not completed");
                 }
                 let wait = match &not_done {
                     NotDone::Wait(Wait { why, .. }) => Some(why.clone()),
@@ -233,14 +237,15 @@ impl Requests {
         self.go_on(now, number);
     }
 
-    /// Whether a request places one order. What becomes of others that did not leave is told like any
-    /// failure: a reading that is refused would count as one that the venue does not serve.
+    /// Whether a request places one order. Other requests that did not leave count as failed. They
+    /// must not count as refused: a refused read would mean that the venue does not serve the
+    /// route.
     pub(super) fn is_order(&self, number: u64) -> bool {
         let carried = self.carried.get(&number);
         carried.is_some_and(|one| matches!(one.request, Request::Place(_)))
     }
 
-    /// The shell did not let an order leave, for it waited so long.
+    /// The shell did not send an order, because it had waited too long.
     pub(super) fn not_sent_in_time(&mut self, (number, waited): (u64, Duration)) {
         let Some(carried) = self.carried.remove(&number) else {
             return;
@@ -252,7 +257,7 @@ impl Requests {
         };
         let id = order.client_order_id;
         self.placing.remove(&id);
-        // There is nothing to cancel.
+        // The order does not exist, so there is nothing to cancel.
         let waiting = self.carried.iter().filter(|(_, one)| one.follows(&id));
         let waiting: Vec<_> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
@@ -295,7 +300,7 @@ impl Requests {
         self.placed(now, &request);
     }
 
-    /// The answer to an order came: cancels that waited for it go.
+    /// The response to an order came: cancels that waited for it may leave.
     fn placed(&mut self, now: Time, request: &Request) {
         let Request::Place(order) = request else {
             return;
@@ -305,7 +310,7 @@ impl Requests {
         self.let_go(now, |carried| carried.follows(&id));
     }
 
-    /// Cancels that waited long enough go.
+    /// Releases cancels that waited long enough.
     pub(super) fn follow_overdue(&mut self, now: Time) {
         let due = |carried: &Carried| carried.follow_by.is_some_and(|by| by <= now);
         self.let_go(now, due);
@@ -335,7 +340,8 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
         Became::Done(text) => Heard::Done(text),
         Became::Not(NotDone::Refused(refusal)) => Heard::Refused {
             code: refusal.code(),
-            // The engine looks in the text for the balance, which our advice names, too.
+            // The engine searches this text for the word "balance", and our own advice contains
+            // that word too. So the venue's text alone is passed on.
             msg: refusal.msg().unwrap_or(words),
         },
         Became::Postponed | Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
@@ -353,7 +359,7 @@ fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
     }
 }
 
-/// The lane of a request: what takes risk away leaves whatever our own count says.
+/// The lane of a request. The cancel lane passes even if our own weight count is used up.
 pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
     match (request, purpose) {
         (Request::Cancel { .. } | Request::CancelAll { .. }, _) if planted!(LaneStarved) => {
@@ -363,7 +369,7 @@ pub fn lane(request: &Request, purpose: EnginePurpose) -> Lane {
         (Request::Cancel { .. } | Request::CancelBatch { .. } | Request::CancelAll { .. }, _) => {
             Lane::Cancel
         }
-        // It only stops a countdown that nothing needs any more: that is no emergency.
+        // It only disarms a countdown that no order needs any more, so it is not urgent.
         (
             Request::Countdown {
                 countdown_ms: 0, ..

@@ -1,4 +1,4 @@
-//! Questions of a start, before there is an engine.
+//! Queries of a start, before there is an engine.
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
@@ -10,15 +10,16 @@ use super::Requests;
 use super::waits::Stops;
 
 impl Requests {
-    /// Asks a question of a start. The process before may have used most of the minute, so it may use
-    /// all that is left of it. Answers whether the exchange has a call for it.
+    /// Sends a query of a start. The process before may have used most of the weight of this
+    /// minute, so a start may use all that is left. Returns whether the exchange has a call for the
+    /// query.
     pub(crate) fn ask_for_start(&mut self, now: Time, question: Question<'_>) -> bool {
         self.ask(now, question, (Lane::Start, 0), 0)
     }
 
-    /// The start is over. Nobody told the engine of stops yet: the session does. `other_account` is where
-    /// the futures account can be read if its route is not served, as long as the exchange did not say
-    /// whether it is.
+    /// Ends the start. The engine has not received any stops of the venue yet, so the session
+    /// reports them again. `other_account` is the alternative place of the futures account, if it
+    /// is not known yet whether its route is served.
     pub(crate) fn end_start(&mut self, other_account: Option<FuturesAccount>) {
         self.account.may_be_at(other_account);
         self.stops = Stops::default();
@@ -48,7 +49,7 @@ mod tests {
     use crate::requests::{Done, RequestTerms};
 
     #[test]
-    fn the_engine_is_told_of_a_stop_that_began_during_the_start() {
+    fn the_engine_receives_a_stop_that_began_during_the_start() {
         let identity = Identity {
             dialect: Dialect {
                 brand: Brand::new("svc").unwrap(),

@@ -1,5 +1,5 @@
-//! What the venue's limits mean for the engine: how long nothing may be sent, and why. The engine is
-//! told before it learns what became of its request.
+//! Translates the venue's limits for the engine: how long nothing may be sent, and why. The engine
+//! receives this before the result of its request.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::exchange::Question;
 
 use super::{Done, Purpose, Requests, engine_surface, venue_surface};
 
-/// The engine's timer must not be earlier than the budget's.
+/// Margin so that the engine's timer is not earlier than the budget's.
 const MARGIN_MS: u64 = 5;
-/// From one probe of the used weight to the next.
+/// Minimum time between two probes of the used weight.
 const PROBE_EVERY_MS: i64 = 5_000;
-/// An end of a stop that moves by less is the same.
+/// A stop whose end moves by less than this counts as unchanged.
 const SAME_NS: u64 = 500_000_000;
 
 /// When each surface was probed last.
@@ -26,7 +26,7 @@ const SAME_NS: u64 = 500_000_000;
 pub(super) struct Probes(BTreeMap<route::Surface, Time>);
 
 impl Probes {
-    /// Whether the next probe of a surface is due now. It counts as made.
+    /// Whether a probe of a surface is due now. If so, it counts as made.
     fn is_due(&mut self, surface: route::Surface, now: Time) -> bool {
         let last = self.0.get(&surface);
         let is_due = last.is_none_or(|last| now >= last.plus_ms(PROBE_EVERY_MS));
@@ -37,26 +37,26 @@ impl Probes {
     }
 }
 
-/// Times in which the venue accepts no requests, as the engine knows them: it sends no opening orders
-/// then. A 418, 403, 429 or -1016 tells of them.
+/// Times in which the venue accepts no requests, as the engine knows them. The engine sends no
+/// opening orders then. The venue reports a stop by 418, 403, 429 or -1016.
 #[derive(Debug, Default)]
 pub(super) struct Stops(BTreeMap<Surface, Stop>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stop {
     why: StopReason,
-    /// Its end, and the end that the engine was told.
+    /// Its present end, and the end that the engine received.
     end: Time,
     told: Time,
 }
 
 impl Stops {
-    /// When the next of them ends.
+    /// When the next stop ends.
     pub(super) fn next(&self) -> Option<Time> {
         self.0.values().map(|stop| stop.end).min()
     }
 
-    /// What the engine is told of a stop that began, changed or ended.
+    /// The input for the engine if a stop began, changed or ended.
     fn change(
         &mut self,
         surface: Surface,
@@ -95,7 +95,7 @@ impl Stops {
 }
 
 impl Requests {
-    /// Tells the engine of stops that began, changed or ended.
+    /// Reports stops that began, changed or ended to the engine.
     pub(crate) fn tell_stops(&mut self, now: Time) {
         let ms = self.ms(now);
         for place in 0..self.surfaces.len() {
@@ -107,15 +107,16 @@ impl Requests {
         }
     }
 
-    /// The venue refused a call for a limit: the engine learns how long nothing may be sent.
+    /// The venue refused a call because of a limit. Reports to the engine how long nothing may be
+    /// sent.
     pub(super) fn tell_wait(&mut self, now: Time, surface: route::Surface, why: &WaitReason) {
         if let WaitReason::Budget(denied) = why
             && denied.why == Denial::Weight
         {
             return self.probe(now, surface);
         }
-        // The order limit is told only after the venue itself refused an order: the engine counts
-        // these refusals.
+        // The order limit is reported only after the venue itself refused an order, because the
+        // engine counts these refusals.
         let is_by_venue = matches!(why, WaitReason::Venue(_));
         let ms = self.ms(now);
         let all = self.gateway().stopped_ms(ms, surface);
@@ -134,9 +135,9 @@ impl Requests {
         self.done.extend(inputs);
     }
 
-    /// Our count keeps a request back. The venue's interval may have begun anew meanwhile: the header
-    /// of the cheapest answer shows it. Many requests may be kept back in a second, and each probe
-    /// weighs something too.
+    /// Our own count holds a request back, but the venue's interval may have restarted meanwhile.
+    /// The header of the cheapest response shows this. Probes are limited, because many requests
+    /// may be held back in a second and each probe costs weight.
     fn probe(&mut self, now: Time, surface: route::Surface) {
         if !self.probes.is_due(surface, now) {
             return;
@@ -146,7 +147,7 @@ impl Requests {
     }
 }
 
-/// Why the venue accepts no request, in the engine's words.
+/// The engine's reason for a stop of the venue.
 pub const fn stop_reason(why: Denial) -> StopReason {
     match why {
         Denial::Banned => StopReason::Ban,
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_that_our_count_keeps_back_do_not_use_the_weight_up_by_probes() {
+    fn probes_for_held_back_orders_are_rate_limited() {
         let mut probes = Probes::default();
         let futures = route::Surface::Futures;
         // 30 orders a second, for a minute.
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_told_once_and_again_when_it_changes_or_ends() {
+    fn a_stop_is_reported_when_it_begins_changes_or_ends() {
         let (mut stops, now) = (Stops::default(), Time(0));
         let surface = Surface::Futures;
         let ban = |s: u64| Some((StopReason::Ban, s * 1_000));
@@ -183,7 +184,8 @@ mod tests {
         assert_eq!(for_ms(stops.change(surface, None, now)), None);
         assert_eq!(for_ms(stops.change(surface, ban(60), now)), Some(60_000));
         assert_eq!(for_ms(stops.change(surface, ban(60), now)), None);
-        // It ends some milliseconds later: nothing is told, and nobody looks before.
+        // The end moves by some milliseconds: nothing is reported, but the next check moves with
+        // it.
         let same = Some((StopReason::Ban, 60_400));
         assert_eq!(for_ms(stops.change(surface, same, now)), None);
         assert_eq!(stops.next(), Some(Time::from_millis(60_400)));

@@ -1,4 +1,4 @@
-//! Changes of a running configuration, recordings that are played, and the end of a run.
+//! Configuration changes of a running session, played recordings, and the end of a run.
 
 use windvane_engine::Input as EngineInput;
 use windvane_engine::config::Reconfiguration;
@@ -12,23 +12,23 @@ use crate::driver::Renewed;
 use crate::guests::Guests;
 use crate::requests::Requests;
 
-/// How a strategy left its quarantine.
+/// How a strategy left quarantine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freed {
     /// How its new instance began.
     pub renewed: Renewed,
-    /// It had saved a state.
+    /// A saved state existed.
     pub had_state: bool,
 }
 
-/// Changes of a running configuration. After each, [`Session::poll_output`] has to be drained.
+/// Configuration changes. Drain [`Session::poll_output`] after each call.
 impl<G: Guests> Session<G> {
-    /// The strategies, to be changed between inputs.
+    /// The strategies, mutable, for changes between inputs.
     pub const fn guests_mut(&mut self) -> &mut G {
         self.driver.guests_mut()
     }
 
-    /// What a strategy knows now; what it saved before, where it cannot say it any more.
+    /// The present state of a strategy, or its last saved state if it cannot save any more.
     pub(super) fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
         let state = self.driver.state(self.clock.at(now), strategy);
         self.act(now);
@@ -36,10 +36,10 @@ impl<G: Guests> Session<G> {
         state
     }
 
-    /// Tries whether a strategy's module begins, with this state, without effect.
+    /// Tests whether a strategy's module starts with this state. The test has no effect.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not start.
     pub(super) fn rehearse(
         &mut self,
         strategy: StrategyId,
@@ -48,11 +48,13 @@ impl<G: Guests> Session<G> {
         self.driver.rehearse(strategy, state)
     }
 
-    /// Takes in a command of the operator for one strategy. A resume of one in quarantine first begins a
-    /// new instance of its module with what it saved last, or without, if it cannot use that; tells how.
+    /// Handles an operator command for one strategy. A resume of a strategy in quarantine first
+    /// starts a new instance of its module with the last saved state, or without it if the instance
+    /// cannot load it. Returns how the instance began.
     ///
     /// # Errors
-    /// Why the new instance does not begin: the strategy stays in quarantine, and the command is not done.
+    /// The reason why the new instance does not start. The strategy stays in quarantine, and the
+    /// command has no effect.
     pub fn steer(
         &mut self,
         now: Time,
@@ -71,10 +73,10 @@ impl<G: Guests> Session<G> {
         Ok(freed)
     }
 
-    /// Begins a new instance of a strategy's module, see [`Driver::renew`].
+    /// Starts a new instance of a strategy's module, see [`Driver::renew`].
     ///
     /// # Errors
-    /// Why it does not begin; it is in quarantine then.
+    /// The reason why it does not start. The strategy is in quarantine then.
     pub(super) fn renew(
         &mut self,
         now: Time,
@@ -92,15 +94,15 @@ impl<G: Guests> Session<G> {
         renewed
     }
 
-    /// A strategy runs on another module from now on; the next segment says so.
+    /// Sets the hash of a strategy's module, for the head of the next segment.
     pub(super) fn replace_module(&mut self, strategy: StrategyId, sha256: [u8; 32]) {
         if let Some(module) = self.modules.get_mut(usize::from(strategy.0)) {
             module.1 = sha256;
         }
     }
 
-    /// Takes new limits and reactions. The next segment begins as soon as it can, with the modules
-    /// of then and what they know.
+    /// Applies new limits and reactions. The next segment begins as soon as possible, with the new
+    /// modules and the present states.
     pub(super) fn reconfigure(
         &mut self,
         now: Time,
@@ -117,7 +119,7 @@ impl<G: Guests> Session<G> {
     }
 }
 
-/// The end.
+/// The end of a run.
 impl<G: Guests> Session<G> {
     pub(super) fn look_for_end(&mut self, now: Time) {
         if self.ended.is_some() {
@@ -138,8 +140,8 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Ends the last block. An orderly end begins a segment that holds nothing but what strategies
-    /// save: the next start gives it back to them.
+    /// Ends the run and its last block. Unless the stop was cut short, a last segment begins. Its
+    /// head holds the states of the strategies, and the next start restores them.
     pub(super) fn end(&mut self, now: Time, ended: Ended) {
         self.ended = Some(ended);
         self.driver.seal();
@@ -148,14 +150,17 @@ impl<G: Guests> Session<G> {
             return;
         }
         if self.writer.has_failed() || self.writer.is_behind() {
-            tracing::warn!("the journal has no room: strategies go on from what they saved before");
+            tracing::warn!(
+                "the journal has no room for the final states: after a restart, strategies \
+                 continue from their last saved states"
+            );
             return;
         }
         self.roll(now);
     }
 }
 
-/// A recording that is played: whatever is due first in its time happens first.
+/// A played recording: events happen in the order of the recording's time.
 impl<G: Guests> Session<G> {
     /// When the simulated account or the engine has something to do, by the engine's clock.
     pub fn next_played(&self) -> Time {
@@ -163,8 +168,8 @@ impl<G: Guests> Session<G> {
         timer.min(self.account.next())
     }
 
-    /// The recording's time goes on to `time`, and the one thing happens that comes first then: a word
-    /// of the simulated account, or a timer of the engine. Answers whether there was one.
+    /// Advances the recording to `time` and handles the one event that comes first: a message of
+    /// the simulated account, or a timer of the engine. Returns whether there was one.
     pub fn play(&mut self, now: Time, time: Time) -> bool {
         self.clock.pass(time);
         let has_happened = self.hear_account(now) || self.engine_timeout(now);
@@ -173,8 +178,8 @@ impl<G: Guests> Session<G> {
         has_happened
     }
 
-    /// A second of the recording is over: what was recorded of it becomes durable, by the recording's
-    /// time, so that the same run makes the same blocks.
+    /// A second of the recording is over: its records become durable. This depends on the
+    /// recording's time, so that the same run makes the same blocks.
     pub fn end_second(&mut self, now: Time) {
         self.save(now);
     }

@@ -1,4 +1,4 @@
-//! The journal and the time: what is sealed when, when a segment ends, and what timers are due.
+//! The journal and the timers: when blocks and segments end, and which timers are due.
 
 use windvane_engine::Input as EngineInput;
 use windvane_engine::live::LiveInput;
@@ -41,7 +41,8 @@ impl<G: Guests> Session<G> {
         self.act(now);
     }
 
-    /// What the simulated account has to say, the engine's timers, and what the journal is due.
+    /// Handles all due timers: of the requests, streams, simulated account, engine, journal and
+    /// latch file.
     pub(super) fn timeout(&mut self, now: Time) {
         if let Some(requests) = &mut self.requests {
             requests.timeout(now);
@@ -56,7 +57,7 @@ impl<G: Guests> Session<G> {
             if planted!(WatchdogSignAfterFault) && self.surfaces.contains(&Surface::Spot) {
                 self.outputs.push_back(Output::Beat(0));
             }
-            // A recording's blocks end by its own time.
+            // The blocks of a recording end by its own time.
             if !self.clock.is_played() {
                 self.save(now);
             }
@@ -67,7 +68,7 @@ impl<G: Guests> Session<G> {
         self.latches.timeout(now);
     }
 
-    /// The next word of the simulated account, if it is due.
+    /// Handles the next message of the simulated account, if it is due.
     pub(super) fn hear_account(&mut self, now: Time) -> bool {
         let Some(word) = self.account.poll(self.clock.at(now)) else {
             return false;
@@ -85,7 +86,7 @@ impl<G: Guests> Session<G> {
         is_due
     }
 
-    /// Records what strategies know, and ends the running block.
+    /// Records the states of the strategies and ends the open block.
     pub(super) fn save(&mut self, now: Time) {
         self.driver.save(self.clock.at(now));
         self.driver.seal();
@@ -97,7 +98,7 @@ impl<G: Guests> Session<G> {
         engine.records() > engine.chain().last_record || self.driver.has_unsaved()
     }
 
-    /// Begins a new segment with everything that the run goes on from.
+    /// Begins a new segment. Its head contains everything that the run needs to continue.
     pub(super) fn roll(&mut self, now: Time) {
         let (engine, states) = self.driver.snapshot();
         self.act(now);

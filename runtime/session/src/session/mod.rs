@@ -1,8 +1,8 @@
-//! The live run: what happened goes in, what is to be done comes out.
+//! The live run: events go in, work for the shell comes out.
 //!
-//! The shell (sockets, disk, clock) calls [`Session::handle`] for each thing that happens, takes
-//! [`Session::poll_output`] until nothing is left, and calls [`Input::Timeout`] at
-//! [`Session::poll_timeout`]. Live runs, paper runs and the simulator of faults drive this one type.
+//! The shell (sockets, disk, clock) calls [`Session::handle`] for each event and drains
+//! [`Session::poll_output`] after it. It calls [`Session::handle`] with [`Input::Timeout`] at
+//! [`Session::poll_timeout`]. Live runs, paper runs and the fault simulator all drive this type.
 
 mod change;
 mod journal;
@@ -43,179 +43,183 @@ pub use change::Freed;
 pub use outside::log_note;
 pub use reload::{NotReloaded, Reload, Reloaded};
 
-/// What a session is made of.
+/// The parts of a session.
 #[derive(Debug)]
 pub struct Parts<G> {
-    /// Engine and strategies, which have begun.
+    /// Engine and strategies. The strategies have started.
     pub driver: Driver<G>,
     /// The account.
     pub account: Account,
-    /// Requests to a venue, of its account or of its public data; none beside recordings.
+    /// Requests to the venue, for the account or only for public data; `None` for a recording.
     pub requests: Option<Requests>,
     /// The engine's clock.
     pub clock: Clock,
-    /// The strategies' modules, in their order.
+    /// The modules of the strategies, in order.
     pub modules: Vec<Module>,
-    /// What is traded.
+    /// The surfaces that are traded.
     pub surfaces: Vec<Surface>,
-    /// How user streams are kept.
+    /// Settings of the user streams.
     pub streams: StreamSettings,
-    /// Streams of public data; none beside recordings.
+    /// Streams of public data; `None` for a recording.
     pub public: Option<PublicStreams>,
-    /// What is latched, and why.
+    /// The latches and their reasons.
     pub latches: LatchState,
     /// `on_stop = "flatten"`.
     pub flattens: bool,
-    /// So many blocks may be on their way to the disk: [`BLOCKS_UNDER_WAY`](crate::BLOCKS_UNDER_WAY).
+    /// Maximum number of blocks on their way to the disk:
+    /// [`BLOCKS_UNDER_WAY`](crate::BLOCKS_UNDER_WAY).
     pub blocks_under_way: usize,
 }
 
-/// Something that happened.
+/// An event for the session.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// [`Session::poll_timeout`] has come.
+    /// The time of [`Session::poll_timeout`] has come.
     Timeout,
-    /// A public event that was decoded before, as those of a recording are.
+    /// A public event that is already decoded, such as one of a recording.
     Market {
         /// The instrument.
         instrument: InstrumentId,
         /// The event.
         event: MarketEvent<'a>,
     },
-    /// A call was signed elsewhere, or could not be.
+    /// A call was signed elsewhere, or could not be signed.
     Signed(CallId, Result<Prepared, PrepareError>),
-    /// What came back of a call.
+    /// The result of a call.
     Answer(CallId, CallAnswer<'a>),
-    /// Something happened to a connection of a stream, which has this number.
+    /// An event of the stream connection with this number.
     Socket(Surface, LinkId, SocketEvent<'a>),
-    /// What is to be trusted.
+    /// A report about the connection, the clock, the journal or the venue's limits.
     Live(LiveInput),
-    /// The journal says something.
+    /// A report of the journal.
     Journal(JournalEvent),
-    /// The file of [`Output::Latches`] is durable, or could not be written for this reason.
+    /// The file of [`Output::Latches`] is durable, or could not be written, for this reason.
     Latches(Result<(), String>),
-    /// The operator commands, for all or for one strategy.
+    /// A command of the operator, for all strategies or for one.
     Command(Command, Option<StrategyId>),
-    /// The run is to end. The second time it ends at once.
+    /// The run must end. A second stop ends it at once.
     Stop,
 }
 
-/// What the journal says.
+/// A report of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalEvent {
     /// Everything up to this record is durable.
     Durable(u64),
-    /// A new segment was begun, after this record.
+    /// A new segment began after this record.
     Rolled(u64),
-    /// It did not begin a new segment: it has no room, or the head is of another place.
+    /// A new segment did not begin: the journal has no room, or it is not at the position of the
+    /// head.
     NotRolled,
     /// A write takes too long.
     Stalled,
-    /// It does not any more.
+    /// Writes are fast again.
     Healthy,
-    /// The disk refused. Nothing is durable until a new segment is begun.
+    /// The disk failed. Nothing becomes durable until a new segment begins.
     Failed,
 }
 
-/// What is to be done, in this order.
+/// Work for the shell, in this order.
 #[derive(Debug)]
 pub enum Output {
-    /// Give a block to the journal.
+    /// Pass this block to the journal.
     Append(Block),
     /// Begin a new segment with this head.
     Roll(Vec<u8>, Chain),
-    /// Have a call signed; what comes back is [`Input::Signed`]. Only where a signer elsewhere signs
+    /// Have this call signed; the result is [`Input::Signed`]. Only with a signer elsewhere
     /// ([`Signing::Elsewhere`](crate::Signing::Elsewhere)).
     Sign(CallId, Unsigned),
-    /// Write a call to the venue once; what comes back is [`Input::Answer`].
+    /// Write this call to the venue once; the result is [`Input::Answer`].
     Send(Call),
-    /// Give this call up. [`Input::Answer`] says what became of it: that it did not leave
-    /// ([`CallAnswer::Late`]), or that its answer is lost.
+    /// Give up this call. The shell reports the result as [`Input::Answer`]: the call did not leave
+    /// ([`CallAnswer::Late`]), or its response is lost.
     Abandon(CallId),
-    /// A request of the engine was handed over: to its calls, or to the simulated account.
+    /// A request of the engine was passed on: to the venue's calls, or to the simulated account.
     Handed {
         /// The request.
         request: Request,
-        /// When the public frame came that it follows from.
+        /// Arrival of the public frame that caused it.
         since: Option<Time>,
     },
-    /// The engine was told this reply to a request.
+    /// The engine received this reply to a request.
     Replied(Reply),
-    /// A call ended, for the metrics.
+    /// A call ended; for the metrics.
     CallEnded(CallEnded),
-    /// A call of a lane waited so long for its share of the budget, nanoseconds, or gave up after that.
+    /// How long a call waited for the budget of its lane, in nanoseconds, even if it gave up after
+    /// that.
     BudgetWait(Lane, i64),
-    /// Do something with a connection of a stream, which has this number: see [`crate::is_public`].
+    /// Do this with the stream connection of this number: see [`crate::is_public`].
     Socket(Surface, LinkId, SocketAction),
-    /// A stream misses nothing from here on, or may miss events.
+    /// A stream is complete from here on, or may miss events.
     Stream {
         /// Surface.
         surface: Surface,
-        /// A stream of public data; else the user stream.
+        /// Whether it is a public stream; otherwise it is the user stream.
         is_public: bool,
-        /// It misses nothing.
+        /// Whether it is complete.
         is_up: bool,
     },
-    /// Give the watchdog process of spot orders a sign of health.
+    /// Send a heartbeat to the watchdog process of spot orders.
     Beat(u64),
-    /// Write the file of the latches; it need not be durable before what follows. What became of it is
+    /// Write the latch file. It need not be durable before the next outputs. The result is
     /// [`Input::Latches`].
     Latches(Latches),
-    /// Keep this snapshot of the engine for a report: its own books contradict each other. The run is
-    /// halted already.
+    /// Save this snapshot of the engine for a bug report: its own books contradict each other. The
+    /// run is halted already.
     BugReport {
         /// The rule that is broken.
         broken: BrokenInvariant,
         /// See [`Engine::report`].
         snapshot: Vec<u8>,
     },
-    /// Tell people.
+    /// Show this notice to people.
     Notice(Box<Notice>),
-    /// The run is over: nothing follows.
+    /// The run is over: no output follows.
     Ended(Ended),
 }
 
 /// Why a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was asked to, and `on_stop` is done.
+    /// A stop was requested, and `on_stop` is finished.
     Stopped,
-    /// It was asked to, and `on_stop` was not done in its time, or it was asked twice.
+    /// A stop was requested, but `on_stop` did not finish in time, or a second stop was requested.
     Hurried,
-    /// Another instance trades on the account, as this order shows: `on_stop` is not applied.
+    /// Another instance trades on the account, as this order shows. `on_stop` is not applied.
     AnotherInstance(ClientOrderId),
 }
 
 impl Ended {
-    /// Whether the watchdog process of spot orders ends with the run, and cancels nothing: what rests is left
-    /// on purpose, or is another instance's. After a stop in a hurry nobody cancelled what rests.
+    /// Whether the watchdog process of spot orders ends with the run and cancels nothing. Then the
+    /// resting orders were left on purpose, or belong to another instance. After a stop that was
+    /// cut short, the watchdog cancels them, because the run did not.
     pub fn lets_watchdog_go(&self) -> bool {
         *self != Self::Hurried
     }
 }
 
-/// Why the session wants to be called.
+/// Why the session must be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// A timer of the engine.
     Engine,
-    /// The simulated account has something to say.
+    /// The simulated account has a message.
     Account,
-    /// What was recorded is to become durable.
+    /// Records must become durable.
     Seal,
-    /// A segment of the journal is old, or a new one is tried after a failure.
+    /// The segment must end, or a new one is tried after a failure.
     Roll,
-    /// The stop has lasted its time.
+    /// The time limit of the stop is over.
     Stop,
-    /// The file of the latches is written again after a failure.
+    /// The latch file is written again after a failure.
     Latches,
-    /// A request is given up, asked again, or has its turn.
+    /// A request is given up, repeated, or has its turn.
     Requests,
-    /// A stream is to be pinged, replaced, or connected anew.
+    /// A stream must be pinged, replaced or reconnected.
     Streams,
 }
 
-/// A live run. See the module's page.
+/// A live run. See the module documentation.
 #[derive(Debug)]
 pub struct Session<G> {
     driver: Driver<G>,
@@ -230,19 +234,20 @@ pub struct Session<G> {
     flattens: bool,
     writer: Writer,
     stop: Option<Stop>,
-    /// What leaves, before anything else is done.
+    /// Outputs that leave before all others.
     leaving: VecDeque<Output>,
     outputs: VecDeque<Output>,
     /// A segment that begins once the journal has every block before it.
     head: Option<(Vec<u8>, Chain)>,
     ended: Option<Ended>,
     is_over: bool,
-    /// When the public frame came that is being handled, or that led to what is released.
+    /// Arrival of the public frame that is being handled, or that caused the blocks that are being
+    /// released.
     since: Option<Time>,
 }
 
 impl<G: Guests> Session<G> {
-    /// A session that begins `now`, with a segment of the journal that was begun.
+    /// A session that begins at `now`. Its first journal segment has begun already.
     pub fn new(now: Time, parts: Parts<G>) -> Self {
         let Parts {
             driver,
@@ -289,8 +294,8 @@ impl<G: Guests> Session<G> {
         session
     }
 
-    /// Takes in what happened. `now` is the shell's clock, which never runs backwards. After it,
-    /// [`Self::poll_output`] has to be drained.
+    /// Handles one event. `now` is the shell's clock, which never runs backwards. Drain
+    /// [`Self::poll_output`] after it.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         if let Input::Latches(result) = input {
             return self.latches.written(now, result);
@@ -347,9 +352,9 @@ impl<G: Guests> Session<G> {
         self.look_for_end(now);
     }
 
-    /// The next thing to do.
+    /// The next work for the shell.
     pub fn poll_output(&mut self) -> Option<Output> {
-        // An order that waits for the disk goes first: it takes longest.
+        // Blocks that an order waits for go first, because the disk takes longest.
         if self.driver.waiting() > 0
             && let Some(block) = self.writer.next_block()
         {
@@ -409,7 +414,7 @@ impl<G: Guests> Session<G> {
         &self.driver
     }
 
-    /// Engine and strategies, at the end.
+    /// Engine and strategies, at the end of the run.
     pub fn into_driver(self) -> Driver<G> {
         self.driver
     }
@@ -429,17 +434,18 @@ impl<G: Guests> Session<G> {
         &self.account
     }
 
-    /// The strategies' modules, in their order.
+    /// The modules of the strategies, in order.
     pub fn modules(&self) -> &[Module] {
         &self.modules
     }
 
-    /// The engine's clock while the shell's shows `now`.
+    /// The engine's time when the shell's clock shows `now`.
     pub const fn time(&self, now: Time) -> Time {
         self.clock.at(now)
     }
 
-    /// The bytes of the last order, stamped with no time: see [`Output::Send`] for those that leave.
+    /// The bytes of the last order, signed again for a rehearsal. They are never sent: see
+    /// [`Output::Send`] for requests that leave.
     pub fn rehearse_order(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
         self.requests.as_ref()?.rehearse()
     }
@@ -449,39 +455,39 @@ impl<G: Guests> Session<G> {
         self.writer.lag(now)
     }
 
-    /// When a block was recorded last that is not durable yet.
+    /// When the newest block that is not durable yet was recorded.
     pub fn newest_block(&self) -> Option<Time> {
         self.writer.newest()
     }
 
-    /// Whether the journal has no room for what was recorded.
+    /// Whether blocks wait because the journal has no room.
     pub fn is_behind(&self) -> bool {
         self.writer.is_behind()
     }
 
-    /// Whether the run was asked to end.
+    /// Whether a stop was requested.
     pub const fn is_stopping(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Whether no order can close a position, so that it counts as flat at the stop.
+    /// Whether no order can close a position, so that the stop counts it as flat.
     pub fn is_dust(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
         let stop = self.stop.as_ref();
         stop.is_some_and(|stop| stop.is_dust(strategy, instrument))
     }
 
-    /// What is latched, and why.
+    /// The latches and their reasons.
     pub const fn latches(&self) -> &LatchState {
         &self.latches
     }
 
-    /// What follows outside, and in the file of the latches.
+    /// Handles the results in requests and streams, and updates the latch file.
     fn settle(&mut self, now: Time) {
         self.hear_outside(now);
         self.keep_latches();
     }
 
-    /// Has the shell write down what changed in what is latched.
+    /// Has the shell write the latch file if a latch changed.
     fn keep_latches(&mut self) {
         self.latches.look(self.driver.engine());
         let changed = self.latches.take();

@@ -1,4 +1,4 @@
-//! What comes from outside and what goes there: requests, user streams and public data.
+//! The outside world of a session: requests, user streams and public data.
 
 use windvane_client_core::streams::feed::ConnectionId;
 use windvane_client_core::streams::machine::LinkId;
@@ -20,14 +20,15 @@ use crate::requests::{Done, Requests};
 use crate::user_streams::{SocketEvent, UserStreams, Want};
 
 impl<G: Guests> Session<G> {
-    /// Does what follows from the last input.
+    /// Handles the actions that follow from the last input.
     pub(super) fn act(&mut self, now: Time) {
         while let Some(action) = self.driver.poll() {
             match action {
                 Action::Append(block) => {
                     let last_record = block.last_record;
                     if self.head.take().is_some() {
-                        // It would follow this block and not hold it: another one is made.
+                        // The head would be written after this block but does not contain it. A new
+                        // head is made later.
                         self.writer.not_rolled(now);
                     }
                     self.writer.push(now, block, self.since);
@@ -67,7 +68,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Remembers the reason of a latch or a quarantine that a notice tells of.
+    /// Notes the reason of a latch or quarantine that a notice reports.
     fn note_latch(&mut self, notice: &Notice) {
         self.latches.notice(self.driver.engine(), notice);
         if let Notice::Quarantined { strategy, kind, .. } = *notice {
@@ -79,7 +80,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Hands a request over: to its calls, or to the simulated account.
+    /// Passes a request on: to the venue's calls, or to the simulated account.
     pub(super) fn request(&mut self, now: Time, request: Request) {
         let engine = self.driver.engine();
         let (since, purpose) = (self.since, engine.purpose(&request));
@@ -96,7 +97,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Does what requests and streams want done, until they want nothing more.
+    /// Handles the results of requests and streams until none is left.
     pub(super) fn hear_outside(&mut self, now: Time) {
         loop {
             self.hear_requests(now);
@@ -110,7 +111,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Something happened to a connection.
+    /// An event of a stream connection.
     pub(super) fn socket(
         &mut self,
         now: Time,
@@ -139,13 +140,13 @@ impl<G: Guests> Session<G> {
         } else if let Some(streams) = &mut self.streams {
             streams.socket(now, (surface, link), event, requests);
         }
-        // A handshake may have been refused for a limit.
+        // The venue may have refused the handshake because of a limit.
         if let (SocketEvent::NotOpened { .. }, Some(requests)) = (event, &mut self.requests) {
             requests.tell_stops(now);
         }
     }
 
-    /// Everything of the streams whose time has come.
+    /// Handles all due timers of the streams.
     pub(super) fn streams_timeout(&mut self, now: Time) {
         let Some(requests) = &self.requests else {
             return;
@@ -190,7 +191,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// A frame is decoded once: for its stream, and for the market.
+    /// Decodes a frame once, for its stream and for the market.
     fn public_frame(
         &mut self,
         now: Time,
@@ -245,7 +246,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Connects a user stream anew.
+    /// Reconnects a user stream.
     pub(super) fn reconnect(&mut self, now: Time, surface: Surface) {
         if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
             streams.restart(now, surface, requests);
@@ -261,7 +262,7 @@ impl<G: Guests> Session<G> {
                 Done::Ended(ended) => self.outputs.push_back(Output::CallEnded(ended)),
                 Done::Waited(lane, ns) => self.outputs.push_back(Output::BudgetWait(lane, ns)),
                 Done::Live(input) => self.live(now, input),
-                // The start is over.
+                // This result belongs to a start, which is over.
                 Done::Asked(..) => {}
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {
@@ -291,7 +292,7 @@ impl<G: Guests> Session<G> {
     }
 }
 
-/// Whether a request is about orders of ours, so that people are told of it.
+/// Whether a request is about our own orders, so that people are informed of it.
 const fn tells_of_orders(request: &Request) -> bool {
     matches!(
         request,
@@ -305,7 +306,8 @@ const fn tells_of_orders(request: &Request) -> bool {
 
 /// Public data and user events.
 impl<G: Guests> Session<G> {
-    /// Has the market reader work, whose events go to the account and the engine in order.
+    /// Runs `work` on the market reader. Its events go to the account and then to the engine, in
+    /// order.
     pub(super) fn read_market(
         &mut self,
         now: Time,
@@ -327,7 +329,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Fetches the depth that the differences of an instrument wait for.
+    /// Requests the depth snapshot that the depth updates of an instrument wait for.
     pub(super) fn fetch_depth(&mut self, now: Time, id: InstrumentId) {
         let Some(instrument) = self.driver.engine().instrument(id) else {
             return;
@@ -376,8 +378,14 @@ impl<G: Guests> Session<G> {
                 }
             }
             Err(error) => {
-                // What it told is missed: the account is read again over REST.
-                tracing::error!(%surface, error, text, "a user event cannot be used");
+                // The event is lost, so the account must be read again over REST.
+                tracing::error!(
+                    %surface,
+                    error,
+                    text,
+                    "a user event could not be decoded; the stream is reconnected and the account \
+                     is read over REST"
+                );
                 self.live(now, LiveInput::StreamDown { surface });
                 self.reconnect(now, surface);
             }
@@ -385,8 +393,8 @@ impl<G: Guests> Session<G> {
     }
 }
 
-/// Logs what a message had that is not used. What is of no configured instrument is usual on an
-/// account; the rest is not.
+/// Logs the parts of a message that are not used. Parts about instruments that are not configured
+/// are normal on an account, so they are debug lines; all others are warnings.
 pub fn log_note(note: &Note, place: &str) {
     match note {
         Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {

@@ -1,7 +1,8 @@
-//! A reload: strategies of which something changed get a new instance, and limits and reactions change.
+//! Reload of the configuration: a strategy that changed gets a new instance, and limits and
+//! reactions are replaced.
 //!
-//! All or nothing: each new instance is tried with the state of the running one first. One that does not
-//! begin leaves everything as it was.
+//! A reload is all or nothing. Each new instance is first tested with the state of the running one.
+//! If one of them does not start, nothing changes.
 
 use windvane_engine::config::{Reconfiguration, StrategyTerms};
 use windvane_engine::forced::OnLiquidation;
@@ -13,35 +14,36 @@ use super::Session;
 use crate::guests::ReloadGuests;
 use crate::head::{SavedStrategy, circumstances};
 
-/// What was read anew.
+/// The new configuration.
 #[derive(Debug)]
 pub struct Reload<I> {
-    /// An instance of each strategy, in their order, none of which has begun.
+    /// A new instance of each strategy, in order. None of them has started.
     pub instances: Vec<I>,
     /// Limits of the account.
     pub limits: RiskLimits,
     /// Limits and reactions of each strategy.
     pub strategies: Vec<StrategyTerms>,
-    /// What happens to orders and positions at the stop.
+    /// The handling of orders and positions at a stop.
     pub on_stop: OnStop,
-    /// What happens after a forced close.
+    /// The reaction to a forced close.
     pub on_liquidation: OnLiquidation,
 }
 
-/// What came of a reload.
+/// Result of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Strategies that began anew.
+    /// Strategies whose new instance started.
     pub begun: Vec<StrategyId>,
-    /// Strategies that passed the trial and did not begin all the same: why. They are in quarantine.
+    /// Strategies whose new instance passed the test and then failed to start, with the reason.
+    /// They are in quarantine.
     pub failed: Vec<(StrategyId, String)>,
 }
 
-/// A reload that changed nothing.
+/// A reload failed. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("strategy {strategy}: {reason}")]
 pub struct NotReloaded {
-    /// The first strategy that does not begin with its new instance.
+    /// The first strategy whose new instance does not start.
     pub strategy: String,
     /// Why.
     pub reason: String,
@@ -50,23 +52,24 @@ pub struct NotReloaded {
 /// A strategy that gets a new instance.
 struct Change<I> {
     strategy: StrategyId,
-    /// What it goes on with.
+    /// The state that the new instance gets.
     state: Option<Vec<u8>>,
-    /// It is in quarantine and stays there.
+    /// The strategy is in quarantine and stays there.
     idle: bool,
-    /// The instance before.
+    /// The old instance.
     old: I,
 }
 
 impl<G: ReloadGuests> Session<G> {
-    /// The strategies of which something changed: their module, or what their instance is made of.
+    /// The strategies that changed: their module, or what their instance is made of.
     pub fn changed(&self, instances: &[G::Instance]) -> Vec<StrategyId> {
         let guests = self.driver().guests();
         let ids = (0..instances.len()).map(|place| StrategyId(place as u16));
         let is_changed = |(id, instance): &(StrategyId, &G::Instance)| {
             let running = guests.instance(*id);
             let mut made = G::made_of(instance);
-            // Ids of assets may differ from those that were read; the engine's count.
+            // Asset ids of the new configuration may differ from the engine's; the engine's ids
+            // apply.
             made.instruments = G::made_of(running).instruments;
             G::module(instance) != G::module(running) || made != G::made_of(running)
         };
@@ -74,10 +77,10 @@ impl<G: ReloadGuests> Session<G> {
         changed.map(|(id, _)| id).collect()
     }
 
-    /// Takes what was read anew. After it, [`Session::poll_output`] has to be drained.
+    /// Applies a new configuration. Drain [`Session::poll_output`] after it.
     ///
     /// # Errors
-    /// A strategy does not begin with its new instance: nothing was changed.
+    /// A strategy does not start with its new instance. Nothing was changed.
     pub fn reload(
         &mut self,
         now: Time,
@@ -112,7 +115,7 @@ impl<G: ReloadGuests> Session<G> {
         Ok(self.begin_changed(now, changes))
     }
 
-    /// Puts an instance in its place and tries whether it begins with the state of the one before.
+    /// Puts a new instance in place and tests whether it starts with the state of the old one.
     fn try_instance(
         &mut self,
         now: Time,
@@ -152,7 +155,7 @@ impl<G: ReloadGuests> Session<G> {
         }
     }
 
-    /// What the instances in their places are made of.
+    /// The inputs from which the present instances are made.
     fn saved_strategies(&self) -> Vec<SavedStrategy> {
         let guests = self.driver().guests();
         let modules = self.modules().iter().enumerate();
@@ -168,7 +171,7 @@ impl<G: ReloadGuests> Session<G> {
         saved.collect()
     }
 
-    /// Begins what was tried.
+    /// Starts the tested instances.
     fn begin_changed(&mut self, now: Time, changes: Vec<Change<G::Instance>>) -> Reloaded {
         let mut reloaded = Reloaded::default();
         for change in changes {

@@ -1,4 +1,4 @@
-//! Why a start ends without a run.
+//! Errors that end a start.
 
 use windvane_client_core::outcome::NotDone;
 use windvane_engine::Surface;
@@ -7,10 +7,10 @@ use windvane_protocol::symbol_rules::RulesError;
 
 use super::InstrumentName;
 
-/// Why a run cannot be made of what the venue says.
+/// Why a run cannot begin with the venue's information.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The venue refuses to say what it trades.
+    /// The venue refuses to send its exchange information.
     #[error("{surface} exchange information: {not_done}")]
     Refused {
         /// Surface.
@@ -18,7 +18,7 @@ pub enum StartError {
         /// Why.
         not_done: NotDone,
     },
-    /// What it says cannot be read.
+    /// The exchange information cannot be read.
     #[error("{surface}: {error}")]
     Unreadable {
         /// Surface.
@@ -29,16 +29,16 @@ pub enum StartError {
     /// The exchange does not have the surface of an instrument.
     #[error("the exchange has no {0} market: correct instruments of the strategy that names {1}")]
     NoSurface(Surface, InstrumentName),
-    /// The account of documents 1 to 3 is read by its address.
+    /// With documents 1 to 3, the futures account is read by its wallet address, which is missing.
     #[error(
         "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
          account.user"
     )]
     NoAddress,
-    /// It does not trade an instrument.
+    /// The venue does not list an instrument.
     #[error("the venue does not list {0}: correct instruments of the strategy that names it")]
     NotListed(InstrumentName),
-    /// An instrument's rules cannot be used.
+    /// The rules of an instrument cannot be used.
     #[error("{name}: {error}")]
     Rules {
         /// The instrument.

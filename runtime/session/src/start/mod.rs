@@ -1,9 +1,10 @@
-//! The steps of a start before its engine exists: the rules of the instruments, the venue's clocks, and
-//! where the futures account is read.
+//! The steps of a start before its engine exists: read the rules of the instruments and the venue's
+//! clocks, and find out where the futures account is read.
 //!
-//! [`Start`] has no IO. Its shell sends the calls of [`Start::poll_output`], gives it the answers and
-//! calls it at [`Start::poll_timeout`], until [`Start::take_result`] has something. A question without
-//! a usable answer is asked again, after pauses that grow, or after the wait that a limit names.
+//! [`Start`] has no IO. The shell sends the calls of [`Start::poll_output`], passes the results to
+//! it and calls it at [`Start::poll_timeout`], until [`Start::take_result`] returns something. A
+//! request without a usable response is repeated after growing pauses, or after the wait that a
+//! limit of the venue names.
 
 mod error;
 mod names;
@@ -28,34 +29,35 @@ use crate::requests::{
 pub use error::StartError;
 pub use names::{InstrumentName, surfaces};
 
-/// While the venue is away it is asked again, with pauses that grow from the first to the second.
+/// While the venue does not respond, requests are repeated. The pauses grow from the first value to
+/// the second.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
-/// A refusal of the listing, or one that lacks what is configured, may have been spoilt on its way. So it is
-/// asked for again until the start had so many of them. Answers that cannot be read are not counted.
+/// A refused or incomplete listing may be a transmission error, so it is requested again. After
+/// this many, the start fails. Responses that cannot be read do not count.
 const UNUSABLE_MAX: u32 = 3;
 
-/// What a start has to find out.
+/// The facts that a start must find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartTerms {
     /// The instruments, in the order of their ids.
     pub instruments: Vec<InstrumentName>,
-    /// The clocks of their surfaces are read: what is signed carries the venue's time.
+    /// Whether the clocks of the surfaces are read, because signed requests carry the venue's time.
     pub reads_clocks: bool,
-    /// How it is found where the futures account is read; `None` where it is not read.
+    /// How to find out where the futures account is read; `None` if it is not read.
     pub futures_account: Option<FindAccount>,
 }
 
-/// How it is found where the futures account is read.
+/// How to find out where the futures account is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindAccount {
-    /// By documents 1 to 3 alone: the info endpoint, by wallet address.
+    /// Only documents 1 to 3 are used: the info endpoint, by wallet address.
     Documented,
-    /// The routes of spec 4, section 4, where the venue has them; the info endpoint otherwise.
+    /// The routes of spec 4, section 4, if the venue has them; the info endpoint otherwise.
     AskVenue,
 }
 
-/// What a start found out.
+/// The result of a start.
 #[derive(Debug)]
 pub struct Known {
     /// The instruments, in the order of their names.
@@ -68,74 +70,76 @@ pub struct Known {
     pub requests: Requests,
 }
 
-/// Something that happened.
+/// An event for a start.
 #[derive(Debug)]
 pub enum StartInput<'a> {
-    /// [`Start::poll_timeout`] has come.
+    /// The time of [`Start::poll_timeout`] has come.
     Timeout,
-    /// A call was signed elsewhere, or could not be.
+    /// A call was signed elsewhere, or could not be signed.
     Signed(CallId, Result<Prepared, PrepareError>),
-    /// What came back of a call.
+    /// The result of a call.
     Answer(CallId, CallAnswer<'a>),
 }
 
-/// What is to be done.
+/// Work for the shell.
 #[derive(Debug)]
 pub enum StartOutput {
-    /// Have a call signed; what comes back is [`StartInput::Signed`].
+    /// Have this call signed; the result is [`StartInput::Signed`].
     Sign(CallId, Unsigned),
-    /// Write a call to the venue once; what comes back is [`StartInput::Answer`].
+    /// Write this call to the venue once; the result is [`StartInput::Answer`].
     Send(Call),
-    /// Give this call up. The shell answers whether it left: [`CallAnswer::Late`] or
+    /// Give up this call. The shell reports whether it left: [`CallAnswer::Late`] or
     /// [`CallAnswer::Lost`].
     Abandon(CallId),
-    /// The venue told its limits: the lanes of the budget can be given their shares.
+    /// The venue reported its limits: the budget can be divided among the lanes.
     LimitsKnown,
-    /// A call ended, for the metrics.
+    /// A call ended; for the metrics.
     CallEnded(CallEnded),
 }
 
 /// One step of a start.
 #[derive(Debug)]
 enum Step {
-    /// Exchange information of a surface. It also tells the limits, so it comes first: by the limits
-    /// of the documents, the process before may have used more than there is.
+    /// Request the exchange information of a surface. It also contains the limits, so it comes
+    /// first: with the documented limits, the process before this one may have used more than is
+    /// left.
     Listing(Surface),
-    /// The instruments are made of it.
+    /// Make the instruments from the exchange information.
     Instruments,
-    /// A clock.
+    /// Read a clock.
     Clock(Reading),
-    /// The shell is told that the limits are known.
+    /// Inform the shell that the limits are known.
     Limits,
-    /// Where the futures account is read.
+    /// Find out where the futures account is read.
     Account(FindAccount),
 }
 
-/// A start. See the module's page.
+/// A start. See the module documentation.
 #[derive(Debug)]
 pub struct Start {
     terms: StartTerms,
-    /// None once the start is over.
+    /// `None` once the start is over.
     requests: Option<Requests>,
-    /// What is still to be done; the first is under way.
+    /// The remaining steps; the first one is in progress.
     steps: VecDeque<Step>,
     texts: Vec<(Surface, String)>,
     found: Option<(Vec<Instrument>, Assets)>,
     futures_account: FuturesAccount,
-    /// The info endpoint, by the wallet address of the account, until it is known where the account is.
+    /// The info endpoint, by the wallet address of the account; `None` once the account's route is
+    /// known.
     info: Option<FuturesAccount>,
-    /// The first step is tried again then.
+    /// When the first step is tried again.
     again: Option<Time>,
     pause: Duration,
     trouble: Quiet,
-    /// Answers that could not be used, so far.
+    /// Number of unusable responses so far.
     unusable: u32,
     outputs: VecDeque<StartOutput>,
     result: Option<Result<Known, StartError>>,
 }
 
 impl Start {
-    /// A start that begins `now`. Its calls are made by `requests`.
+    /// A start that begins at `now` and makes its calls through `requests`.
     pub fn new(now: Time, terms: StartTerms, requests: Requests) -> Self {
         let info = requests.exchange().other_futures_account();
         let mut start = Self {
@@ -161,8 +165,8 @@ impl Start {
         start
     }
 
-    /// Takes in what happened. `now` is the shell's clock, which never runs backwards. After it,
-    /// [`Self::poll_output`] has to be drained.
+    /// Handles one event. `now` is the shell's clock, which never runs backwards. Drain
+    /// [`Self::poll_output`] after it.
     pub fn handle(&mut self, now: Time, input: StartInput<'_>) {
         let Some(requests) = &mut self.requests else {
             return;
@@ -180,7 +184,7 @@ impl Start {
         self.hear_requests(now);
     }
 
-    /// The next thing to do.
+    /// The next work for the shell.
     pub fn poll_output(&mut self) -> Option<StartOutput> {
         self.outputs.pop_front()
     }
@@ -191,8 +195,8 @@ impl Start {
         [requests.next(), self.again].into_iter().flatten().min()
     }
 
-    /// What was found out, or why the start ended, once it is over. The shell performs what
-    /// [`Self::poll_output`] says first.
+    /// The result or the error, once the start is over. The shell must drain [`Self::poll_output`]
+    /// first.
     pub fn take_result(&mut self) -> Option<Result<Known, StartError>> {
         self.result.take()
     }
@@ -207,7 +211,8 @@ impl Start {
                 Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
                 Done::Asked(_, became) => self.came(now, became),
                 Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
-                // The session tells its engine of stops. A start makes no call of the others.
+                // The session later reports the venue's stops to its engine. A start makes no calls
+                // of the other kinds.
                 Done::Live(_)
                 | Done::Waited(..)
                 | Done::Replies(_)
@@ -219,7 +224,7 @@ impl Start {
         }
     }
 
-    /// Takes the steps that need no answer, and asks the question of the next one.
+    /// Runs the steps that need no response, then sends the request of the next step.
     fn go_on(&mut self, now: Time) {
         loop {
             let question = match self.steps.front_mut() {
@@ -258,7 +263,7 @@ impl Start {
         }
     }
 
-    /// An instrument of a surface that the exchange does not have.
+    /// The error for an instrument whose surface the exchange does not have.
     fn unknown_surface(&self) -> Option<StartError> {
         let surfaces = self.requests.as_ref()?.exchange().capabilities().surfaces;
         let mut names = self.terms.instruments.iter();
@@ -271,12 +276,12 @@ impl Start {
             return;
         };
         if !requests.ask_for_start(now, question) {
-            // Every exchange has to have the questions of a start.
+            // Every exchange must support the requests of a start, so this should not happen.
             self.again_after(now, None);
         }
     }
 
-    /// What became of the question of the first step.
+    /// The result of the first step's request.
     fn came(&mut self, now: Time, became: Result<String, NotDone>) {
         match self.steps.front() {
             Some(Step::Listing(surface)) => self.listing_came(now, *surface, became),
@@ -294,9 +299,9 @@ impl Start {
                     self.step_done();
                     self.go_on(now);
                 }
-                // An empty or a half answer is that of a venue in trouble.
+                // An empty or incomplete response shows a venue in trouble.
                 Err(error) => {
-                    tracing::warn!(%surface, %error, "the venue cannot be understood; it is asked again");
+                    tracing::warn!(%surface, %error, "the exchange information is not usable; it is requested again");
                     self.again_after(now, None);
                 }
             },
@@ -309,7 +314,7 @@ impl Start {
                         %surface,
                         %not_done,
                         repeated,
-                        "the venue is away; it is asked again"
+                        "the venue did not respond; the exchange information is requested again"
                     );
                 }
                 self.again_after(now, named_wait(&not_done));
@@ -322,13 +327,13 @@ impl Start {
         requests.map_or(Ok(()), |requests| requests.exchange().check_listing(text))
     }
 
-    /// What the venue says of its instruments cannot be used.
+    /// The exchange information cannot be used.
     fn unusable(&mut self, now: Time, error: StartError) {
         self.unusable += 1;
         if self.unusable >= UNUSABLE_MAX {
             return self.fail(error);
         }
-        tracing::warn!(%error, "the answer may have been spoilt; the venue is asked again");
+        tracing::warn!(%error, "the exchange information may be corrupt; it is requested again");
         if matches!(self.steps.front(), Some(Step::Instruments)) {
             self.texts.clear();
             for surface in surfaces(&self.terms.instruments).into_iter().rev() {
@@ -367,7 +372,7 @@ impl Start {
                         %surface,
                         error,
                         repeated,
-                        "the venue's clock was not read; it is asked again"
+                        "the venue's clock could not be read; it is requested again"
                     );
                 }
                 self.again_after(now, wait);
@@ -375,14 +380,15 @@ impl Start {
         }
     }
 
-    /// The account route was answered, or was not. It is asked for until the venue says whether it has
-    /// the route: a run that took a lost or a spoilt answer for a yes could not read its account.
+    /// The result of the account request. It is repeated until the venue shows whether it has the
+    /// route. A lost or corrupt response must not count as a yes: the run could not read its
+    /// account then.
     fn account_came(&mut self, now: Time, became: Result<String, NotDone>) {
         let wait = match became {
             Err(NotDone::Refused(refusal)) => {
                 let info = self.info.take_if(|_| refusal.is_of_unserved_read());
                 if let Some(info) = info {
-                    tracing::warn!("the venue has no account route: the info endpoint is asked");
+                    tracing::warn!("the venue has no account route; the info endpoint is used");
                     self.futures_account = info;
                 }
                 self.step_done();
@@ -396,7 +402,7 @@ impl Start {
             Ok(_) => None,
             Err(not_done) => named_wait(&not_done),
         };
-        tracing::warn!("the account route was not answered; it is asked again");
+        tracing::warn!("the account route gave no usable response; it is requested again");
         self.again_after(now, wait);
     }
 
@@ -411,7 +417,8 @@ impl Start {
         self.trouble = Quiet::default();
     }
 
-    /// The first step is tried again after the wait that a limit names, else after the next pause.
+    /// The first step is tried again after `wait`, which a limit of the venue names, or else after
+    /// the next pause.
     fn again_after(&mut self, now: Time, wait: Option<Duration>) {
         let wait = wait.unwrap_or(self.pause);
         let wait_ns = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);
@@ -449,14 +456,14 @@ fn steps(now: Time, terms: &StartTerms, has_address: bool) -> VecDeque<Step> {
         steps.extend(clocks.map(|surface| Step::Clock(Reading::new(*surface, now))));
     }
     steps.push_back(Step::Limits);
-    // Without an address there is nothing to ask the venue for.
+    // Without a wallet address the info endpoint cannot be used, so the venue need not be asked.
     let account = terms.futures_account;
     let account = account.filter(|find| *find == FindAccount::Documented || has_address);
     steps.extend(account.map(Step::Account));
     steps
 }
 
-/// How long to wait where a limit says so: neither longer nor shorter.
+/// The wait that a limit names; no other wait applies then.
 fn named_wait(not_done: &NotDone) -> Option<Duration> {
     match not_done {
         NotDone::Wait(Wait {

@@ -1,4 +1,4 @@
-//! How people name an instrument.
+//! Instrument names in configuration files and messages.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instruments_name_their_surface() {
+    fn an_instrument_name_contains_its_surface() {
         let name = InstrumentName::parse("futures:BTCUSDT").unwrap();
         assert_eq!(name.to_string(), "futures:BTCUSDT");
         for bad in [

@@ -1,7 +1,8 @@
-//! Keeps one watchdog process alive, without IO: whether it answers, when it is killed, and when another
-//! is started.
+//! Keeps one watchdog process alive, without IO: checks that it responds, has it killed if it does
+//! not, and has the next one started.
 //!
-//! The run's `runtime/node/src/watchdog/keeper.rs` and the simulator of faults drive the same [`Keeper`].
+//! The run (`runtime/node/src/watchdog/keeper.rs`) and the fault simulator drive the same
+//! [`Keeper`].
 
 use std::collections::VecDeque;
 
@@ -10,57 +11,58 @@ use windvane_engine::{Time, planted};
 
 use super::{RunSays, WatchdogSays, ms};
 
-/// A sign of health is answered within this.
+/// The process must acknowledge a heartbeat within this time.
 const ANSWER_MS: i64 = 5_000;
-/// A process that arms itself, or cancels, says something within this.
+/// A process that is arming itself, or cancelling, must report within this time.
 const SILENT_MS: i64 = 120_000;
-/// From the end of one process to the start of the next, doubled each time from the first to the second.
+/// Pause between the end of one process and the start of the next. It doubles each time, from the
+/// first value to the second.
 const PAUSE_MS: (i64, i64) = (200, 15_000);
-/// After a process that lived so long, the pause is the first again.
+/// After a process that lived this long, the pause is the first value again.
 const LIVED_MS: i64 = 60_000;
-/// A process ends within this once the run says that it ends.
+/// A process must end within this time after the run told it to end.
 const END_MS: i64 = 2_000;
-/// A keeper that is called so late was itself stopped: answers may be on their way.
+/// If a timeout comes this late, the keeper itself was suspended, and responses may be waiting.
 const STOPPED_MS: i64 = 1_000;
 
-/// What happened.
+/// An event for the keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeeperInput {
-    /// The engine gives a sign of health.
+    /// The engine sends a heartbeat.
     Beat {
-        /// One more than the last.
+        /// Increases by one each time.
         number: u64,
-        /// The venue wants nothing at all to be sent for so long, milliseconds.
+        /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
-    /// The process says something.
+    /// A message of the process.
     Said(WatchdogSays),
-    /// The process is over, was killed, or could not be started.
+    /// The process ended, was killed, or could not be started.
     Gone {
-        /// The venue wants nothing at all to be sent for so long, milliseconds.
+        /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
-    /// The run ends in order.
+    /// The run stops in an orderly way.
     End,
-    /// [`Keeper::poll_timeout`] is over.
+    /// The time of [`Keeper::poll_timeout`] has come.
     Timeout,
 }
 
-/// Something to do.
+/// Work for the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeeperOutput {
-    /// Start a process with this in its [`WatchdogPlan`](super::WatchdogPlan).
+    /// Start a process whose [`WatchdogPlan`](super::WatchdogPlan) has this field.
     Start {
-        /// See the plan.
+        /// See [`WatchdogPlan`](super::WatchdogPlan).
         orders_may_rest: bool,
     },
-    /// Say this to the process.
+    /// Send this to the process.
     Say(RunSays),
-    /// Kill the process; [`KeeperInput::Gone`] follows.
+    /// Kill the process; [`KeeperInput::Gone`] must follow.
     Kill,
-    /// Tell the engine.
+    /// Pass this to the engine.
     Tell(LiveInput),
-    /// No process is left, and none follows.
+    /// The process has ended, and no other follows.
     Over,
 }
 
@@ -68,26 +70,27 @@ pub enum KeeperOutput {
 enum Phase {
     Keeping {
         began: Time,
-        /// It must say something before this time. Between signs of health it says nothing.
+        /// The process must report before this time. `None` between heartbeats, when it need not
+        /// report.
         answer_by: Option<Time>,
         acting: bool,
     },
-    /// It is killed.
+    /// The process is being killed.
     Killed {
         began: Time,
     },
-    /// The next one is started then.
+    /// The next process is started at this time.
     Pausing {
         until: Time,
     },
-    /// It must end before this time; `None` once it is killed.
+    /// The process must end before this time; `None` once it is killed.
     Ending {
         by: Option<Time>,
     },
     Over,
 }
 
-/// Keeps a watchdog process. See the module's page.
+/// Keeps a watchdog process alive. See the module documentation.
 #[derive(Debug)]
 pub struct Keeper {
     phase: Phase,
@@ -109,7 +112,7 @@ impl Keeper {
         keeper
     }
 
-    /// Takes in what happened. `now` never runs backwards.
+    /// Handles one event. `now` never runs backwards.
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
             KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
@@ -120,7 +123,7 @@ impl Keeper {
         }
     }
 
-    /// The next thing to do.
+    /// The next work for the shell.
     pub fn poll_output(&mut self) -> Option<KeeperOutput> {
         self.outputs.pop_front()
     }
@@ -182,7 +185,7 @@ impl Keeper {
                 if now.0 - began.0 > LIVED_MS * 1_000_000 {
                     self.pause_ms = PAUSE_MS.0;
                 }
-                // A process that begins has questions, and every question makes a ban longer.
+                // A new process sends requests, and every request prolongs a ban.
                 let until = now.plus_ms(self.pause_ms.max(ms(stopped_ms)));
                 self.phase = Phase::Pausing { until };
                 self.pause_ms = (self.pause_ms * 2).min(PAUSE_MS.1);
@@ -219,12 +222,14 @@ impl Keeper {
                     *by = now.plus_ms(ANSWER_MS);
                     return;
                 }
-                tracing::error!("the watchdog process does not answer: it is killed");
+                tracing::error!(
+                    "the watchdog process does not respond; it is killed and started again"
+                );
                 self.phase = Phase::Killed { began: *began };
                 self.outputs.push_back(KeeperOutput::Kill);
             }
             Phase::Ending { by: Some(by) } if *by <= now => {
-                tracing::warn!("the watchdog process does not end: it is killed");
+                tracing::warn!("the watchdog process does not end; it is killed");
                 self.phase = Phase::Ending { by: None };
                 self.outputs.push_back(KeeperOutput::Kill);
             }
@@ -279,7 +284,8 @@ mod tests {
             std::iter::from_fn(|| self.keeper.poll_output()).collect()
         }
 
-        /// Passes on to the next timeout, plus so many milliseconds, and answers how long it was.
+        /// Moves the time to the next timeout plus `late_ms`. Returns how long that was, in
+        /// milliseconds.
         fn pass(&mut self, late_ms: i64) -> (i64, Vec<KeeperOutput>) {
             let due = self.keeper.poll_timeout().unwrap();
             let passed_ms = (due.0 - self.now.0) / 1_000_000;
@@ -297,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_answer_a_sign_is_killed_and_another_started() {
+    fn a_process_that_misses_a_heartbeat_is_replaced() {
         let mut rig = Rig::armed();
         assert_eq!(rig.keeper.poll_timeout(), None);
         rig.beat();
@@ -308,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_answers_is_kept_and_a_later_sign_does_not_prolong_the_wait() {
+    fn a_later_heartbeat_does_not_extend_the_wait() {
         let mut rig = Rig::armed();
         rig.beat();
         rig.now = rig.now.plus_ms(4_000);
@@ -316,14 +322,14 @@ mod tests {
         assert_eq!(
             rig.keeper.poll_timeout(),
             Some(Time(0).plus_ms(ANSWER_MS)),
-            "the first sign counts"
+            "the wait counts from the first heartbeat"
         );
         rig.give(KeeperInput::Said(WatchdogSays::Heard { number: 1 }));
         assert_eq!(rig.keeper.poll_timeout(), None);
     }
 
     #[test]
-    fn a_keeper_that_was_stopped_itself_waits_for_the_answer_once_more() {
+    fn a_suspended_keeper_waits_for_the_response_again() {
         let mut rig = Rig::armed();
         rig.beat();
         assert_eq!(rig.pass(STOPPED_MS + 1).1, []);
@@ -331,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_limit_and_begin_anew_after_a_long_life() {
+    fn pauses_grow_to_a_limit_and_reset_after_a_long_life() {
         let mut rig = Rig::armed();
         let mut pauses = Vec::new();
         for _ in 0..9 {
@@ -348,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn no_process_is_started_while_the_venue_wants_nothing_to_be_sent() {
+    fn no_process_is_started_during_a_ban() {
         let mut rig = Rig::armed();
         let stopped_ms = 90_000;
         rig.give(KeeperInput::Gone { stopped_ms });
@@ -356,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_run_ends_the_process_and_kills_one_that_does_not_end() {
+    fn the_end_of_the_run_ends_or_kills_the_process() {
         for ends in [true, false] {
             let mut rig = Rig::armed();
             let end = KeeperOutput::Say(RunSays::End);
@@ -372,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_cancels_is_waited_for_as_long_as_it_says_something() {
+    fn a_process_that_cancels_lives_as_long_as_it_reports() {
         let mut rig = Rig::armed();
         let acting = KeeperInput::Said(WatchdogSays::Acting);
         assert_eq!(rig.give(acting), [told(false)]);

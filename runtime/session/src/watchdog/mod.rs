@@ -1,10 +1,12 @@
-//! The watchdog of spot orders, without IO. Spot has no `countdownCancelAll`, so a process beside the run
-//! cancels the run's own spot orders once the run dies or its signs of health stay away (promise 4).
+//! The watchdog of spot orders, without IO. The venue has no `countdownCancelAll` for spot. So a
+//! separate process cancels the run's own spot orders if the run dies or its heartbeats stop
+//! (promise 4).
 //!
-//! `runtime/node/src/watchdog` and the simulator of faults drive the same [`Watchdog`]: it is told what
-//! the run says and what the exchange answers, and says what is to be sent and said.
+//! The watchdog process (`runtime/node/src/watchdog`) and the fault simulator drive the same
+//! [`Watchdog`]. It receives the messages of the run and the responses of the exchange, and returns
+//! requests and messages to send.
 //!
-//! What may never enter here: orders that the run did not place, and placing any.
+//! This module must never touch orders that the run did not place, and must never place an order.
 
 mod keeper;
 mod proof;
@@ -28,32 +30,34 @@ pub use keeper::{Keeper, KeeperInput, KeeperOutput};
 use proof::{Proof, Step};
 use sweep::{Ask, Sweep};
 
-/// After the countdown, a word that is already there is still heard: this process may have been
-/// stopped, not the run.
+/// Extra time after the countdown, to read messages that have already arrived. This process may
+/// have been suspended instead of the run.
 const GRACE_MS: i64 = 500;
-/// A question of a sweep waits so long for its share of the weight.
+/// How long a request of a sweep may wait for its weight budget.
 const PATIENCE_MS: i64 = 5_000;
 
-/// What a watchdog watches. No secret is in it: it is among the arguments of its process.
+/// The orders that a watchdog protects. The plan is an argument of its process, so it must not
+/// contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchdogPlan {
-    /// Ids of the strategies whose orders are the run's.
+    /// Ids of the strategies of the run.
     pub strategies: Vec<String>,
     /// Spot symbols that they may trade.
     pub symbols: Vec<String>,
-    /// The run's epoch: orders of a later one are a later run's, which has a watchdog of its own.
+    /// The run's epoch. Orders of a later epoch belong to a later run, which has its own watchdog.
     pub epoch: u64,
-    /// It acts after so long without a sign of health, milliseconds.
+    /// The watchdog acts after this time without a heartbeat, in milliseconds.
     pub countdown_ms: u64,
-    /// A request of the run cannot arrive later than so long after it was sent, milliseconds.
+    /// A request of the run cannot arrive later than this after it was sent, in milliseconds.
     pub absence_ms: u64,
-    /// Orders may rest already: the countdown begins at once, not with the first sign.
+    /// Orders may already rest, so the countdown begins at once and not with the first heartbeat.
     pub orders_may_rest: bool,
 }
 
 impl WatchdogPlan {
-    /// Whether an order is the run's, or of a run before it, by its client order id (promise 1).
+    /// Whether an order belongs to the run or to a run before it, by its client order id (promise
+    /// 1).
     pub fn is_own(&self, client_order_id: &str) -> bool {
         let id = ClientOrderId::new(client_order_id).ok();
         id.as_ref()
@@ -65,82 +69,83 @@ impl WatchdogPlan {
     }
 }
 
-/// What the run says.
+/// A message of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunSays {
-    /// It is healthy.
+    /// A heartbeat.
     Beat {
-        /// One more than the last.
+        /// Increases by one each time.
         number: u64,
-        /// The venue wants nothing at all to be sent for so long, milliseconds.
+        /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
-    /// It ends in order: nothing is to be cancelled.
+    /// The run stops in an orderly way: nothing must be cancelled.
     End,
 }
 
-/// What the watchdog says.
+/// A message of the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchdogSays {
-    /// The venue took its key, and its clock was read.
+    /// The venue accepted its key, and its clock was read.
     Armed,
-    /// It heard a sign of health.
+    /// A heartbeat was received.
     Heard {
         /// Its number.
         number: u64,
     },
-    /// It cancels.
+    /// It cancels orders.
     Acting,
 }
 
-/// What happened.
+/// An event for the watchdog.
 #[derive(Debug)]
 pub enum WatchdogInput<'a> {
-    /// The run says something.
+    /// A message of the run.
     Word(RunSays),
-    /// The run is dead: it can say nothing any more.
+    /// The run is dead and can send no more messages.
     RunIsDead,
-    /// What came back of a call.
+    /// The result of a call.
     Answer(CallId, CallAnswer<'a>),
-    /// A call was signed, or could not be.
+    /// A call was signed, or could not be signed.
     Signed(CallId, Result<Prepared, PrepareError>),
-    /// Bans that others wrote down are heeded now: the answer to [`WatchdogOutput::HeedBans`].
+    /// The bans that other processes wrote down apply now. This follows
+    /// [`WatchdogOutput::HeedBans`].
     BansHeeded,
-    /// [`Watchdog::poll_timeout`] is over.
+    /// The time of [`Watchdog::poll_timeout`] has come.
     Timeout,
 }
 
-/// What is to be done.
+/// Work for the shell.
 #[derive(Debug)]
 pub enum WatchdogOutput {
-    /// A call is to be signed elsewhere.
+    /// Have this call signed elsewhere.
     Sign(CallId, Unsigned),
-    /// A call leaves.
+    /// Send this call.
     Send(Call),
-    /// A call is given up. It is answered with what became of it.
+    /// Give up this call. The shell must report its result.
     Abandon(CallId),
-    /// The run is told something.
+    /// Send this message to the run.
     Say(WatchdogSays),
-    /// The bans that the run wrote down are to be read: it may have been told of one after its last sign.
+    /// Read the bans that the run wrote down: it may have been banned after its last heartbeat.
     HeedBans,
 }
 
 /// How a watchdog ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchdogEnd {
-    /// The run ended in order.
+    /// The run stopped in an orderly way.
     InOrder,
-    /// The run died before it took over any order: those that rest may be another instance's.
+    /// The run died before it took over any order. Orders that rest may belong to another instance.
     NothingTakenOver,
-    /// No order of the run rests any more. So many were cancelled.
+    /// No order of the run rests any more. This many were cancelled.
     Swept(usize),
-    /// It cannot do its work, or not to the end. Why.
+    /// It cannot do its work, or cannot finish it, for this reason.
     Failed(String),
 }
 
-/// What a question was for.
+/// The purpose of a request.
 #[derive(Debug)]
 enum Errand {
     Proof,
@@ -149,32 +154,32 @@ enum Errand {
     Cancel(String),
 }
 
-/// What it does.
+/// The state of a watchdog.
 #[derive(Debug)]
 enum Phase {
-    /// It listens, and shows again and again that it can do its work.
+    /// It waits for heartbeats, and proves regularly that it can do its work.
     Listening {
         proof: Proof,
-        /// The countdown is over. It acts then.
+        /// The countdown is over. The watchdog acts at this time.
         grace: Option<Time>,
     },
-    /// It waits until bans were read.
+    /// It waits until the bans were read.
     Heeding,
-    /// The venue wants nothing to be sent before.
+    /// The venue wants no requests before this time.
     Waiting(Time),
     Sweeping(Box<Sweep>),
     Over,
 }
 
-/// A watchdog. See the module's page.
+/// A watchdog. See the module documentation.
 #[derive(Debug)]
 pub struct Watchdog {
     plan: WatchdogPlan,
     requests: Requests,
     phase: Phase,
-    /// It acts then; `None` before the first sign of health.
+    /// The watchdog acts at this time; `None` before the first heartbeat.
     deadline: Option<Time>,
-    /// The venue wants nothing to be sent before.
+    /// The venue wants no requests before this time.
     quiet_until: Time,
     reading: Option<Reading>,
     errands: BTreeMap<u64, Errand>,
@@ -184,7 +189,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// A watchdog that begins `now`, and asks by `requests`.
+    /// A watchdog that begins at `now` and sends its requests through `requests`.
     pub fn new(now: Time, plan: WatchdogPlan, requests: Requests) -> Self {
         let countdown_ms = ms(plan.countdown_ms);
         let mut watchdog = Self {
@@ -206,8 +211,7 @@ impl Watchdog {
         watchdog
     }
 
-    /// Takes in what happened. `now` never runs backwards. After it, [`Self::poll_output`] has to be
-    /// drained.
+    /// Handles one event. `now` never runs backwards. Drain [`Self::poll_output`] after it.
     pub fn handle(&mut self, now: Time, input: WatchdogInput<'_>) {
         match input {
             WatchdogInput::Word(word) => self.hear(now, word),
@@ -220,7 +224,7 @@ impl Watchdog {
         self.go_on(now);
     }
 
-    /// The next thing to do.
+    /// The next work for the shell.
     pub fn poll_output(&mut self) -> Option<WatchdogOutput> {
         self.outputs.pop_front()
     }
@@ -242,7 +246,7 @@ impl Watchdog {
         [own, self.requests.next()].into_iter().flatten().min()
     }
 
-    /// How it ended, once it has. The shell performs what [`Self::poll_output`] says first.
+    /// How it ended, once it has. The shell must drain [`Self::poll_output`] first.
     pub fn take_end(&mut self) -> Option<WatchdogEnd> {
         self.end.take()
     }
@@ -260,7 +264,7 @@ impl Watchdog {
                 self.outputs.push_back(WatchdogOutput::Say(heard));
             }
             RunSays::End => {
-                tracing::info!("the run ends in order: nothing is cancelled");
+                tracing::info!("the run stopped in an orderly way: no order is cancelled");
                 self.over(WatchdogEnd::InOrder);
             }
         }
@@ -272,8 +276,8 @@ impl Watchdog {
         };
         if self.deadline.is_none() {
             tracing::warn!(
-                "the run died before it took over spot orders: none is cancelled, for they may be \
-                 of another instance"
+                "the run died before it took over spot orders: no order is cancelled, because they \
+                 may belong to another instance"
             );
             return self.over(WatchdogEnd::NothingTakenOver);
         }
@@ -302,7 +306,7 @@ impl Watchdog {
         self.end = Some(end);
     }
 
-    /// Does everything that can be done now.
+    /// Does everything that is possible now.
     fn go_on(&mut self, now: Time) {
         loop {
             match &mut self.phase {
@@ -324,7 +328,7 @@ impl Watchdog {
         }
     }
 
-    /// When it acts if no other sign of health comes.
+    /// When it acts if no other heartbeat comes.
     fn countdown_end(&self) -> Option<Time> {
         self.deadline.filter(|_| !planted!(CountdownIgnored))
     }
@@ -340,7 +344,7 @@ impl Watchdog {
                 let countdown_ms = self.plan.countdown_ms;
                 tracing::error!(
                     countdown_ms,
-                    "no sign of health: the run's spot orders are cancelled"
+                    "no heartbeat within the countdown: the run's spot orders are cancelled"
                 );
                 return self.act();
             }
@@ -377,7 +381,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether the venue wants nothing to be sent now: the proof begins anew after that.
+    /// Whether the venue wants no requests now. If so, the proof starts again afterwards.
     fn proof_waits(&mut self, now: Time) -> bool {
         let quiet_ns = self.quiet_until.0 - now.0;
         let Phase::Listening { proof, .. } = &mut self.phase else {
@@ -415,7 +419,10 @@ impl Watchdog {
                 }
                 Ask::Clock => self.read_clock(now, Lane::Cancel, true),
                 Ask::Ended(Ok(orders)) => {
-                    tracing::warn!(orders, "no spot order of the run rests any more");
+                    tracing::warn!(
+                        orders,
+                        "all spot orders of the run were cancelled or have ended"
+                    );
                     self.over(WatchdogEnd::Swept(orders));
                 }
                 Ask::Ended(Err(why)) => self.over(WatchdogEnd::Failed(why)),
@@ -432,7 +439,7 @@ impl Watchdog {
         }
     }
 
-    /// Takes in what became of calls; answers whether something was for the watchdog.
+    /// Handles the results of calls. Returns whether one of them was for the watchdog.
     fn hear_requests(&mut self, now: Time) -> bool {
         let mut heard = false;
         while let Some(done) = self.requests.poll() {
@@ -443,13 +450,14 @@ impl Watchdog {
                 Done::Send(call) => self.outputs.push_back(WatchdogOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(WatchdogOutput::Abandon(id)),
                 Done::Asked(number, became) => {
-                    // What was asked before it acts concerns nobody any more.
+                    // Results of requests that were sent before it acts are ignored.
                     if let Some(errand) = self.errands.remove(&number) {
                         self.errand_done(now, errand, became);
                         heard = true;
                     }
                 }
-                // It makes no call of these, and no engine is told of stops.
+                // The watchdog makes no calls of these kinds, and has no engine that needs reports
+                // of stops.
                 Done::Live(_)
                 | Done::Waited(..)
                 | Done::Replies(_)
@@ -477,13 +485,13 @@ impl Watchdog {
             Errand::Cancel(id) => {
                 let exchange = self.requests.exchange();
                 let became = match became {
-                    // It was filled or cancelled meanwhile: the next listing shows it.
+                    // The order was filled or cancelled meanwhile; the next list shows it.
                     Err(not_done) if exchange.is_nothing_to_cancel(&not_done) => {
-                        tracing::info!(id, %not_done, "not cancelled");
+                        tracing::info!(id, %not_done, "the order has ended already");
                         Ok(())
                     }
                     Ok(_) => {
-                        tracing::warn!(id, "cancelled");
+                        tracing::warn!(id, "the order was cancelled");
                         Ok(())
                     }
                     Err(not_done) => Err(not_done),
@@ -508,7 +516,7 @@ impl Watchdog {
                 self.over(WatchdogEnd::Failed(refusal.to_string()));
             }
             Err(not_done) => {
-                tracing::warn!(%not_done, "not armed; it is tried again");
+                tracing::warn!(%not_done, "the watchdog is not armed; it is tried again");
                 let wanted = match not_done {
                     NotDone::Wait(wait) => wait.after,
                     _ => Duration::ZERO,
@@ -541,7 +549,7 @@ impl Watchdog {
                     Ok(())
                 }
                 Err(why) => {
-                    tracing::warn!(why, "the venue's clock was not read");
+                    tracing::warn!(why, "the venue's clock could not be read");
                     Err(None)
                 }
             },

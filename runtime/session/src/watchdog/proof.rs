@@ -1,5 +1,5 @@
-//! How a watchdog shows that it can do its work: it reads the venue's limits and its clock and lists the
-//! orders of a symbol, as it would have to, and again some minutes later.
+//! How a watchdog proves that it can do its work. It reads the venue's limits and clock and lists
+//! the orders of a symbol, as it would in a sweep. It repeats this after some minutes.
 
 use std::time::Duration;
 
@@ -7,33 +7,34 @@ use windvane_engine::Time;
 
 use super::sweep::after;
 
-/// It shows anew that it can do its work.
+/// Time between two proofs.
 const PROVE_EVERY_MS: i64 = 5 * 60_000;
-/// After a proof that failed, doubled each time from the first to the second.
+/// Pause after a failed proof. It doubles each time, from the first value to the second.
 const PROVE_AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
-/// A question of a proof.
+/// A request of a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// First, for it states the limits: what the run used of larger ones than those of the documents
-    /// would count as if nothing were left for the cancels.
+    /// This comes first because it contains the limits. If the real limits are larger than the
+    /// documented ones, the run may have used more than the documented limit. The cancels would
+    /// then seem to have no weight left.
     Listing,
     Clock,
     OpenOrders(String),
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Proof {
-    /// It begins then; `None` while a question is under way.
+    /// When the next proof begins; `None` while a request is in progress.
     due: Option<Time>,
-    /// What is still to be asked.
+    /// The remaining requests.
     steps: Vec<Step>,
     pause: Duration,
 }
 
 impl Proof {
-    /// The first one begins at once.
+    /// The first proof begins at once.
     pub(super) const fn new(now: Time) -> Self {
         Self {
             due: Some(now),
@@ -46,7 +47,7 @@ impl Proof {
         self.due
     }
 
-    /// Begins; the first question.
+    /// Begins a proof. Returns its first request.
     pub(super) fn begin(&mut self, symbol: Option<&String>) -> Option<Step> {
         self.due = None;
         let orders = symbol.cloned().map(Step::OpenOrders);
@@ -55,7 +56,7 @@ impl Proof {
         self.next()
     }
 
-    /// The next question; `None` once all were answered.
+    /// The next request; `None` once all have responses.
     pub(super) fn next(&mut self) -> Option<Step> {
         self.steps.pop()
     }
@@ -65,7 +66,7 @@ impl Proof {
         self.pause = PROVE_AGAIN.0;
     }
 
-    /// It begins anew after a pause, or after so long if that is longer.
+    /// The proof starts again after a pause, or after `wanted` if that is longer.
     pub(super) fn failed(&mut self, now: Time, wanted: Duration) {
         self.due = Some(after(now, wanted.max(self.pause)));
         self.pause = (self.pause * 2).min(PROVE_AGAIN.1);

@@ -1,5 +1,5 @@
-//! Cancels what rests of a run that is dead or not healthy, until nothing does: order by order, by
-//! client order id, never what is not the run's.
+//! Cancels the resting orders of a run that is dead or sends no heartbeats, until none is left. It
+//! cancels order by order, by client order id, and only orders of the run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -10,68 +10,69 @@ use windvane_engine::{Time, planted};
 use super::{WatchdogPlan, ms};
 use crate::weights::WATCHDOG_LIST_MS;
 
-/// So many listings in a row must show nothing.
+/// This many empty lists in a row end a sweep.
 const CLEAN: u32 = 2;
-/// Lists may be behind by ten seconds: an order that arrived last shows that much later.
+/// Lists may be ten seconds behind, so the last order to arrive appears that much later.
 const LIST_LAG_MS: i64 = 12_000;
-/// From listings that found orders to the next.
+/// Pause after lists that contained orders.
 const AGAIN: Duration = Duration::from_millis(250);
-/// Between listings while a late request could still arrive.
+/// Pause between lists while a late request could still arrive.
 const LIST_EVERY: Duration = Duration::from_millis(WATCHDOG_LIST_MS);
-/// After a failure, doubled each time from the first to the second.
+/// Pause after a failure. It doubles each time, from the first value to the second.
 const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// Cancels that are on their way at the same time.
+/// Maximum number of cancels in flight.
 const AT_ONCE: usize = 8;
-/// While it waits for longer, it says that it lives this often.
+/// Interval of the reports to the run during a longer wait.
 const TELL_EVERY: Duration = Duration::from_secs(30);
-/// It gives up once the venue has refused for so long, or has been away for so long.
+/// A sweep gives up if the venue refuses for the first time span, or does not respond for the
+/// second.
 const GIVE_UP_MS: (i64, i64) = (60 * 60_000, 24 * 60 * 60_000);
-/// An order whose cancel was answered is cancelled again after this, if it is still listed: the list may
-/// be behind by ten seconds.
+/// An order that is still listed this long after its cancel was acknowledged is cancelled again.
+/// The list may be ten seconds behind.
 const CANCEL_AGAIN_MS: i64 = 5_000;
 
-/// What a sweep wants.
+/// Work that a sweep requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// The run is told that the watchdog acts.
+    /// Report to the run that the watchdog acts.
     Tell,
-    /// The open orders of a symbol.
+    /// List the open orders of a symbol.
     List(String),
-    /// An order of a symbol is cancelled.
+    /// Cancel an order of a symbol.
     Cancel(String, String),
-    /// The venue's clock: most refusals are for the time.
+    /// Read the venue's clock: most refusals are about the timestamp.
     Clock,
-    /// It is over: how many orders it found, or why it gives up.
+    /// The sweep is over: the number of orders that it cancelled, or why it gave up.
     Ended(Result<usize, String>),
 }
 
-/// What one listing of every symbol showed.
+/// The result of listing every symbol once.
 #[derive(Debug, Default)]
 struct Round {
     /// When it began.
     asked: Time,
-    /// The symbol that is listed, by its place.
+    /// Index of the symbol that is being listed.
     symbol: usize,
     /// Own orders that are listed as open.
     listed: usize,
-    /// Those of them that were cancelled now.
+    /// Orders among them whose cancel was sent in this round.
     cancelled: usize,
-    /// Orders of the symbol that are still to be cancelled.
+    /// Orders of the symbol that must still be cancelled.
     due: VecDeque<String>,
-    /// Questions that were refused, and their words.
+    /// The reason of the last refused request.
     refused: Option<String>,
-    /// Something is not known: wait at least so long.
+    /// Something is unknown: wait at least this long.
     wait: Option<Duration>,
 }
 
-/// What it waits for.
+/// The event that a sweep waits for.
 #[derive(Debug, PartialEq, Eq)]
 enum Waits {
-    /// Answers to so many questions.
+    /// Responses to this many requests.
     Answers(usize),
     /// The venue's clock, after a round.
     Clock,
-    /// The next round, which begins then; the run is told then that it lives.
+    /// The next round, at `until`. The run gets a report at `tell`.
     Pause {
         until: Time,
         tell: Time,
@@ -79,19 +80,20 @@ enum Waits {
     Over,
 }
 
-/// See the module's page.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Sweep {
     plan: WatchdogPlan,
-    /// From then on no request of the run can arrive, and a list shows the last one that did.
+    /// From this time on no request of the run can arrive, and a list contains the last one that
+    /// did.
     all_listed: Time,
     round: Round,
-    /// Rounds in a row that showed nothing.
+    /// Rounds in a row without own orders.
     clean: u32,
     retry: Duration,
-    /// When the cancel of each order was answered last.
+    /// When the last cancel of each order was acknowledged.
     answered: BTreeMap<String, Time>,
-    /// When the last round began that was not refused, and the last one that was answered.
+    /// Start of the last round without a refusal, and of the last round with all responses.
     taken: Time,
     heard: Time,
     waits: Waits,
@@ -118,7 +120,7 @@ impl Sweep {
         }
     }
 
-    /// What it wants next.
+    /// The next work that it requests.
     pub(super) fn poll(&mut self) -> Option<Ask> {
         self.asks.pop_front()
     }
@@ -131,7 +133,7 @@ impl Sweep {
         }
     }
 
-    /// Goes on, if its pause is over.
+    /// Continues if the pause is over.
     pub(super) fn go_on(&mut self, now: Time) {
         let Waits::Pause { until, tell } = &mut self.waits else {
             return;
@@ -160,7 +162,7 @@ impl Sweep {
         }
     }
 
-    /// Client order ids of a symbol whose orders have not ended, or why they are not known.
+    /// The client order ids of the open orders of a symbol, or why they are unknown.
     pub(super) fn listed(
         &mut self,
         now: Time,
@@ -180,7 +182,7 @@ impl Sweep {
                 tracing::warn!(
                     symbol,
                     error,
-                    "the list cannot be read; it is asked for again"
+                    "the list of open orders cannot be read; it is requested again"
                 );
                 self.round.wait = self.round.wait.max(Some(Duration::ZERO));
             }
@@ -190,13 +192,13 @@ impl Sweep {
         self.cancel(now);
     }
 
-    /// Whether an order that is listed is to be cancelled now.
+    /// Whether a listed order must be cancelled now.
     fn is_due(&self, id: &str, now: Time) -> bool {
         let answered = self.answered.get(id);
         answered.is_none_or(|answered| now >= answered.plus_ms(CANCEL_AGAIN_MS))
     }
 
-    /// Cancels some more, or goes on with the next symbol.
+    /// Sends more cancels, or continues with the next symbol.
     fn cancel(&mut self, now: Time) {
         let Waits::Answers(mut under_way) = self.waits else {
             return;
@@ -217,7 +219,7 @@ impl Sweep {
         }
     }
 
-    /// What became of a cancel.
+    /// The result of a cancel.
     pub(super) fn cancelled(&mut self, now: Time, id: String, became: Result<(), NotDone>) {
         match became {
             Ok(()) => drop(self.answered.insert(id, now)),
@@ -230,12 +232,12 @@ impl Sweep {
     }
 
     fn failed(&mut self, not_done: &NotDone, of: &str) {
-        tracing::warn!(of, %not_done, "asked again");
+        tracing::warn!(of, %not_done, "the request failed; it is repeated");
         match not_done {
             NotDone::Refused(_) => self.round.refused = Some(not_done.to_string()),
             NotDone::Unknown(_) => self.round.wait = self.round.wait.max(Some(Duration::ZERO)),
             NotDone::Wait(wait) => {
-                // The longest duration stands for never.
+                // The maximum duration means "never".
                 let after = Some(wait.after).filter(|after| *after < Duration::MAX);
                 let wait = Some(after.unwrap_or(RETRY.1));
                 self.round.wait = self.round.wait.max(wait);
@@ -245,7 +247,7 @@ impl Sweep {
 
     fn end_round(&mut self, now: Time) {
         if let Some(words) = &self.round.refused {
-            tracing::error!(words, "the venue refuses to list or to cancel");
+            tracing::error!(words, "the venue refuses to list or to cancel orders");
             self.asks.push_back(Ask::Clock);
             self.waits = Waits::Clock;
         } else {
@@ -254,7 +256,7 @@ impl Sweep {
         }
     }
 
-    /// The clock was read after a refusal, or was not.
+    /// The clock read after a refusal ended, with or without success.
     pub(super) fn clock_was_read(&mut self, now: Time) {
         if self.waits == Waits::Clock {
             self.judge_round(now);
@@ -267,7 +269,7 @@ impl Sweep {
             let is_tired =
                 now > self.taken.plus_ms(GIVE_UP_MS.0) || now > self.heard.plus_ms(GIVE_UP_MS.1);
             if is_tired {
-                let away = || "the venue is away".to_owned();
+                let away = || "the venue does not respond".to_owned();
                 let why = self.round.refused.take().unwrap_or_else(away);
                 return self.end(Err(why));
             }
@@ -288,7 +290,7 @@ impl Sweep {
         }
         let left_ns = self.all_listed.0.saturating_sub(now.0).max(0);
         let pause = match self.clean {
-            // What is listed was cancelled before: the list is behind.
+            // The listed orders were cancelled before, so the list is behind.
             0 if self.round.cancelled == 0 => LIST_EVERY,
             ..CLEAN => AGAIN,
             _ => LIST_EVERY.min(Duration::from_nanos(left_ns.unsigned_abs())),

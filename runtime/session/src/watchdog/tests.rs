@@ -17,22 +17,23 @@ const SECOND: i64 = 1_000;
 const COUNTDOWN_MS: i64 = 30 * SECOND;
 const ABSENCE_MS: i64 = 10 * SECOND;
 
-/// A watchdog, the exchange that it asks, and the time.
+/// A watchdog, the exchange that it calls, and the time.
 struct Rig {
     watchdog: Watchdog,
     now: Time,
-    /// Client order ids that rest, with the time until which the list still has them once cancelled.
+    /// Client order ids of resting orders. A cancelled one has the time until which the list still
+    /// contains it.
     resting: Vec<(String, Option<Time>)>,
     list_lag_ms: i64,
-    /// So many answers to cancels are lost.
+    /// Number of responses to cancels that are lost.
     lost_cancels: usize,
-    /// Every list is refused with this body.
+    /// The response body of every list request, if lists are refused.
     refusal: Option<&'static str>,
     cancels: Vec<String>,
     asked: Vec<&'static str>,
     said: Vec<WatchdogSays>,
     heeds: usize,
-    /// The next call of this name is not answered until [`Rig::let_go`].
+    /// The response to the next call with this name is held back until [`Rig::let_go`].
     holds: Option<&'static str>,
     held: Option<Call>,
     end: Option<WatchdogEnd>,
@@ -109,7 +110,7 @@ impl Rig {
         self.give(WatchdogInput::Word(RunSays::Beat { number, stopped_ms }));
     }
 
-    /// Lets time pass, as a process does that is not stopped.
+    /// Lets time pass for a process that is not suspended.
     fn pass(&mut self, ms: i64) {
         let until = self.now.plus_ms(ms);
         while let Some(due) = self.watchdog.poll_timeout().filter(|due| *due <= until) {
@@ -136,7 +137,7 @@ impl Rig {
                     self.heeds += 1;
                     self.watchdog.handle(self.now, WatchdogInput::BansHeeded);
                 }
-                WatchdogOutput::Sign(..) => panic!("its exchange signs"),
+                WatchdogOutput::Sign(..) => panic!("the exchange must sign by itself"),
                 WatchdogOutput::Abandon(id) => {
                     let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
                     self.watchdog
@@ -171,7 +172,7 @@ impl Rig {
                 self.cancels.push(id.clone());
                 self.cancel(&id)
             }
-            other => panic!("{other} is not asked"),
+            other => panic!("unexpected call {other}"),
         };
         let came = if name == "spot.cancel_order" && self.lost_cancels > 0 {
             self.lost_cancels -= 1;
@@ -222,7 +223,7 @@ impl Rig {
 }
 
 #[test]
-fn it_is_armed_once_it_did_all_that_it_would_have_to_do() {
+fn it_is_armed_after_a_complete_proof() {
     let mut rig = Rig::new(plan());
     let clock = ["spot.time"; 3];
     let asked = [&["spot.exchange_info"][..], &clock, &["spot.open_orders"]].concat();
@@ -231,12 +232,12 @@ fn it_is_armed_once_it_did_all_that_it_would_have_to_do() {
     rig.pass(5 * 60 * SECOND - 1);
     assert_eq!(rig.said.len(), 1);
     rig.pass(1);
-    assert_eq!(rig.said, [WatchdogSays::Armed; 2], "it shows it again");
-    assert_eq!(rig.heeds, 0, "nothing rests before the first sign");
+    assert_eq!(rig.said, [WatchdogSays::Armed; 2], "the proof is repeated");
+    assert_eq!(rig.heeds, 0, "no order rests before the first heartbeat");
 }
 
 #[test]
-fn a_refused_proof_ends_it_and_a_lost_one_is_tried_again() {
+fn a_refused_proof_ends_it_and_a_failed_one_is_repeated() {
     let mut rig = Rig::new(plan());
     rig.refusal = Some(r#"{"code":-2015,"msg":"Invalid API-key."}"#);
     rig.pass(5 * 60 * SECOND);
@@ -256,7 +257,7 @@ fn a_refused_proof_ends_it_and_a_lost_one_is_tried_again() {
 }
 
 #[test]
-fn signs_of_health_keep_it_from_acting_and_it_acts_once_they_stay_away() {
+fn it_acts_only_when_heartbeats_stop() {
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
     for number in 1..=3 {
@@ -264,7 +265,7 @@ fn signs_of_health_keep_it_from_acting_and_it_acts_once_they_stay_away() {
         rig.pass(COUNTDOWN_MS - 1);
     }
     assert_eq!(rig.said.last(), Some(&WatchdogSays::Heard { number: 3 }));
-    // A word that was on its way is heard in the grace.
+    // A heartbeat that was in flight is received in the grace time.
     rig.pass(1 + GRACE_MS - 1);
     rig.beat(4);
     rig.pass(COUNTDOWN_MS + GRACE_MS - 1);
@@ -276,7 +277,7 @@ fn signs_of_health_keep_it_from_acting_and_it_acts_once_they_stay_away() {
 }
 
 #[test]
-fn a_watchdog_that_was_stopped_hears_what_was_said_meanwhile() {
+fn a_suspended_watchdog_reads_heartbeats_before_it_acts() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
     rig.now = rig.now.plus_ms(10 * COUNTDOWN_MS);
@@ -287,7 +288,7 @@ fn a_watchdog_that_was_stopped_hears_what_was_said_meanwhile() {
 }
 
 #[test]
-fn the_end_of_a_run_decides() {
+fn how_a_run_ends_decides_whether_orders_are_cancelled() {
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
     rig.give(WatchdogInput::RunIsDead);
@@ -312,17 +313,17 @@ fn the_end_of_a_run_decides() {
 }
 
 #[test]
-fn it_cancels_what_is_the_runs_until_nothing_can_arrive_any_more() {
+fn it_cancels_own_orders_until_none_can_arrive_any_more() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
-    // Of the run, of one before it, of a later one, of another strategy, of a person.
+    // Orders of this run, an earlier run, a later run, another strategy and a person.
     for id in ["mm.14.1", "mm.1.zz", "mm.15.1", "x.14.1", "web_1"] {
         rig.rests(id);
     }
     rig.give(WatchdogInput::RunIsDead);
     rig.pass(ABSENCE_MS - SECOND);
     assert_eq!(rig.cancels, ["mm.14.1", "mm.1.zz"]);
-    // A request of the run arrives as late as it can, and the list shows it ten seconds later.
+    // A request of the run arrives as late as possible, and the list shows it ten seconds later.
     rig.pass(10 * SECOND);
     rig.rests("mm.14.2");
     assert_eq!(rig.end, None);
@@ -332,7 +333,7 @@ fn it_cancels_what_is_the_runs_until_nothing_can_arrive_any_more() {
 }
 
 #[test]
-fn more_orders_than_leave_at_once_are_all_cancelled() {
+fn more_orders_than_fit_in_flight_are_all_cancelled() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
     let ids: Vec<_> = (0..30).map(|nth| format!("mm.14.{nth}")).collect();
@@ -345,7 +346,7 @@ fn more_orders_than_leave_at_once_are_all_cancelled() {
 }
 
 #[test]
-fn an_order_that_a_late_list_still_has_is_not_cancelled_at_each_listing() {
+fn an_order_in_a_late_list_is_not_cancelled_each_time() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
     rig.rests("mm.14.1");
@@ -357,7 +358,7 @@ fn an_order_that_a_late_list_still_has_is_not_cancelled_at_each_listing() {
 }
 
 #[test]
-fn a_cancel_whose_answer_is_lost_is_sent_again() {
+fn a_cancel_without_a_response_is_sent_again() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
     rig.rests("mm.14.1");
@@ -370,7 +371,7 @@ fn a_cancel_whose_answer_is_lost_is_sent_again() {
 }
 
 #[test]
-fn a_venue_that_refuses_is_asked_for_an_hour_with_its_clock_read_again() {
+fn a_refusing_venue_is_retried_for_an_hour() {
     let mut rig = Rig::new(plan());
     rig.beat(1);
     rig.refusal = Some(r#"{"code":-1021,"msg":"Timestamp is outside of the recvWindow."}"#);
@@ -387,7 +388,7 @@ fn a_venue_that_refuses_is_asked_for_an_hour_with_its_clock_read_again() {
         .said
         .iter()
         .filter(|said| **said == WatchdogSays::Acting);
-    assert!(words.count() > 100, "it says that it lives");
+    assert!(words.count() > 100, "it must report regularly");
     rig.pass(2 * 60 * SECOND);
     assert!(
         matches!(rig.end, Some(WatchdogEnd::Failed(_))),
@@ -397,7 +398,7 @@ fn a_venue_that_refuses_is_asked_for_an_hour_with_its_clock_read_again() {
 }
 
 #[test]
-fn nothing_is_sent_while_the_venue_wants_nothing() {
+fn nothing_is_sent_during_a_ban() {
     let mut rig = Rig::new(plan());
     let stopped_ms = 20_000;
     rig.give(WatchdogInput::Word(RunSays::Beat {
@@ -413,7 +414,7 @@ fn nothing_is_sent_while_the_venue_wants_nothing() {
 }
 
 #[test]
-fn a_proof_under_way_waits_while_the_venue_wants_nothing() {
+fn a_proof_in_progress_waits_during_a_ban() {
     for answered in ["spot.exchange_info", "spot.time"] {
         let mut rig = Rig::new(plan());
         rig.holds = Some(answered);
@@ -435,7 +436,7 @@ fn a_proof_under_way_waits_while_the_venue_wants_nothing() {
 }
 
 #[test]
-fn only_orders_of_this_run_and_of_runs_before_it_are_own() {
+fn only_orders_of_this_and_earlier_runs_are_own() {
     let plan = plan();
     for own in ["mm.14.1", "mm.1.zz"] {
         assert!(plan.is_own(own), "{own}");

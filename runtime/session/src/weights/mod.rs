@@ -1,7 +1,8 @@
-//! The plan of weights: what a run uses of a surface's limits in each of their intervals, before
-//! anything is sent (promise 7). Arithmetic alone.
+//! The weight plan: how much of a surface's limits a run will use in each interval, computed before
+//! it sends anything (promise 7). This is only arithmetic.
 //!
-//! What may never enter here: IO, a clock, and what was used already (that is the budget's).
+//! This module must never contain IO, a clock, or the weight that was used already (that belongs to
+//! the budget).
 
 mod plan;
 mod shares;
@@ -21,38 +22,39 @@ use crate::requests::{CLOCK_EVERY_MS, CLOCK_SAMPLES, MODES_AGE_MS, venue_surface
 pub use plan::{Overbooked, Plan, Polling, Use};
 pub use shares::{keep, shares};
 
-/// While the watchdog process acts, it lists the open orders of every symbol this often.
+/// While the watchdog process acts, it lists the open orders of every symbol at this interval.
 pub const WATCHDOG_LIST_MS: u64 = 1_000;
-/// A listen key is kept alive this often at the most (spec 1 and 2: it lives 60 minutes).
+/// A listen key is renewed at most at this interval (spec 1 and 2: it lives 60 minutes).
 const KEY_EVERY_MS: u64 = 20 * 60_000;
-/// The rules of instruments are read this often while a symbol does not trade, and hourly otherwise.
+/// The rules of instruments are read at this interval while a symbol does not trade, and hourly
+/// otherwise.
 const RULES_EVERY_MS: u64 = 15_000;
-/// Reads of the account in a round: a difference counts after the second.
+/// Reads of the account in one reconciliation: a difference counts only after the second read.
 const ACCOUNT_READS: u32 = 2;
 
-/// What a run asks of one surface.
+/// The needs of a run on one surface.
 #[derive(Clone, Debug)]
 pub struct Wants {
     /// Surface.
     pub surface: Surface,
-    /// Its instruments.
+    /// Number of its instruments.
     pub symbols: u32,
-    /// A heartbeat is renewed this often, milliseconds.
+    /// Renewal interval of a heartbeat, in milliseconds.
     pub renew_ms: u64,
-    /// State is compared this often, milliseconds.
+    /// Reconciliation interval, in milliseconds.
     pub reconcile_ms: u64,
     /// Public topics.
     pub topics: Vec<Topic>,
-    /// Where public data come from.
+    /// The source of public data.
     pub market_data: MarketData,
-    /// It trades the account of the venue. A simulated account asks for public data alone.
+    /// Whether it trades an account of the venue. A simulated account needs only public data.
     pub is_live: bool,
-    /// What a call weighs: [`Capabilities::weight`](crate::Capabilities::weight).
+    /// The weight of a call: [`Capabilities::weight`](crate::Capabilities::weight).
     pub weight: fn(Surface, Recurring) -> u32,
 }
 
 impl Wants {
-    /// The plans for the weight limits of the surface, in their order.
+    /// One plan for each weight limit of the surface, in the order of the limits.
     pub fn plans(&self, limits: &[RateLimit]) -> Vec<Plan> {
         let weights = limits
             .iter()
@@ -108,7 +110,7 @@ impl Wants {
         plan
     }
 
-    /// What an account of its own needs; answers the weight of one symbol.
+    /// Adds the uses of an account of the venue. Returns the weight of one symbol.
     fn account(&self, interval_ms: u64, uses: &mut Vec<Use>) -> u64 {
         let symbols = u64::from(self.symbols);
         let mut per_symbol = 0;
@@ -194,7 +196,8 @@ impl Wants {
     }
 }
 
-/// How often something that happens every `every_ms` happens in an interval at most.
+/// The maximum number of times that something happens in an interval if it happens every
+/// `every_ms`.
 fn times(interval_ms: u64, every_ms: u64) -> u64 {
     interval_ms.div_ceil(every_ms.max(1))
 }

@@ -1,4 +1,4 @@
-//! The plan of one limit of a surface: its uses, their sum, and whether they fit.
+//! The plan for one limit of a surface: its uses, their sum, and whether they fit.
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use windvane_engine::Surface;
 /// One use of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// For what.
+    /// The purpose.
     pub what: &'static str,
-    /// The lane of the budget that it goes through.
+    /// The budget lane that it uses.
     pub lane: Lane,
-    /// Times in an interval.
+    /// Times in one interval.
     pub times: u64,
-    /// Weight of each.
+    /// Weight of one call.
     pub weight: u32,
 }
 
 impl Use {
-    /// Weight in an interval.
+    /// Total weight in one interval.
     pub const fn sum(&self) -> u64 {
         self.times.saturating_mul(self.weight as u64)
     }
 }
 
-/// How market data are polled where they are.
+/// Whether market data are polled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Polling {
     /// Never: `market_data = "streams"`.
@@ -35,7 +35,7 @@ pub enum Polling {
     Always(u64),
     /// While the venue does not stream, for this weight (`auto`).
     InPlaceOfStreams(u64),
-    /// There is no plan that keeps what is left.
+    /// The remaining weight is too small for polling.
     TooLittle(PollingError),
 }
 
@@ -44,58 +44,58 @@ pub enum Polling {
 pub struct Plan {
     /// Surface.
     pub surface: Surface,
-    /// The limit's interval, milliseconds.
+    /// The limit's interval, in milliseconds.
     pub interval_ms: u64,
-    /// Its weight.
+    /// The limit's weight.
     pub limit: u32,
-    /// What must have its place, and, in the lane of questions, what takes what is left.
+    /// The uses. Those in the query lane get only the weight that the others leave.
     pub uses: Vec<Use>,
-    /// Weight of a symbol: its heartbeats, and its trades after a gap.
+    /// Weight of one symbol: its heartbeats, and its trades after a gap.
     pub(super) per_symbol: u64,
     pub(super) symbols: u32,
-    /// Out of what is left.
+    /// Polling, with the remaining weight.
     pub polling: Polling,
 }
 
 /// A plan that does not fit its limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{surface}: {} are {sum} of {limit} weight in {interval_ms} ms: at most {symbols_max} symbols \
-     fit; trade fewer, lengthen heartbeat.interval_ms (and countdown_ms with it), or lengthen \
-     reconcile.interval_ms", words.join(" + ")
+    "{surface}: {} need weight {sum}, the limit is {limit} in {interval_ms} ms: at most \
+     {symbols_max} symbols fit; trade fewer symbols, or raise heartbeat.interval_ms (and \
+     countdown_ms with it) or reconcile.interval_ms", words.join(" + ")
 )]
 pub struct Overbooked {
     /// Surface.
     pub surface: Surface,
-    /// Its uses, in words.
+    /// Its uses, as text.
     words: Vec<String>,
-    /// What they come to.
+    /// Their total weight.
     pub sum: u64,
     /// The limit.
     pub limit: u32,
-    /// Its interval.
+    /// The limit's interval, in milliseconds.
     interval_ms: u64,
     /// The largest number of symbols that fits.
     pub symbols_max: u64,
 }
 
 impl Plan {
-    /// The weight of everything that must have its place.
+    /// The total weight of all uses that must be guaranteed.
     pub fn sum(&self) -> u64 {
         self.binding().map(Use::sum).fold(0, u64::saturating_add)
     }
 
-    /// What must have its place.
+    /// The uses that must be guaranteed.
     pub fn binding(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|one| one.lane != Lane::Query)
     }
 
-    /// What takes what is left, beside polling.
+    /// The uses that get only the remaining weight, apart from polling.
     pub fn beside(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|one| one.lane == Lane::Query)
     }
 
-    /// The largest number of symbols that fits: arithmetic, for each symbol costs the same.
+    /// The largest number of symbols that fits. Each symbol costs the same.
     pub fn symbols_max(&self) -> u64 {
         let own = self.per_symbol.saturating_mul(u64::from(self.symbols));
         let fixed = self.sum().saturating_sub(own);
@@ -103,10 +103,10 @@ impl Plan {
         left.checked_div(self.per_symbol).unwrap_or_default()
     }
 
-    /// Whether everything has its place.
+    /// Checks whether all guaranteed uses fit.
     ///
     /// # Errors
-    /// The sum, and how many symbols would fit.
+    /// The total weight, and how many symbols would fit.
     pub fn check(&self) -> Result<(), Overbooked> {
         let sum = self.sum();
         if sum <= u64::from(self.limit) {

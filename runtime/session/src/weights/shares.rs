@@ -1,4 +1,4 @@
-//! The shares of the lanes by the plan of weights.
+//! The budget shares of the lanes, from the weight plans.
 
 use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Lane, Shares, SharesError};
@@ -6,8 +6,8 @@ use windvane_client_core::budget::{Lane, Shares, SharesError};
 use super::{Overbooked, Plan, Use, Wants};
 use crate::requests::venue_surface;
 
-/// The shares of a budget that keep plans which fit: to each lane what it needs, and at least
-/// what is usual while that leaves room.
+/// The budget shares that satisfy plans which fit. Each lane gets what it needs, and at least the
+/// default share if there is room.
 ///
 /// # Errors
 /// The plans do not fit.
@@ -21,7 +21,7 @@ pub fn shares(plans: &[Plan]) -> Result<Shares, SharesError> {
         u8::try_from(plans.iter().map(of).max().unwrap_or_default()).unwrap_or(u8::MAX)
     };
     let usual = |lane: Lane| u8::try_from(Shares::default().reserve(lane, 100)).unwrap_or(u8::MAX);
-    // The last lane needs no reserve against others: what is left is its own.
+    // The last lane needs no reserve, because it uses only what is left.
     let with = |part: &dyn Fn(Lane) -> u8| {
         let mut percent = Lane::ALL.map(part);
         percent[Lane::Query as usize] = 0;
@@ -29,14 +29,15 @@ pub fn shares(plans: &[Plan]) -> Result<Shares, SharesError> {
     };
     with(&|lane| need(lane).max(usual(lane)))
         .or_else(|_| with(&need))
-        // Percents are rounded up: the missing ones are those of orders.
+        // Percentages are rounded up, so the sum may exceed 100 by up to 3. The order lane gives up
+        // these 3.
         .or_else(|_| {
             with(&|lane| need(lane).saturating_sub(if lane == Lane::Place { 3 } else { 0 }))
         })
 }
 
-/// Gives the budget of each surface the shares that its plan needs; exchange information has told
-/// the limits.
+/// Gives the budget of each surface the shares that its plan needs. The limits must be known from
+/// the exchange information.
 ///
 /// # Errors
 /// A plan does not fit the limits.

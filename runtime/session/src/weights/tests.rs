@@ -43,7 +43,7 @@ fn a_heartbeat_weighs_ten_for_each_symbol_and_renewal() {
 }
 
 #[test]
-fn too_many_symbols_are_refused_with_the_sum_and_how_many_would_fit() {
+fn a_plan_with_too_many_symbols_is_refused() {
     let mut many = wants(40, 10_000, 15_000);
     many.topics.clear();
     let refused = plan(&many).check().unwrap_err();
@@ -62,7 +62,7 @@ fn too_many_symbols_are_refused_with_the_sum_and_how_many_would_fit() {
 }
 
 #[test]
-fn paper_asks_for_public_data_alone() {
+fn paper_needs_only_public_data() {
     let mut paper = wants(500, 10_000, 15_000);
     paper.topics.clear();
     paper.is_live = false;
@@ -72,7 +72,7 @@ fn paper_asks_for_public_data_alone() {
 }
 
 #[test]
-fn spot_has_no_heartbeats_and_documents_no_account_trades() {
+fn spot_and_documented_plans_omit_unsupported_calls() {
     let mut wants = wants(3, 10_000, 15_000);
     wants.market_data = MarketData::Documented;
     let names = |plan: &Plan| plan.uses.iter().map(|one| one.what).collect::<Vec<_>>();
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn the_largest_number_of_symbols_is_the_largest(
+    fn symbols_max_fits_and_one_more_does_not(
         renew in 1_000_u64..60_000, reconcile in 5_000_u64..120_000, symbols in 1_u32..100,
     ) {
         let mut wants = wants(symbols, renew, reconcile);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn shares_keep_every_lane_of_a_plan_that_fits(
+    fn shares_cover_every_lane_of_a_plan_that_fits(
         symbols in 1_u32..40, renew in 2_000_u64..60_000, reconcile in 5_000_u64..120_000,
     ) {
         let mut wants = wants(symbols, renew, reconcile);

@@ -1,5 +1,5 @@
-//! A second exchange, which speaks another language than the documented one. A file that takes this
-//! module also takes `engine/tests/support`.
+//! A second exchange with another protocol than the documented one. A test file that uses this
+//! module must also use `engine/tests/support`.
 
 #![allow(
     dead_code,
@@ -25,7 +25,7 @@ use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartEr
 
 use super::support::{BTC, instrument};
 
-/// Everything is said to one address of the toy exchange, in words.
+/// All requests of the toy exchange go to one address, as plain words.
 const ROUTE: Route = Route {
     name: "toy",
     surface: RouteSurface::Futures,
@@ -45,7 +45,7 @@ const ROUTE: Route = Route {
     changes: true,
 };
 
-/// It answers `yes`, and its user stream says `hello`.
+/// An exchange that responds `yes` to requests. Its user stream sends `hello`.
 #[derive(Debug)]
 pub struct Toy {
     gateway: Gateway,
@@ -137,7 +137,10 @@ impl Exchange for Toy {
         _: (&Cost, Departed),
         answer: Result<Answer<'_>, Failure>,
     ) -> Result<(), NotDone> {
-        assert!(answer.is_ok(), "every call is answered here");
+        assert!(
+            answer.is_ok(),
+            "every call must get a response in this test"
+        );
         Ok(())
     }
     fn is_of_clock(&self, _: &NotDone) -> bool {
@@ -188,7 +191,7 @@ impl Exchange for Toy {
         Ok((vec![instrument()], Assets::default()))
     }
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {
-        panic!("{text}: no watchdog asks here")
+        panic!("unexpected watchdog request: {text}")
     }
     fn is_nothing_to_cancel(&self, _: &NotDone) -> bool {
         false
@@ -201,7 +204,7 @@ impl Exchange for Toy {
     }
 }
 
-/// What it says to a request.
+/// The reply to a request.
 pub fn reply(request: &Request) -> Reply {
     match request {
         Request::Read(subject) => Reply::Read {
@@ -219,7 +222,7 @@ pub fn reply(request: &Request) -> Reply {
                 msg: "no".to_owned(),
             }),
         },
-        // A probe of the right to trade: no order has this id.
+        // A request that tests whether trading is allowed. No order has this id.
         Request::Cancel {
             client_order_id, ..
         } => Reply::Canceled {
@@ -229,7 +232,7 @@ pub fn reply(request: &Request) -> Reply {
                 msg: "none".to_owned(),
             }),
         },
-        other => panic!("{other:?} is not asked here"),
+        other => panic!("unexpected request: {other:?}"),
     }
 }
 
@@ -249,6 +252,6 @@ fn truth(subject: Subject) -> Truth {
             trades: Vec::new(),
             more: false,
         },
-        other => panic!("{other:?} is not asked here"),
+        other => panic!("unexpected request: {other:?}"),
     }
 }

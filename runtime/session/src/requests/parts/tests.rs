@@ -94,7 +94,7 @@ fn cancel() -> Request {
     }
 }
 
-/// An order that left, and a cancel that waits for it.
+/// An order that was sent, and a cancel that waits for it.
 fn with_order() -> (Requests, CallId) {
     let mut requests = requests(Signing::Here);
     for request in [place(), cancel()] {
@@ -102,7 +102,7 @@ fn with_order() -> (Requests, CallId) {
         requests.carry(NOW, (request, purpose), None, false);
     }
     let [order] = sent(&mut requests)[..] else {
-        panic!("the order alone leaves")
+        panic!("only the order leaves")
     };
     (requests, order)
 }
@@ -140,7 +140,7 @@ fn a_cancel_follows_its_order_after_a_second_without_an_answer() {
 #[test]
 fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
     let (mut requests, order) = with_order();
-    // The process was stopped: the answer's time is over, and the cancel has waited its second.
+    // The process was suspended: the response timeout and the second of the cancel are over.
     let later = NOW.plus_ms(60_000);
     requests.timeout(later);
     let given_up = requests.poll();
@@ -150,7 +150,7 @@ fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
     );
     assert!(
         sent(&mut requests).is_empty(),
-        "what became of the order comes first"
+        "the order's result comes before the cancel"
     );
     let late = CallAnswer::Late(Duration::from_secs(59));
     requests.answered(later, (order, late));
@@ -173,7 +173,7 @@ fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
 }
 
 #[test]
-fn a_reading_that_the_shell_gave_up_before_it_left_is_unknown_and_not_refused() {
+fn a_read_that_did_not_leave_has_an_unknown_outcome() {
     let mut requests = requests(Signing::Here);
     let surface = Surface::Futures;
     let read = Request::Read(Subject::OpenOrders { surface });
@@ -192,7 +192,7 @@ fn a_reading_that_the_shell_gave_up_before_it_left_is_unknown_and_not_refused() 
     assert!(matches!(outcome, Outcome::Unknown), "{outcome:?}");
 }
 
-/// Reads the futures account, which is answered with this; answers the route that was asked.
+/// Reads the futures account with this response. Returns the route of the request.
 fn read_account(requests: &mut Requests, status: u16, text: &str) -> &'static str {
     let surface = Surface::Futures;
     let read = Request::Read(Subject::Account { surface });
@@ -214,7 +214,7 @@ fn read_account(requests: &mut Requests, status: u16, text: &str) -> &'static st
 }
 
 #[test]
-fn a_start_that_did_not_learn_where_the_account_is_leaves_it_to_the_first_clear_answer() {
+fn the_first_clear_response_decides_where_the_account_is() {
     let not_served = r#"{"code":-1020,"msg":"This operation is not supported."}"#;
     let cut = r#"{"code":-1020,"msg":"This o"#;
     let address = "0x1".to_owned();
@@ -228,13 +228,13 @@ fn a_start_that_did_not_learn_where_the_account_is_leaves_it_to_the_first_clear_
 
     let mut here = requests(Signing::Here);
     here.end_start(Some(other));
-    // Once it was read there, a refusal is that of a venue in trouble.
+    // Once the account was read there, a refusal is a temporary problem of the venue.
     for (status, text) in [(200, "{}"), (400, not_served), (200, "{}")] {
         assert_eq!(read_account(&mut here, status, text), "futures.account");
     }
 }
 
-/// A call of the request, which waits for its signature.
+/// A call of a request that waits for its signature.
 fn signing(requests: &mut Requests, request: Request) -> (CallId, Unsigned) {
     requests.carry(NOW, (request, EnginePurpose::Ordinary), None, false);
     let signs = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
@@ -253,13 +253,13 @@ fn a_call_leaves_once_a_signer_elsewhere_signed_it() {
     let prepared = requests.gateway().sign(&unsigned);
     requests.signed(NOW.plus_ms(400), id, prepared.clone());
     assert_eq!(sent(&mut requests), [id]);
-    // A second answer of the signer is of nothing.
+    // A second result of the signer has no effect.
     requests.signed(NOW.plus_ms(500), id, prepared);
     assert!(sent(&mut requests).is_empty());
 }
 
 #[test]
-fn a_reading_without_a_signature_is_unknown_and_not_refused() {
+fn a_read_without_a_signature_has_an_unknown_outcome() {
     let mut requests = requests(Signing::Elsewhere);
     let surface = Surface::Futures;
     let read = Request::Read(Subject::OpenOrders { surface });
@@ -277,7 +277,7 @@ fn a_reading_without_a_signature_is_unknown_and_not_refused() {
 }
 
 #[test]
-fn what_is_signed_during_a_ban_does_not_leave() {
+fn a_call_signed_during_a_ban_does_not_leave() {
     let mut requests = requests(Signing::Elsewhere);
     let (id, unsigned) = signing(&mut requests, cancel());
     let ban = (Limit::Ban, Some(60_000));
@@ -298,7 +298,7 @@ fn what_is_signed_during_a_ban_does_not_leave() {
 }
 
 #[test]
-fn an_order_that_is_signed_too_late_does_not_leave_and_is_refused() {
+fn an_order_signed_too_late_is_refused_and_does_not_leave() {
     for is_signed in [true, false] {
         let mut requests = requests(Signing::Elsewhere);
         let (id, unsigned) = signing(&mut requests, place());
@@ -324,13 +324,13 @@ fn an_order_that_is_signed_too_late_does_not_leave_and_is_refused() {
                 _ => {}
             }
         }
-        assert!(refused, "the engine is told");
+        assert!(refused, "the engine must receive the refusal");
         assert!(requests.is_idle());
     }
 }
 
 #[test]
-fn a_heartbeat_without_a_signature_is_given_up_and_the_engine_is_told() {
+fn a_heartbeat_without_a_signature_is_given_up_and_reported() {
     let mut requests = requests(Signing::Elsewhere);
     let countdown = Request::Countdown {
         instrument: BTC,
@@ -338,7 +338,11 @@ fn a_heartbeat_without_a_signature_is_given_up_and_the_engine_is_told() {
     };
     signing(&mut requests, countdown);
     let given_up = NOW.plus_ms(3_000);
-    assert_eq!(requests.next(), Some(given_up), "there is time for another");
+    assert_eq!(
+        requests.next(),
+        Some(given_up),
+        "there must be time for another heartbeat"
+    );
     requests.timeout(given_up);
     let told = std::iter::from_fn(|| requests.poll()).any(|done| matches!(done, Done::Replies(_)));
     assert!(told);
@@ -346,7 +350,7 @@ fn a_heartbeat_without_a_signature_is_given_up_and_the_engine_is_told() {
 }
 
 #[test]
-fn an_order_whose_answer_is_lost_is_of_unknown_outcome() {
+fn an_order_without_a_response_has_an_unknown_outcome() {
     let (mut requests, order) = with_order();
     let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
     requests.answered(NOW, (order, lost));
@@ -368,7 +372,7 @@ fn an_order_whose_answer_is_lost_is_of_unknown_outcome() {
 }
 
 #[test]
-fn a_countdown_is_an_emergency_except_to_stop_one_that_nothing_needs() {
+fn only_an_ordinary_disarm_of_a_countdown_is_not_urgent() {
     let countdown = |countdown_ms| Request::Countdown {
         instrument: BTC,
         countdown_ms,
@@ -380,7 +384,7 @@ fn a_countdown_is_an_emergency_except_to_stop_one_that_nothing_needs() {
 }
 
 #[test]
-fn our_advice_about_a_rejected_order_is_no_word_of_the_venue_about_the_balance() {
+fn our_own_advice_is_not_taken_for_a_balance_refusal() {
     let refused = |msg: &str| {
         let body = format!(r#"{{"code":-2010,"msg":"{msg}"}}"#);
         let Judgement::Refused {
