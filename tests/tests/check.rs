@@ -162,7 +162,10 @@ fn what_the_configuration_refuses_neither_runs_nor_is_checked() {
     let data = venue.folder().join("data");
     for verb in ["run", "check"] {
         for (set, rule) in [
-            ("heartbeat.interval_ms=20000", "leaves no second try"),
+            (
+                "heartbeat.interval_ms=20000",
+                "leaves no time for a second renewal",
+            ),
             ("heartbeat.countdown_ms=4000000", "from 1 to 3600000"),
         ] {
             let output = Command::new(binary::path())
