@@ -200,7 +200,7 @@ fn a_run_plays_again_through_its_modules_and_another_beside_them_is_told_apart()
     assert_eq!(code, Some(2));
     let said = said.as_str().unwrap();
     assert!(
-        said.contains("the journal knows no strategy nobody"),
+        said.contains("the journal contains no strategy nobody"),
         "{said}"
     );
 
