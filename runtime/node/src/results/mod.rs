@@ -1,6 +1,6 @@
-//! The files that a run leaves behind: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json`
-//! and, drawn by [`crate::report`], `report.html`. Figures come in finished; nothing here decides
-//! about an order, and money is never a float.
+//! The result files of a run: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json` and
+//! `report.html`, which [`crate::report`] draws. This module only writes finished figures. It makes
+//! no decision about an order, and money is never a floating-point number.
 
 mod curve;
 mod histogram;
@@ -19,7 +19,7 @@ pub use summary::{
 };
 pub use writer::{ResultError, ResultWriter};
 
-/// Two digits for each byte.
+/// The bytes as hexadecimal text, two digits per byte.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
