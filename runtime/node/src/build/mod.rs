@@ -85,8 +85,8 @@ pub enum BuildError {
     /// The package uses an SDK of an earlier contract version.
     #[error(
         "{package} compiles, but its SDK has strategy contract {contract}, and \
-         this program runs contract {}. Set windvane-sdk to this program's version in {}, and build \
-         again",
+         this program runs contract {}. Set windvane-sdk to this program's version in {}, and \
+         build again",
         ContractVersion::PRESENT,
         manifest.display()
     )]
