@@ -258,7 +258,7 @@ fn stale_and_damaged_caches_are_created_again() {
         recording.notices()
     );
     assert_eq!(recording.survey().events, 2);
-    // One flipped bit, in the head, in a chunk and in the survey.
+    // One flipped bit, in the header, in a chunk and in the survey.
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
     let expected = play(std::slice::from_ref(&recording), &wanted);
     let whole = std::fs::read(recording.cache_path()).unwrap();
