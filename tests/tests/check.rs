@@ -162,7 +162,10 @@ fn run_and_check_refuse_an_invalid_configuration() {
     let data = venue.folder().join("data");
     for verb in ["run", "check"] {
         for (set, rule) in [
-            ("heartbeat.interval_ms=20000", "leaves no second try"),
+            (
+                "heartbeat.interval_ms=20000",
+                "leaves no time for a second renewal",
+            ),
             ("heartbeat.countdown_ms=4000000", "from 1 to 3600000"),
         ] {
             let output = Command::new(binary::path())

@@ -207,7 +207,7 @@ fn a_run_replays_equally_and_another_module_differs() {
     assert_eq!(code, Some(2));
     let said = said.as_str().unwrap();
     assert!(
-        said.contains("the journal knows no strategy nobody"),
+        said.contains("the journal contains no strategy nobody"),
         "{said}"
     );
 

@@ -239,7 +239,7 @@ fn params_that_a_strategy_refuses_end_the_run() {
     bench.refuses(
         "idle.wasm",
         "verbose.wasm",
-        &["strategy idle", "two lines; mend"],
+        &["strategy idle", "two lines; correct"],
     );
 }
 

@@ -101,7 +101,7 @@ fn an_unknown_symbol_ends_the_watch_with_code_1() {
         let mut watch = venue.watch(&["spot:NOSUCH", "--streams", "tradepro", "--set", &set]);
         let told = watch.until(&|line| {
             let notice = line["notice"].as_str().unwrap_or_default();
-            notice.starts_with("nosuch@tradepro: cannot be had")
+            notice.starts_with("nosuch@tradepro: not available")
         });
         assert!(
             told.to_string().contains("-1121") || mode == "streams",

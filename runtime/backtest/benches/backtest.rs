@@ -1,11 +1,11 @@
-//! A whole backtest per market event: `market_maker` alone, ten times and a hundred times on five
-//! generated minutes. Measured is the wall time that the summary tells, from the first event to
-//! the last; generating, decoding and compiling come before.
+//! Measures whole backtests per market event: 1, 10 and 100 instances of `market_maker` on five
+//! generated minutes. It uses the wall time in the summary, from the first event to the last. That
+//! excludes generating, decoding and compiling.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
-    reason = "criterion's macro, and a panic is how a bench fails"
+    reason = "criterion's macro, and a panic is how a benchmark fails"
 )]
 
 use std::fmt::Write;
@@ -25,7 +25,8 @@ const MINUTES: u32 = 5;
 const SEED: u64 = 7;
 const MARKET_MAKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../strategies/market_maker");
 
-/// This many market makers, each a tick farther from the touch than the one before.
+/// A configuration with this number of market makers. Each quotes one tick farther from the best
+/// price than the one before.
 fn config(folder: &Path, strategies: u32) -> Config {
     let mut text = format!(
         "[backtest]\ndata = ['{0}/session.gz']\ncache = '{0}/cache'\n\
@@ -71,9 +72,9 @@ fn whole_backtest(c: &mut Criterion) {
     let mut group = c.benchmark_group("backtest");
     for strategies in [1, 10, 100] {
         let config = config(folder.path(), strategies);
-        // The first run decodes the session, and tells how many events the others will have.
+        // The first run decodes the session and counts the events of the later runs.
         let first = play(&config);
-        assert!(first.fills > 0, "makers that never trade measure nothing");
+        assert!(first.fills > 0, "the market makers must trade");
         group.throughput(Throughput::Elements(first.events));
         group.bench_function(format!("market_maker/{strategies}"), |b| {
             b.iter_custom(|runs| {

@@ -1,4 +1,4 @@
-//! Why a backtest did not happen, in one sentence each that says what to do next.
+//! Errors that prevent or end a backtest. Each message is one sentence that says what to do next.
 
 use std::path::PathBuf;
 
@@ -9,49 +9,49 @@ use windvane_build::modules::ModuleError;
 use windvane_recording::{RecordingError, ResolveError};
 use windvane_report::ResultError;
 
-/// Why a run did not happen.
+/// Why a backtest did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum BacktestError {
-    /// No strategy.
+    /// The configuration has no strategy.
     #[error("the configuration has no [[strategy]]; add one with id, module and instruments")]
     NoStrategy,
-    /// No data.
+    /// The configuration names no recording.
     #[error(
-        "no recording to play: set [backtest] data = [\"FILE\"] or pass --data FILE; \
+        "there is no recording to play: set [backtest] data = [\"FILE\"] or pass --data FILE; \
          `windvane data generate --out FILE` makes one"
     )]
     NoData,
-    /// A recording that is not there.
+    /// A recording does not exist.
     #[error(
-        "recording {} does not exist; record or download one, or make one with \
+        "recording {} does not exist; record or download one, or generate one with \
          `windvane data generate --out {}`",
         .0.display(), .0.display()
     )]
     MissingData(PathBuf),
-    /// Recordings without any event.
+    /// The recordings contain no market event.
     #[error(
-        "the recordings hold no market event: {0}; name another with --data FILE, or make one with \
-         `windvane data generate --out FILE`"
+        "the recordings contain no market event: {0}; use another with --data FILE, or generate \
+         one with `windvane data generate --out FILE`"
     )]
     EmptyData(String),
-    /// A strategy's module cannot be had.
+    /// A strategy's module cannot be built or loaded.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// `start` refused.
-    #[error("strategy {strategy} cannot start: {reason}; mend its params")]
+    /// A strategy's `start` returned an error.
+    #[error("strategy {strategy} cannot start: {reason}; correct its params")]
     Refused {
-        /// Its id.
+        /// Id of the strategy.
         strategy: String,
-        /// Its reason.
+        /// The strategy's reason.
         reason: String,
     },
-    /// The rules of an instrument cannot be had.
+    /// No rules were found for an instrument.
     #[error(transparent)]
     Rules(#[from] ResolveError),
-    /// The rules of an instrument cannot be used.
+    /// The rules of an instrument are invalid.
     #[error(transparent)]
     Instrument(#[from] InstrumentError),
-    /// The simulated account cannot be.
+    /// The simulated account cannot be created.
     #[error("[sim]: {0}")]
     Venue(#[from] VenueConfigError),
     /// The recording could not be read.
@@ -63,7 +63,7 @@ pub enum BacktestError {
 }
 
 impl BacktestError {
-    /// Whether the user's configuration or files are at fault, and not the machine.
+    /// Whether the cause is the user's configuration or files, and not the machine.
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::Module(error) => error.is_usage(),

@@ -1,5 +1,5 @@
-//! The recorded market, seen twice: first by the venue, where it happens, and a feed latency
-//! later by the engine. Only the chunks between the two are held in memory.
+//! The recorded market as two views. The venue sees each event first. The engine sees it later,
+//! after the feed latency. Only the chunks between the two views are in memory.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use windvane_recording::{Chunk, Chunks, RecordingError, TapeEvent};
 /// How long a market event takes from the venue to the engine.
 #[derive(Clone, Debug)]
 pub enum FeedLatency {
-    /// The recording shows the venue's time; the engine sees each event this much later.
+    /// Recorded times are the venue's. The engine sees each event this many nanoseconds later.
     Constant(i64),
-    /// The recording shows the engine's time; the venue's is earlier by what the event itself
-    /// took: receive time less event time, less the smallest such difference of its instrument,
-    /// which takes out the offset of the clocks. Events without an event time take as long as the
-    /// one before them.
+    /// Recorded times are the engine's. The venue sees each event earlier, by the event's own
+    /// latency: its receive time minus its event time, minus the smallest such difference of its
+    /// instrument. That minimum removes the offset of the clocks. An event without an event time
+    /// uses the latency of the event before it.
     Recorded {
-        /// The smallest difference in nanoseconds, by instrument.
+        /// The smallest difference per instrument, nanoseconds.
         offsets_ns: Vec<i64>,
     },
 }
@@ -35,12 +35,12 @@ pub struct Feed {
     reading: Duration,
 }
 
-/// A place in the chunks held.
+/// A position in the loaded chunks.
 #[derive(Debug)]
 struct Cursor {
     chunk: usize,
     index: usize,
-    /// When the event at this place is seen.
+    /// When this view sees the event at this position.
     at: Time,
 }
 
@@ -68,26 +68,27 @@ impl Feed {
         Ok(feed)
     }
 
-    /// When the venue sees its next event; never after the last.
+    /// When the venue sees its next event. `Time::NEVER` after the last event.
     #[inline]
     pub fn venue_time(&self) -> Time {
         self.venue.at
     }
 
-    /// When the engine sees its next event.
+    /// When the engine sees its next event. `Time::NEVER` after the last event.
     #[inline]
     pub fn engine_time(&self) -> Time {
         self.engine.at
     }
 
-    /// The venue's next event with the chunk that holds its levels. Call only while
-    /// [`Feed::venue_time`] says that there is one.
+    /// The venue's next event, and the chunk that contains its levels. Call it only while
+    /// [`Feed::venue_time`] is not `Time::NEVER`.
     #[inline]
     pub fn venue_event(&self) -> (&Chunk, TapeEvent) {
         self.event_at(&self.venue)
     }
 
-    /// The engine's next event, likewise.
+    /// The engine's next event, and its chunk. Call it only while [`Feed::engine_time`] is not
+    /// `Time::NEVER`.
     #[inline]
     pub fn engine_event(&self) -> (&Chunk, TapeEvent) {
         self.event_at(&self.engine)
@@ -99,7 +100,7 @@ impl Feed {
         (chunk, chunk.events[cursor.index])
     }
 
-    /// The venue has taken its event.
+    /// Moves the venue's view to its next event.
     #[inline]
     pub fn advance_venue(&mut self) -> Result<(), RecordingError> {
         self.venue.index += 1;
@@ -112,7 +113,7 @@ impl Feed {
         self.settle_venue()
     }
 
-    /// The engine has taken its event.
+    /// Moves the engine's view to its next event.
     #[inline]
     pub fn advance_engine(&mut self) {
         self.engine.index += 1;
@@ -125,7 +126,7 @@ impl Feed {
         self.settle_engine();
     }
 
-    /// How long the event that the venue sees next will be under way.
+    /// Feed latency of the venue's next event, nanoseconds.
     #[inline]
     pub fn latency_ns(&self) -> i64 {
         match self.latency {
@@ -134,12 +135,12 @@ impl Feed {
         }
     }
 
-    /// Wall time spent with reading chunks.
+    /// Wall time spent reading chunks.
     pub const fn reading(&self) -> Duration {
         self.reading
     }
 
-    /// What the reader of the results should know of the data.
+    /// Messages about the data that the reader of the results needs.
     pub fn notices(&self) -> &[String] {
         self.tape.notices()
     }
@@ -160,7 +161,7 @@ impl Feed {
                         let latency = own_latency(event, offsets_ns);
                         self.last_latency_ns = latency.unwrap_or(self.last_latency_ns);
                         let at = event.recv.plus_ns(-self.last_latency_ns);
-                        // The venue's events keep their order too.
+                        // The venue's events keep their order too, so time never goes back.
                         if self.venue.at == Time::NEVER {
                             at
                         } else {
@@ -179,7 +180,8 @@ impl Feed {
     fn settle_engine(&mut self) {
         loop {
             let Some(chunk) = self.chunks.get(self.engine.chunk) else {
-                // The venue runs ahead and loads: nothing left here is the end.
+                // The venue's view is ahead and loads the chunks. If none is left here, the market
+                // has ended.
                 self.engine.at = Time::NEVER;
                 return;
             };
@@ -216,13 +218,13 @@ impl Feed {
     }
 }
 
-/// The event at a cursor, while it is within its chunk.
+/// The event at a cursor, or `None` at the end of the chunk.
 #[inline]
 fn next_in<'c>(chunks: &'c VecDeque<Chunk>, cursor: &Cursor) -> Option<&'c TapeEvent> {
     chunks.get(cursor.chunk)?.events.get(cursor.index)
 }
 
-/// What an event itself took, once the clocks' offset is taken out.
+/// The latency of one event, without the offset of the clocks. `None` if it has no event time.
 fn own_latency(event: &TapeEvent, offsets_ns: &[i64]) -> Option<i64> {
     if event.event_time.0 == 0 {
         return None;

@@ -11,14 +11,14 @@ use windvane_build::modules::{Guest, engine_fault, show_lines};
 /// All strategies of a run, in the order of the configuration.
 pub struct HostedGuests {
     guests: Vec<Guest>,
-    /// Why each failed, in the order of the guests; a failed instance is not called again.
+    /// For each strategy, why it failed. A failed instance is not called again.
     faults: Vec<Option<String>>,
-    /// Points since they were last taken.
+    /// Plot points since the last call of `take_points`.
     points: Vec<(StrategyId, Time, PlotPoint)>,
 }
 
 impl HostedGuests {
-    /// Strategies that have not begun.
+    /// Strategies that have not started yet.
     pub fn new(guests: Vec<Guest>) -> Self {
         let faults = vec![None; guests.len()];
         let points = Vec::new();
@@ -29,7 +29,7 @@ impl HostedGuests {
         }
     }
 
-    /// Strategies of a run that ended, each with its last fault.
+    /// Strategies of a run that has ended, each with its last fault.
     pub fn ended(guests: impl Iterator<Item = (Guest, Option<String>)>) -> Self {
         let (guests, faults) = guests.unzip();
         let points = Vec::new();
@@ -40,18 +40,18 @@ impl HostedGuests {
         }
     }
 
-    /// Why a strategy failed, in one sentence.
+    /// Why a strategy failed, in one sentence. `None` if it did not fail.
     pub fn fault(&self, strategy: StrategyId) -> Option<&str> {
         self.faults.get(usize::from(strategy.0))?.as_deref()
     }
 
-    /// Whether there are points to take.
+    /// Whether there are new plot points.
     #[inline]
     pub const fn has_points(&self) -> bool {
         !self.points.is_empty()
     }
 
-    /// The points since they were last taken, in their order.
+    /// Removes and returns the plot points since the last call, in order.
     pub fn take_points(&mut self) -> std::vec::Drain<'_, (StrategyId, Time, PlotPoint)> {
         self.points.drain(..)
     }
@@ -110,7 +110,7 @@ impl Guests for HostedGuests {
         self.guests[usize::from(strategy.0)].strategy.intents()
     }
 
-    /// A backtest begins without saved states and carries none over.
+    /// A backtest starts without saved states and saves none.
     fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
         Ok(None)
     }

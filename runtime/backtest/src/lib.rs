@@ -1,5 +1,5 @@
-//! `windvane backtest`: recorded data through strategies, the engine and the simulated venue, as
-//! fast as it goes.
+//! `windvane backtest`: plays recorded data through strategies, engine and simulated venue, as fast
+//! as possible.
 
 mod error;
 mod feed;
@@ -28,19 +28,19 @@ use guests::HostedGuests;
 use session::Session;
 use tally::{Names, Tally};
 
-/// Where a run writes and what it shows while it goes.
+/// The outputs of a run.
 pub struct Options<'a> {
-    /// Folder of the result files; without one only the summary is made.
+    /// Folder of the result files. Without one, only the summary is returned.
     pub out: Option<PathBuf>,
-    /// Called as the run goes.
+    /// Called to report progress.
     pub progress: &'a mut dyn FnMut(Progress<'_>),
-    /// What the engine records with. One that keeps its blocks needs memory for all of them.
+    /// The engine's recorder. If it keeps its blocks, it needs memory for all of them.
     pub recorder: Recorder,
-    /// Called with each block that was kept, at the end.
+    /// Called at the end with each block that the recorder kept.
     pub block: &'a mut dyn FnMut(Block),
 }
 
-/// What a run is at.
+/// The current step of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Decoding a recording for the first time.
@@ -49,22 +49,22 @@ pub enum Progress<'a> {
         file: &'a Path,
         /// Bytes read.
         done: u64,
-        /// Bytes in all.
+        /// Total bytes.
         of: u64,
     },
     /// Building a strategy from source.
     Building {
-        /// What is done.
+        /// The current build step.
         step: &'a str,
     },
-    /// Playing.
+    /// Playing the market.
     Running {
-        /// Virtual time played, nanoseconds.
+        /// Virtual time played so far, nanoseconds.
         done: u64,
-        /// Virtual time in all.
+        /// Total virtual time, nanoseconds.
         of: u64,
     },
-    /// Something that the reader of the results should know.
+    /// A message that the reader of the results needs.
     Notice(&'a str),
 }
 
@@ -146,7 +146,7 @@ pub fn run(config: &Config, options: &mut Options<'_>) -> Result<Summary, Backte
     Ok(summary)
 }
 
-/// The counts and rows of a run, with files if it has a folder for them.
+/// The counts and rows of a run. It writes files if `out` is a folder.
 pub fn tally(
     config: &Config,
     names: &[InstrumentName],
@@ -165,7 +165,7 @@ pub fn tally(
     Ok(Tally::new(writer, names))
 }
 
-/// The strategy's own reason, on one line however it was written.
+/// Reports the strategy's own reason, with all white space reduced to single spaces.
 fn refused(config: &Config, strategy: StrategyId, reason: &str) -> BacktestError {
     BacktestError::Refused {
         strategy: config.strategies[usize::from(strategy.0)]

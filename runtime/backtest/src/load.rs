@@ -1,4 +1,4 @@
-//! What a backtest is made of, from the files that its configuration names: recordings and
+//! Loads the inputs of a backtest from the files that its configuration names: recordings and
 //! instruments.
 
 use windvane_engine::Instrument;
@@ -42,7 +42,7 @@ pub fn open_recordings(
         }
         recordings.push(recording);
     }
-    // Before any strategy is built for nothing.
+    // Fail before strategies are built for nothing.
     if recordings
         .iter()
         .all(|recording| recording.survey().events == 0)
@@ -52,7 +52,8 @@ pub fn open_recordings(
     Ok(recordings)
 }
 
-/// The surface that all strategies trade, for frames that do not tell theirs.
+/// The surface that all strategies trade, or `None` if they trade several. It applies to frames
+/// that do not state their surface.
 fn sole_surface(config: &Config) -> Option<windvane_engine::Surface> {
     let mut surfaces = config
         .strategies
@@ -63,7 +64,7 @@ fn sole_surface(config: &Config) -> Option<windvane_engine::Surface> {
     surfaces.all(|surface| surface == first).then_some(first)
 }
 
-/// The instruments of a run with where their rules come from.
+/// The instruments of a run, and the source of each instrument's rules.
 pub struct Market {
     /// In the order of the names.
     pub instruments: Vec<Instrument>,
@@ -93,7 +94,7 @@ pub fn resolve_instruments(
     Ok(market)
 }
 
-/// An instrument without a market event could only stand still, whoever states its rules.
+/// Checks that an instrument has market events. Without them its strategies would never be called.
 fn recorded(name: &InstrumentName, surveys: &[&Survey]) -> Result<(), ResolveError> {
     let all = surveys.iter().flat_map(|survey| &survey.instruments);
     let live: Vec<_> = all.filter(|survey| survey.has_events()).collect();
@@ -125,7 +126,8 @@ pub(crate) fn open_feed(
     Feed::new(Tape::new(recordings, instruments)?, latency)
 }
 
-/// The smallest receive time less event time of an instrument: the offset of the clocks.
+/// The offset of the clocks: the smallest difference of receive time and event time of an
+/// instrument.
 fn clock_offset(recordings: &[Recording], name: &InstrumentName) -> i64 {
     recordings
         .iter()

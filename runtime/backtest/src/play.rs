@@ -1,4 +1,5 @@
-//! One strategy on a market that is at hand, without files: what it would have done.
+//! Plays one strategy on a market in memory, without files. It shows what the strategy would have
+//! done.
 
 use serde::Serialize;
 use windvane_engine::config::EngineConfig;
@@ -16,7 +17,7 @@ use windvane_config::{Config, Latency};
 use windvane_recording::Chunks;
 use windvane_report::ResultWriter;
 
-/// What a strategy came to. Amounts are in the quote asset of the first instrument.
+/// The results of a strategy. Amounts are in the quote asset of the first instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Played {
     /// Market events.
@@ -29,24 +30,25 @@ pub struct Played {
     pub orders_canceled: u64,
     /// Fills.
     pub fills: u64,
-    /// Price times quantity of them.
+    /// Sum of price times quantity over all fills.
     pub volume_quote: Decimal,
     /// Fees, positive when paid.
     pub fees: Decimal,
     /// Realized profit, before fees.
     pub realized_pnl: Decimal,
-    /// Profit of what is still held.
+    /// Profit of open positions.
     pub unrealized_pnl: Decimal,
     /// Funding, positive when received.
     pub funding: Decimal,
-    /// All of it together.
+    /// Realized and unrealized profit, minus fees, plus funding.
     pub net_pnl: Decimal,
 }
 
-/// Plays a market to its end with one strategy, on the terms of `[sim]`.
+/// Plays a market to its end with one strategy and the settings of `[sim]`. Returns `None` if the
+/// market has no event.
 ///
 /// # Errors
-/// The strategy refuses its parameters, the terms cannot be used, or the market cannot be read.
+/// The strategy refuses its parameters, the settings cannot be used, or the market cannot be read.
 pub fn play(
     config: &Config,
     engine: EngineConfig,

@@ -1,8 +1,15 @@
-//! The loop of a backtest: market, venue, engine and strategies on one virtual clock.
+//! The loop of a backtest. Market, venue, engine and strategies share one virtual clock.
 //!
-//! At every step the earliest thing happens. Ties go, in this order, to: the venue's timers,
-//! requests that arrive, answers that arrive, the engine's timers, the sample of the second, the
-//! market at the venue, the market at the engine. Nothing else decides, so that two runs are equal.
+//! Each step processes the earliest event. Events at the same time are processed in this order, so
+//! that two runs are equal:
+//!
+//! 1. timers of the venue
+//! 2. requests that arrive at the venue
+//! 3. messages that arrive at the engine
+//! 4. the sample of the second
+//! 5. timers of the engine
+//! 6. the market at the venue
+//! 7. the market at the engine
 
 use std::time::{Duration, Instant};
 
@@ -23,11 +30,11 @@ pub struct Session {
     core: EngineLoop,
     world: World,
     next_sample: Time,
-    /// The earliest time of everything but the market.
+    /// The earliest time of any event except market events.
     next_other: Time,
 }
 
-/// What the engine's effects reach.
+/// The parts that the engine's effects act on.
 struct World {
     venue: Venue,
     guests: HostedGuests,
@@ -38,27 +45,28 @@ struct World {
     clock: Clock,
 }
 
-/// Wall time by part, measured on a sample of the events so that measuring does not slow the run.
+/// Wall time per part. Only a sample of the events is timed, so that measuring does not slow the
+/// run.
 #[derive(Debug, Default)]
 pub struct Clock {
     events: u64,
     sampling: bool,
-    /// Time in the venue.
+    /// Time spent in the venue.
     pub venue: Stopwatch,
-    /// Time in the engine.
+    /// Time spent in the engine.
     pub engine: Stopwatch,
-    /// Time in the strategies.
+    /// Time spent in the strategies.
     pub guests: Stopwatch,
-    /// Time with the rows and counts of the results.
+    /// Time spent on result rows and counts.
     pub results: Stopwatch,
 }
 
-/// Progress is told once in this many events.
+/// Progress is reported once per this many events.
 const PROGRESS_EVENTS: u64 = 1 << 16;
-/// One event of this many is timed.
+/// One of this many events is timed.
 const SAMPLED: u64 = 512;
 
-/// Sampled time of one part.
+/// Wall time of one part, over the sampled events.
 #[derive(Debug, Default)]
 pub struct Stopwatch {
     total: Duration,
@@ -74,7 +82,7 @@ impl Stopwatch {
         }
     }
 
-    /// Time over all events, without what reading the clock itself took.
+    /// Estimates the time over all events. It subtracts the cost of reading the clock.
     pub fn estimate(&self, reading: Duration) -> Duration {
         let net = self.total.saturating_sub(reading * self.readings);
         net * SAMPLED as u32
@@ -102,7 +110,7 @@ impl Clock {
         }
     }
 
-    /// What one reading of the clock takes here.
+    /// Measures the cost of one clock reading on this machine.
     pub fn reading() -> Duration {
         let began = Instant::now();
         for _ in 0..1000 {
@@ -112,20 +120,20 @@ impl Clock {
     }
 }
 
-/// What is left of a run.
+/// The parts of a run after its end.
 pub struct Finished {
-    /// The engine in its last state.
+    /// The engine in its final state.
     pub engine: Engine,
     /// The strategies.
     pub guests: HostedGuests,
     /// Counts and rows.
     pub tally: Tally,
-    /// Wall time by part.
+    /// Wall time per part.
     pub clock: Clock,
 }
 
 impl Session {
-    /// A run that has not begun.
+    /// A run that has not started.
     pub fn new(
         engine: Engine,
         venue: Venue,
@@ -149,10 +157,11 @@ impl Session {
         }
     }
 
-    /// Starts the strategies, in their order, at the time of the first event.
+    /// Starts the strategies in their order, at the time of the first event.
     ///
     /// # Errors
-    /// The first strategy that refuses, with its reason. One that fails is quarantined.
+    /// The first strategy that refuses to start, with its reason. A strategy that fails is
+    /// quarantined.
     pub fn start(&mut self, now: Time) -> Result<(), (StrategyId, String)> {
         self.world.tally.start(now);
         self.next_sample = next_second(now);
@@ -162,10 +171,11 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the market to its end. What the venue did by then is learned; nothing new is sent.
+    /// Runs the market to its end. After that, the engine still receives messages that are under
+    /// way, but sends nothing.
     ///
     /// # Errors
-    /// The recording could not be read on.
+    /// The rest of the recording cannot be read.
     pub fn run(
         mut self,
         feed: &mut Feed,
@@ -219,7 +229,8 @@ impl Session {
         self.feed_engine(now, input);
     }
 
-    /// Everything but the market: the earliest, in the order of the module's page.
+    /// Processes the earliest event except market events, in the order that the module
+    /// documentation states.
     fn other(&mut self) {
         let now = self.next_other;
         if self.world.venue.next_timeout() <= now {
@@ -246,7 +257,7 @@ impl Session {
         }
     }
 
-    /// Takes note of how much stands before an order that came to rest as the best of its side.
+    /// Records the quantity ahead of an order that now rests at the best price of its side.
     fn note_queue(&mut self, request: &Request) {
         let Request::Place(order) = request else {
             return;
@@ -313,7 +324,7 @@ impl Session {
 
     fn finish(self) -> Finished {
         let (mut core, mut world) = (self.core, self.world);
-        // What happened at the venue is learned, but nobody acts on it any more.
+        // The engine still receives what happened at the venue, but no strategy reacts to it.
         while let Some((at, message)) = world.messages.receive() {
             match &message {
                 VenueMessage::Reply(reply) => core.handle(at, Input::Reply(reply)),
@@ -378,7 +389,7 @@ impl EffectHandler for World {
         }
     }
 
-    /// A backtest keeps no journal: its records are durable at once.
+    /// A backtest has no journal, so its records count as durable at once.
     #[inline]
     fn send(&mut self, now: Time, _: u64, request: Box<Request>) {
         let latency_ns = self.latency.order();
@@ -396,7 +407,7 @@ impl EffectHandler for World {
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The first whole second after a time.
+/// The first whole second after `time`.
 const fn next_second(time: Time) -> Time {
     Time((time.0.div_euclid(SECOND_NS) + 1) * SECOND_NS)
 }

@@ -18,16 +18,16 @@ use windvane_report::{
 
 /// Wall times of a run.
 pub struct Timing {
-    /// From the first event to the last.
+    /// From the first event to the last, in wall time.
     pub wall: Duration,
-    /// Reading decoded chunks, within it.
+    /// The part of it that was spent reading decoded chunks.
     pub reading: Duration,
 }
 
-/// Shares of time are told of runs with at least as many events: of fewer, the sample says nothing.
+/// The fewest events of a run whose time shares are shown. With fewer, the sample is too small.
 const TIMED_EVENTS_MIN: u64 = 50_000;
 
-/// Draws up the summary; the writer comes back to finish the files with.
+/// Creates the summary. It also returns the writer, which finishes the files.
 pub fn summarize(
     config: &Config,
     recordings: &[Recording],
@@ -110,14 +110,14 @@ fn quarantined(engine: &Engine, guests: &HostedGuests) -> Vec<QuarantineSummary>
     all.filter_map(row).collect()
 }
 
-/// Whether the account could trade to the end.
+/// The account's state at the end: ready, paused, or halted with its reason.
 fn state(engine: &Engine, tally: &Tally) -> String {
     match (engine.run_state(), tally.halted) {
         (RunState::Halted, Some((time, limit))) => {
             let limit = limit.map_or("by command", LossLimit::key);
             format!("halted: {limit} at {}", report::utc::utc_text(time))
         }
-        // A run that ended in order stops like one that is halted, but nothing is latched.
+        // The end of a normal run also stops the engine, but sets no latch.
         (RunState::Halted, None) if engine.latch() == Latch::None => "ready".to_owned(),
         (RunState::Halted, None) => "halted".to_owned(),
         (RunState::Paused, _) => "paused".to_owned(),
@@ -251,7 +251,7 @@ fn data(recordings: &[Recording], tally: &Tally) -> DataSummary {
     }
 }
 
-/// Shares of the wall time, from the sampled events; what is left is the loop and the files.
+/// Shares of the wall time, estimated from the sampled events. The rest is the loop and the files.
 fn time_share(clock: &Clock, timing: &Timing) -> TimeShare {
     let wall = timing.wall.as_secs_f64().max(1e-9);
     let percent = |part: Duration| 100.0 * part.as_secs_f64() / wall;
@@ -266,7 +266,7 @@ fn time_share(clock: &Clock, timing: &Timing) -> TimeShare {
     }
 }
 
-/// The version of wasmtime that this was built with, which decides how much fuel things cost.
+/// The version of wasmtime in this build. It determines the fuel cost of instructions.
 fn wasmtime_version() -> String {
     let lock = include_str!("../../../Cargo.lock");
     let mut lines = lock

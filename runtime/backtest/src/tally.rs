@@ -1,4 +1,4 @@
-//! What a run comes to: rows for the result files as they happen, and counts for the summary.
+//! The results of a run: rows for the result files as events happen, and counts for the summary.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct StrategyTally {
     pub volume_quote: Amount,
 }
 
-/// Names of a run's strategies and instruments, by their ids.
+/// Names of a run's strategies and instruments. The index is the id.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// Ids of the strategies.
@@ -50,31 +50,31 @@ pub struct Names {
 pub struct Tally {
     writer: ResultWriter,
     names: Names,
-    /// Market events that reached the engine, by kind: trades, tops, depth frames, marks, gaps.
+    /// Market events that reached the engine, by kind.
     pub events: EventCounts,
-    /// By strategy.
+    /// Counts of each strategy.
     pub strategies: Vec<StrategyTally>,
-    /// Fills of orders that are not ours, such as liquidations, and their volume.
+    /// Fills, and their volume, of orders that are not ours, such as liquidations.
     pub external: StrategyTally,
-    /// Quote amount that each running external order has filled so far.
+    /// Quote amount that each open external order has filled so far.
     external_quote: BTreeMap<i64, Amount>,
     rejections: BTreeMap<(StrategyId, String, i32), u64>,
-    /// From the submission of an order to its first fill, as maker.
+    /// Time from the submission of an order to its first fill, if it filled as maker.
     pub time_to_fill: Histogram,
-    /// Quantity ahead of orders of the first instrument when they came to rest, where it was
-    /// known: mantissas, since other instruments have other units.
+    /// Known quantities ahead of orders of the first instrument when they started to rest. The
+    /// values are mantissas. Other instruments have other units and are not counted.
     pub queue_ahead: Histogram,
-    /// From the venue's event to the engine.
+    /// Latency from the venue's event to the engine, nanoseconds.
     pub feed_latency: Histogram,
-    /// From the engine's request to the venue.
+    /// Latency from the engine's request to the venue, nanoseconds.
     pub order_latency: Histogram,
-    /// Orders that rested, and those of them that filled.
+    /// Orders that rested in the book.
     pub rested: u64,
-    /// Orders that rested and filled, at least in part.
+    /// Orders that rested and then filled, at least in part.
     pub rested_filled: u64,
-    /// When the account was halted last, and by which limit.
+    /// When the account was last halted, and by which limit.
     pub halted: Option<(Time, Option<LossLimit>)>,
-    /// Time of the first event and of the last.
+    /// Time of the first event.
     pub start_time: Time,
     /// Time of the last event.
     pub end_time: Time,
@@ -86,25 +86,25 @@ pub struct Tally {
 pub struct EventCounts {
     /// Trades.
     pub trades: u64,
-    /// Tops of book.
+    /// Book tops.
     pub tops: u64,
     /// Depth frames.
     pub depths: u64,
     /// Mark prices.
     pub marks: u64,
-    /// Breaks of the depth sequence.
+    /// Gaps in the depth sequence.
     pub gaps: u64,
 }
 
 impl EventCounts {
-    /// All of them.
+    /// The sum over all kinds.
     pub const fn total(&self) -> u64 {
         self.trades + self.tops + self.depths + self.marks + self.gaps
     }
 }
 
 impl Tally {
-    /// Nothing counted yet.
+    /// A tally without any counts.
     pub fn new(writer: ResultWriter, names: Names) -> Self {
         Self {
             writer,
@@ -127,13 +127,13 @@ impl Tally {
         }
     }
 
-    /// The run begins.
+    /// Sets the time at which the run starts.
     pub fn start(&mut self, time: Time) {
         self.start_time = time;
         self.end_time = time;
     }
 
-    /// Counts a market event on its way to the engine.
+    /// Counts a market event before the engine handles it.
     #[inline]
     pub fn event(&mut self, input: &Input<'_>) {
         if let Input::Market { event, .. } = input {
@@ -168,13 +168,13 @@ impl Tally {
         self.order_latency.record(latency_ns);
     }
 
-    /// A point of a strategy's own series.
+    /// Writes a point of a strategy's own series.
     pub fn plot(&mut self, time: Time, strategy: StrategyId, series: &str, value: i64, scale: u32) {
         let name = &self.names.strategies[usize::from(strategy.0)];
         self.writer.plot(time, name, series, value, scale);
     }
 
-    /// The account at the end of a virtual second.
+    /// Writes the account's state at the end of a virtual second.
     pub fn sample(&mut self, engine: &Engine, now: Time) {
         let Some(totals) = engine.totals() else {
             return;
@@ -193,7 +193,7 @@ impl Tally {
         }
     }
 
-    /// Takes note of what the engine tells people.
+    /// Counts and writes an engine notice.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Filled {
@@ -220,7 +220,7 @@ impl Tally {
             } => self.rejected(engine, *time, *strategy, terms, rejection),
             // The ledger has the total.
             Notice::Funding { .. }
-            // Only a live run has these.
+            // Only a live run has these notices.
             | Notice::State { .. }
             | Notice::Watchdog { .. }
             | Notice::NotPlaced { .. }
@@ -239,7 +239,7 @@ impl Tally {
             | Notice::InstanceWatch { .. }
             | Notice::InstancesUnseen { .. }
             | Notice::Stray { .. }
-            // Its fills are told as those of an order of others.
+            // Its fills are reported as those of an external order.
             | Notice::ForcedClose { .. }
             | Notice::RulesChanged { .. }
             | Notice::RulesUnusable { .. }
@@ -263,7 +263,11 @@ impl Tally {
             Notice::Adjusted {
                 time, adjustment, ..
             } => {
-                tracing::warn!(time_ns = time.0, ?adjustment, "the venue's word differs");
+                tracing::warn!(
+                    time_ns = time.0,
+                    ?adjustment,
+                    "the venue's value replaced the engine's"
+                );
             }
             Notice::Quarantined {
                 time,
@@ -279,8 +283,8 @@ impl Tally {
                 tracing::error!(
                     time_ns = time.0,
                     %broken,
-                    "the program found a mistake in its own books: these results are wrong. Send a report with the \
-                     recording and the configuration"
+                    "the program found an error in its own accounting: these results are wrong. \
+                     Send a report with the recording and the configuration"
                 );
             }
             Notice::Halted { time, limit } => {
@@ -297,14 +301,15 @@ impl Tally {
 
     fn count_fill(&mut self, time: Time, strategy: StrategyId, order: &Order, fill: &Fill) {
         self.strategies[usize::from(strategy.0)].count_fill(fill);
-        // The first fill of an order that rested.
+        // The first fill of an order that rested in the book.
         if fill.maker && order.executed_qty == fill.qty.0 {
             self.rested_filled += 1;
             self.time_to_fill.record(time.0 - order.submitted.0);
         }
     }
 
-    /// An order that no strategy asked for, such as a liquidation: its strategy is empty.
+    /// Counts and writes an order that no strategy sent, such as a liquidation. Its strategy stays
+    /// empty.
     fn external(&mut self, engine: &Engine, update: &OrderUpdate, realized_pnl: Amount) {
         let index = usize::from(update.instrument.0);
         let instrument = &engine.instruments()[index];
@@ -352,7 +357,7 @@ impl Tally {
         });
     }
 
-    /// Counts an accepted order and writes its row, in its last state.
+    /// Counts an accepted order that has ended, and writes its row with its final state.
     fn ended(&mut self, engine: &Engine, order: &Order) {
         let counts = &mut self.strategies[usize::from(order.strategy.0)];
         counts.submitted += 1;
@@ -380,7 +385,7 @@ impl Tally {
         });
     }
 
-    /// Counts an intent that broke a rule, and writes its row.
+    /// Counts an order intent that broke a rule, and writes its row.
     fn rejected(
         &mut self,
         engine: &Engine,
@@ -402,7 +407,7 @@ impl Tally {
         });
     }
 
-    /// The run is over: orders that are still open get their rows, and the last second its own.
+    /// Ends the run: writes rows for orders that are still open, and for the last second.
     pub fn end(&mut self, engine: &Engine) {
         let open: Vec<_> = engine.orders().iter().cloned().collect();
         for order in &open {
@@ -414,7 +419,7 @@ impl Tally {
         }
     }
 
-    /// How often each rule refused the orders of each strategy.
+    /// How often each rule or venue code refused an order, per strategy.
     pub fn rejections(&self) -> Vec<RejectionCount> {
         let count =
             |((strategy, rule, code), count): (&(StrategyId, String, i32), &u64)| RejectionCount {
@@ -426,12 +431,12 @@ impl Tally {
         self.rejections.iter().map(count).collect()
     }
 
-    /// The writer, to finish the files with.
+    /// Returns the writer, which finishes the files.
     pub fn into_writer(self) -> ResultWriter {
         self.writer
     }
 
-    /// The writer's equity curve and files.
+    /// The writer, with the equity curve and the files.
     pub const fn writer(&self) -> &ResultWriter {
         &self.writer
     }
@@ -496,7 +501,7 @@ impl Names {
     }
 }
 
-/// A row with the fill's own values; whose it is stands to be filled in.
+/// A row with the values of a fill. The caller fills in the strategy, the order and the instrument.
 fn fill_values<'a>(
     engine: &'a Engine,
     instrument: &Instrument,

@@ -1,11 +1,11 @@
-//! The cache outside the repository: where it is, what is whole in it, and who may write.
+//! The build cache outside the repository: its place, atomic writes and the lock for writers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::BuildError;
 
-/// `$XDG_CACHE_HOME/windvane`, or `~/.cache/windvane`.
+/// The cache folder: `$XDG_CACHE_HOME/windvane`, or `~/.cache/windvane`.
 pub fn folder() -> Result<PathBuf, BuildError> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -17,16 +17,17 @@ pub fn folder() -> Result<PathBuf, BuildError> {
         .map(|cache| cache.join("windvane"))
         .ok_or_else(|| BuildError::File {
             path: PathBuf::from("$XDG_CACHE_HOME"),
-            source: std::io::Error::other("neither XDG_CACHE_HOME nor HOME is an absolute path"),
+            source: std::io::Error::other("set HOME or XDG_CACHE_HOME to an absolute path"),
         })
 }
 
-/// Where private toolchains lie, one folder each.
+/// The folder of private toolchains. Each has its own subfolder.
 pub(super) fn toolchains() -> Result<PathBuf, BuildError> {
     Ok(folder()?.join("toolchain"))
 }
 
-/// Removes all private toolchains; the next build makes one again. False if there was none.
+/// Removes all private toolchains. Returns false if no toolchain exists. The next build that needs
+/// one creates it again.
 pub fn remove_toolchains() -> Result<bool, BuildError> {
     let folder = toolchains()?;
     if !folder.exists() {
@@ -37,20 +38,21 @@ pub fn remove_toolchains() -> Result<bool, BuildError> {
     Ok(true)
 }
 
-/// Holds the folder for this process until dropped. The lock is the kernel's: it ends with the
-/// process, however that ends.
+/// Locks the folder for this process until the file is dropped. It is a kernel lock, so it also
+/// ends if the process is killed.
 pub(super) fn lock(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, BuildError> {
     std::fs::create_dir_all(folder).map_err(BuildError::file(folder))?;
     let path = folder.join("lock");
     let file = File::create(&path).map_err(BuildError::file(&path))?;
     if file.try_lock().is_err() {
-        progress("Waiting for another build that makes the toolchain");
+        progress("Waiting for another build to create the toolchain");
         file.lock().map_err(BuildError::file(&path))?;
     }
     Ok(file)
 }
 
-/// Writes a file so that it is whole or not there, whoever else writes or reads it.
+/// Writes a file atomically: readers see the whole new file or none of it, even with several
+/// writers.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(BuildError::file(folder))?;

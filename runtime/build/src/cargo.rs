@@ -1,4 +1,4 @@
-//! One `cargo build` of one package, in a target folder of its own.
+//! Runs one `cargo build` of one package, with a separate target folder.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use super::{BuildError, cache, command};
 /// The package in a folder.
 #[derive(Debug)]
 pub(super) struct Package {
-    /// Its name.
+    /// Name of the package.
     pub(super) name: String,
-    /// Its folder.
+    /// Folder of the package.
     pub(super) dir: PathBuf,
-    /// Name of the library's file, without extension.
+    /// File name of the library, without extension.
     library: String,
-    /// Root of the workspace that it belongs to; its own folder if none.
+    /// Root of its workspace. For a package outside a workspace, its own folder.
     workspace: PathBuf,
 }
 
@@ -41,7 +41,7 @@ struct MetadataTarget {
 }
 
 impl Package {
-    /// The package of `dir`, which has a `Cargo.toml`.
+    /// Reads the package in `dir`, which contains a `Cargo.toml`.
     pub(super) fn of(dir: &Path) -> Result<Self, BuildError> {
         let mut query = command::clean("cargo", dir);
         query.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -51,8 +51,11 @@ impl Package {
             tail,
         };
         let text = command::output(query).map_err(|failure| failure.or(NO_CARGO, compile))?;
-        let metadata: Metadata = serde_json::from_str(&text)
-            .map_err(|error| compile(format!("cargo metadata is not understood: {error}")))?;
+        let metadata: Metadata = serde_json::from_str(&text).map_err(|error| {
+            compile(format!(
+                "cannot parse the output of cargo metadata: {error}"
+            ))
+        })?;
         let manifest = dir.join("Cargo.toml");
         let is_ours = |package: &MetadataPackage| {
             package
@@ -76,9 +79,10 @@ impl Package {
     }
 }
 
-/// The target folder: one per workspace and compiler, so that artifacts of two compilers never
-/// mix and an outer `cargo` never waits for ours. A strategy of its own keeps it in its `target`;
-/// members of a workspace share one in the cache, which spares compiling the SDK for each.
+/// The target folder: one per workspace and compiler. So artifacts of two compilers never mix, and
+/// an outer `cargo` process never blocks ours. A strategy that is its own workspace uses its
+/// `target` folder. Members of a workspace share one folder in the cache, so that the SDK is
+/// compiled only once.
 pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBuf, BuildError> {
     if p.workspace.canonicalize().is_ok_and(|root| root == p.dir) {
         return Ok(p.dir.join("target").join("windvane").join(&toolchain.id));
@@ -89,7 +93,7 @@ pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBu
         .join(&hex::encode(&key)[..16]))
 }
 
-/// Compiles the package; the path of its core module.
+/// Compiles the package. Returns the path of its core module.
 pub(super) fn compile(
     package: &Package,
     toolchain: &Toolchain,
@@ -104,13 +108,14 @@ pub(super) fn compile(
     build
         .args(["build", "--release", "--lib", "--target", TARGET])
         .env("CARGO_TARGET_DIR", folder)
-        // Profiles in workspace members are ignored; here they hold for all strategies alike.
+        // Cargo ignores profiles of workspace members. These variables give all strategies the same
+        // one.
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3")
         .env("CARGO_PROFILE_RELEASE_LTO", "true")
         .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
-        // Names of functions stay: the trace of a fault is told with them.
+        // Keep function names, because stack traces of faults show them.
         .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
         .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "false")
         .env("CARGO_ENCODED_RUSTFLAGS", remap(package).join("\u{1f}"));
@@ -132,7 +137,8 @@ pub(super) fn compile(
         .join(format!("{}.wasm", package.library)))
 }
 
-/// Paths of this machine stay out of the module: it is the same wherever the sources lie.
+/// Keeps this machine's paths out of the module, so that the folder of the sources does not change
+/// it.
 fn remap(package: &Package) -> Vec<String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));

@@ -1,4 +1,5 @@
-//! Commands in a clean environment: a build inside `cargo test` must not inherit the outer build.
+//! Runs commands in a clean environment: a build inside `cargo test` must not inherit the outer
+//! build.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -6,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use super::BuildError;
 
-/// Lines of a failed command that are worth showing.
+/// How many lines of a failed command's output are shown.
 const TAIL_LINES: usize = 60;
 
-/// What configures cargo for the user and belongs in every build.
+/// Prefixes of variables that hold the user's cargo settings. Every build keeps them.
 const KEPT: [&str; 7] = [
     "CARGO_HOME",
     "CARGO_NET_",
@@ -20,8 +21,8 @@ const KEPT: [&str; 7] = [
     "CARGO_TERM_",
 ];
 
-/// A command in `dir` without what an outer cargo or rustup sets for its own build: wrappers,
-/// flags, target folder, profile, job server, toolchain.
+/// A command in `dir`, without the variables that an outer cargo or rustup sets for its own build:
+/// wrappers, flags, target folder, profile, job server, toolchain.
 pub(super) fn clean(program: impl AsRef<std::ffi::OsStr>, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(dir).stdin(Stdio::null());
@@ -42,7 +43,7 @@ pub(super) fn clean(program: impl AsRef<std::ffi::OsStr>, dir: &Path) -> Command
     command
 }
 
-/// Runs a command; its output, or the end of what it wrote as the error.
+/// Runs a command and returns its standard output. The error contains the end of its error output.
 pub(super) fn output(mut command: Command) -> Result<String, Failure> {
     let program = name(&command);
     let output = command
@@ -76,7 +77,8 @@ pub(super) fn watch(mut command: Command, line: &mut dyn FnMut(&str)) -> Result<
             line(&text);
             lines.push(text);
         }
-        // Nothing is left unless a line could not be read; the child must not block on it.
+        // Data is left only if a line could not be read. Drain it, so that the child does not
+        // block.
         let _ = reader.read_to_end(&mut bytes);
     }
     let status = child
@@ -92,15 +94,15 @@ pub(super) fn watch(mut command: Command, line: &mut dyn FnMut(&str)) -> Result<
     }
 }
 
-/// Why a command gave nothing.
+/// Why a command failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It could not be started.
+    /// The command could not be started.
     Start {
         program: String,
         source: std::io::Error,
     },
-    /// It ended with an error.
+    /// The command ended with an error.
     Failed { program: String, tail: String },
 }
 
@@ -112,7 +114,8 @@ impl Failure {
         }
     }
 
-    /// The failure as a missing program, or as `failed` makes it from the end of its output.
+    /// Converts the failure: a program that did not start becomes `BuildError::Program` with
+    /// `hint`, and `failed` converts the end of the output.
     pub(super) fn or(
         self,
         hint: &'static str,
@@ -147,7 +150,7 @@ fn name(command: &Command) -> String {
         .into_owned()
 }
 
-/// The last lines that tell something.
+/// The last lines, without cargo's progress lines.
 fn tail<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let told = |line: &&str| {
         let line = line.trim_start();

@@ -1,28 +1,30 @@
-//! A private toolchain from Debian's packages, for machines whose rustup cannot download.
+//! Creates a private toolchain from Debian's packages, for machines whose rustup cannot download.
 //!
-//! Debian's `rustc-web` is a current compiler with the sources of its library. The packages are
-//! unpacked, never installed (they exclude rustup), into a folder of the cache; the library for
-//! WebAssembly is built once. No root is needed: apt works on lists of its own. The folder is
-//! made aside and renamed when it is whole, under a lock, so that nobody meets a half one.
+//! Debian's `rustc-web` is a current compiler that includes the sources of its standard library.
+//! The packages conflict with rustup, so they are never installed. They are unpacked into a folder
+//! of the cache, and the standard library for WebAssembly is built once. No root rights are needed,
+//! because apt uses its own lists here. A toolchain is created in a temporary folder under a lock
+//! and renamed when it is complete, so that no process sees an incomplete one.
 
 use std::path::{Path, PathBuf};
 
 use super::toolchain::{Private, TARGET, Toolchain, linker};
 use super::{BuildError, cache, command};
 
-/// Raised when the recipe changes: toolchains of another recipe are not used.
+/// Increase it when the steps below change: toolchains of other recipes are not used.
 const RECIPE: &str = "1";
 
-/// What makes a folder whole: written last. It holds what `rustc -vV` said.
+/// Name of the file that marks a complete toolchain. It is written last and contains the output of
+/// `rustc -vV`.
 const STAMP: &str = "whole";
 
-/// Packages that are always unpacked; the libraries that they need come on top if missing.
+/// Packages that are always unpacked. Missing libraries that they need are added.
 const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
 
-/// The package whose dependencies the compiler needs to run.
+/// The compiler needs this package and its dependencies to run.
 const LIBRARY: &str = "libstd-rust-web-dev";
 
-/// A whole toolchain of this recipe whose compiler still runs and is what it was.
+/// Finds a complete toolchain of this recipe. Its compiler must run and still be the same version.
 pub(super) fn find(dir: &Path) -> Result<Option<Toolchain>, BuildError> {
     let Ok(entries) = std::fs::read_dir(cache::toolchains()?) else {
         return Ok(None);
@@ -35,21 +37,24 @@ pub(super) fn find(dir: &Path) -> Result<Option<Toolchain>, BuildError> {
         .find_map(|folder| open(folder, dir).ok()))
 }
 
-/// The toolchain in a folder, if it is whole.
+/// Opens the toolchain in a folder, if it is complete.
 fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(&format!("{RECIPE}-")) {
-        return Err(format!("{} is of another recipe", root.display()));
+        return Err(format!(
+            "{} was created with another recipe",
+            root.display()
+        ));
     }
     let stamp = std::fs::read_to_string(root.join(STAMP));
-    let stamp = stamp.map_err(|error| format!("{} is not whole: {error}", root.display()))?;
+    let stamp = stamp.map_err(|error| format!("{} is not complete: {error}", root.display()))?;
     let private = private(root, dir)?;
     let said = verbose_version(&private)?;
     if said == stamp {
         Ok(Toolchain::new(&said, Some(private)))
     } else {
         Err(format!(
-            "{} holds another compiler than it was made with",
+            "{} contains another compiler than when it was created",
             root.display()
         ))
     }
@@ -57,7 +62,7 @@ fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
 
 fn private(root: &Path, dir: &Path) -> Result<Private, String> {
     let rustc = root.join("usr/bin/rustc");
-    // `usr/lib/<architecture>-linux-gnu`, wherever the compiler's own library lies.
+    // `usr/lib/<architecture>-linux-gnu`, or any other folder that contains the compiler's library.
     let folders = std::fs::read_dir(root.join("usr/lib")).map_err(|error| error.to_string())?;
     let has_driver = |folder: &PathBuf| {
         std::fs::read_dir(folder).is_ok_and(|files| {
@@ -66,7 +71,7 @@ fn private(root: &Path, dir: &Path) -> Result<Private, String> {
         })
     };
     let libraries = folders.flatten().map(|entry| entry.path()).find(has_driver);
-    let libraries = libraries.ok_or_else(|| format!("{} has no compiler", root.display()))?;
+    let libraries = libraries.ok_or_else(|| format!("{} contains no compiler", root.display()))?;
     let linker = linker(dir).ok_or("no rust-lld or lld for WebAssembly is installed")?;
     Ok(Private {
         rustc,
@@ -83,12 +88,13 @@ fn verbose_version(private: &Private) -> Result<String, String> {
     command::output(query).map_err(|failure| failure.to_string())
 }
 
-/// Makes the toolchain, or takes the one that another process made meanwhile.
+/// Creates the toolchain, or returns the one that another process created meanwhile.
 pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolchain, String> {
     for program in ["apt-get", "apt-cache", "dpkg-deb"] {
         let mut query = command::clean(program, Path::new("/"));
         query.arg("--version");
-        command::output(query).map_err(|_| format!("this is no Debian: {program} is missing"))?;
+        command::output(query)
+            .map_err(|_| format!("this is not a Debian system: {program} is missing"))?;
     }
     let folder = cache::toolchains().map_err(|error| error.to_string())?;
     let _lock = cache::lock(&folder, progress).map_err(|error| error.to_string())?;
@@ -117,14 +123,14 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
     }
     std::fs::write(root.join(STAMP), &said).map_err(|error| error.to_string())?;
     let place = folder.join(format!("{RECIPE}-{version}"));
-    // Whatever lies there was not whole, else it would have been found.
+    // An existing folder here is incomplete: a complete one would have been found above.
     let _ = std::fs::remove_dir_all(&place);
     std::fs::rename(&root, &place).map_err(|error| format!("{}: {error}", place.display()))?;
-    progress(&format!("Made the toolchain {}", place.display()));
+    progress(&format!("Created the toolchain {}", place.display()));
     open(&place, dir)
 }
 
-/// Folders of processes that were killed while they made one; the lock says that none is at it.
+/// Removes folders of processes that were killed. The lock guarantees that no process uses them.
 fn remove_leftovers(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with("making-") {
@@ -133,7 +139,7 @@ fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Downloads and unpacks the packages into `root`; the version of the compiler's package.
+/// Downloads and unpacks the packages into `root`. Returns the version of the compiler's package.
 fn unpack(staging: &Path, progress: &mut dyn FnMut(&str)) -> Result<String, String> {
     let debs = staging.join("debs");
     for folder in [
@@ -155,14 +161,14 @@ fn unpack(staging: &Path, progress: &mut dyn FnMut(&str)) -> Result<String, Stri
     let version = about
         .lines()
         .find_map(|line| line.strip_prefix("Version: "))
-        .ok_or("Debian's lists have no package rustc-web")?
+        .ok_or("Debian's package lists do not contain rustc-web")?
         .to_owned();
     let mut download = vec!["download"];
     download.extend(PACKAGES);
     let libraries = missing_libraries(staging)?;
     download.extend(libraries.iter().map(String::as_str));
     progress(&format!(
-        "Downloading Debian's compiler {version} (about 140 MB, once)"
+        "Downloading Debian's compiler {version} (about 140 MB, only once)"
     ));
     apt(staging, "apt-get", &download)?;
     progress("Unpacking the compiler");
@@ -175,7 +181,7 @@ fn unpack(staging: &Path, progress: &mut dyn FnMut(&str)) -> Result<String, Stri
     Ok(version)
 }
 
-/// The compiler's library and what it depends on, without what is installed.
+/// The compiler's library and its dependencies, without packages that are installed.
 fn missing_libraries(staging: &Path) -> Result<Vec<String>, String> {
     let options = ["depends", "--recurse", "--important", LIBRARY];
     let tree = apt(staging, "apt-cache", &options)?;
@@ -193,7 +199,7 @@ fn missing_libraries(staging: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// An apt program on lists and a cache of its own, which needs no root.
+/// Runs an apt program with its own lists and cache, so that it needs no root rights.
 fn apt(staging: &Path, program: &str, arguments: &[&str]) -> Result<String, String> {
     let state = format!("Dir::State::lists={}", staging.join("apt/lists").display());
     let cache = format!("Dir::Cache={}", staging.join("apt/cache").display());
@@ -201,7 +207,8 @@ fn apt(staging: &Path, program: &str, arguments: &[&str]) -> Result<String, Stri
     command
         .env("LC_ALL", "C.UTF-8")
         .args(["-o", &state, "-o", &cache]);
-    // As root, apt would hand downloads to a user who may not write into our folder.
+    // If apt runs as root, it downloads as another user by default. That user cannot write to our
+    // folder.
     command.args([
         "-o",
         "APT::Sandbox::User=root",
@@ -216,7 +223,7 @@ fn apt(staging: &Path, program: &str, arguments: &[&str]) -> Result<String, Stri
     command::output(command).map_err(|failure| format!("{failure}"))
 }
 
-/// Refuses a compiler that is older than what our sources need.
+/// Refuses a compiler that is older than our sources need.
 fn check_release(verbose_version: &str) -> Result<(), String> {
     let release = verbose_version
         .lines()
@@ -230,13 +237,13 @@ fn check_release(verbose_version: &str) -> Result<(), String> {
     match release {
         Some(release) if parts(release) >= parts(wanted) => Ok(()),
         Some(release) => Err(format!(
-            "Debian's compiler is {release}, {wanted} is needed"
+            "Debian's compiler is {release}; version {wanted} or later is needed"
         )),
-        None => Err("Debian's compiler does not say its release".to_owned()),
+        None => Err("Debian's compiler does not print its release".to_owned()),
     }
 }
 
-/// Builds the standard library for WebAssembly and puts it beside the compiler.
+/// Builds the standard library for WebAssembly and copies it into the toolchain.
 fn build_library(
     staging: &Path,
     root: &Path,
@@ -244,7 +251,7 @@ fn build_library(
     dir: &Path,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
-    progress("Building the library for WebAssembly (about a minute, once)");
+    progress("Building the standard library for WebAssembly (about a minute, only once)");
     let io = |error: std::io::Error| error.to_string();
     let seed = staging.join("seed");
     std::fs::create_dir_all(seed.join("src")).map_err(io)?;
@@ -253,7 +260,7 @@ fn build_library(
     std::fs::write(seed.join("Cargo.toml"), manifest).map_err(io)?;
     std::fs::write(seed.join("src/lib.rs"), "").map_err(io)?;
 
-    // From the strategy's folder, so that its own choice of cargo counts.
+    // Run in the strategy's folder, so that its `rust-toolchain.toml` selects cargo.
     let mut build = command::clean("cargo", dir);
     private.apply(&mut build);
     build
@@ -266,9 +273,9 @@ fn build_library(
         ])
         .arg("--manifest-path")
         .arg(seed.join("Cargo.toml"))
-        // The library's own sources ask for features of the nightly compiler.
+        // The sources of the standard library use features of the nightly compiler.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Without it, strategies cannot be optimised together with the library.
+        // Without bitcode, strategies cannot be optimised together with the standard library.
         .env("RUSTFLAGS", "-Cembed-bitcode=yes")
         .env("CARGO_TARGET_DIR", staging.join("target"));
     command::watch(build, &mut |_| {}).map_err(|failure| failure.to_string())?;
@@ -293,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_whole_toolchain_of_this_recipe_is_opened() {
+    fn only_a_complete_toolchain_of_this_recipe_is_opened() {
         let cache = tempfile::tempdir().unwrap();
         let folder = |name: &str| {
             let path = cache.path().join(name);
@@ -306,7 +313,7 @@ mod tests {
         std::fs::write(other.join(STAMP), "rustc 1.96.0").unwrap();
         assert!(open(&other, here).unwrap_err().contains("another recipe"));
         let half = folder(&format!("{RECIPE}-1.96.0"));
-        assert!(open(&half, here).unwrap_err().contains("not whole"));
+        assert!(open(&half, here).unwrap_err().contains("not complete"));
         std::fs::write(half.join(STAMP), "rustc 1.96.0").unwrap();
         assert!(open(&half, here).unwrap_err().contains("cannot run rustc"));
     }

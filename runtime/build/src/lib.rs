@@ -1,9 +1,9 @@
-//! Builds a strategy's folder into a component: what `windvane build DIR` does, and every verb
-//! that is given a folder instead of a module.
+//! Builds the folder of a strategy into a component. `windvane build DIR` does this, and so does
+//! every command that gets a folder instead of a module.
 //!
-//! The compiler is the user's own when it has the target `wasm32-unknown-unknown`, else a private
-//! one (see [`toolchain`]). Nothing of the strategy runs here, but its build scripts and macros
-//! do, as with any `cargo build`.
+//! The compiler is the user's own if it has the target `wasm32-unknown-unknown`, otherwise a
+//! private one (see [`toolchain`]). The strategy itself does not run, but its build scripts and
+//! macros do, as in any `cargo build`.
 
 mod cache;
 mod cargo;
@@ -23,78 +23,80 @@ pub use toolchain::Toolchain;
 /// A built strategy.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// The component's file.
+    /// Path of the component.
     pub path: PathBuf,
-    /// Its size.
+    /// Size of the component, bytes.
     pub bytes_len: usize,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the component, hexadecimal.
     pub sha256: String,
-    /// Its bytes.
+    /// The component itself.
     pub component: Vec<u8>,
-    /// The compiler that built it, as `rustc --version` says.
+    /// The compiler that built it, in the form of `rustc --version`.
     pub compiler: String,
 }
 
 /// Why a folder cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// There is no `Cargo.toml`.
-    #[error("{0} has no Cargo.toml: give the folder of a strategy, or a .wasm file")]
+    /// The folder has no `Cargo.toml`.
+    #[error("{0} has no Cargo.toml: name the folder of a strategy, or a .wasm file")]
     NoManifest(PathBuf),
     /// The manifest is a workspace without a package of its own.
-    #[error("{0} is a workspace, not a strategy: give the folder of one of its members")]
+    #[error("{0} is a workspace, not a strategy: name the folder of one of its members")]
     NoPackage(PathBuf),
-    /// The package is no dynamic library.
+    /// The package is not a dynamic library.
     #[error(
-        "package {0} is no WebAssembly module: add `[lib] crate-type = [\"cdylib\", \"rlib\"]` to \
-         its Cargo.toml"
+        "package {0} is not a WebAssembly module: add `[lib] crate-type = [\"cdylib\", \"rlib\"]` \
+         to its Cargo.toml"
     )]
     NotAModule(String),
-    /// A program is missing.
+    /// A program cannot be started.
     #[error("cannot run {program}: {source}; {hint}")]
     Program {
         /// The program.
         program: String,
-        /// What to do.
+        /// Advice for the user.
         hint: &'static str,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// No compiler for the target could be had.
+    /// No compiler has the target, and none could be created.
     #[error(
-        "no compiler for wasm32-unknown-unknown: {0}. Where rustup can download, \
-         `rustup target add wasm32-unknown-unknown` gives one; on Debian its packages are used"
+        "there is no compiler for wasm32-unknown-unknown: {0}. If rustup can download, run \
+         `rustup target add wasm32-unknown-unknown`. On Debian, a compiler from its packages \
+         is used"
     )]
     NoToolchain(String),
-    /// The compiler refuses the strategy.
+    /// The strategy does not compile.
     #[error("{package} does not compile:\n{tail}")]
     Compile {
         /// The package.
         package: String,
-        /// The end of what cargo wrote.
+        /// The end of cargo's output.
         tail: String,
     },
-    /// What was built is not a strategy.
+    /// The package compiles, but is not a strategy.
     #[error("{package} compiles, but is not a strategy: {source}")]
     NotAStrategy {
         /// The package.
         package: String,
-        /// What the host says.
+        /// The host's error.
         source: windvane_host::LoadError,
     },
-    /// It was built with an SDK of an earlier version of the contract.
+    /// The package uses an SDK of an earlier contract version.
     #[error(
-        "{package} compiles, but with an SDK of strategy contract {contract}, and this program runs strategies of \
-         contract {}. Name the windvane-sdk of this version in {}, and build again",
+        "{package} compiles, but its SDK has strategy contract {contract}, and \
+         this program runs contract {}. Set windvane-sdk to this program's version in {}, and \
+         build again",
         ContractVersion::PRESENT,
         manifest.display()
     )]
     OldContract {
         /// The package.
         package: String,
-        /// Its contract.
+        /// The contract version of its SDK.
         contract: ContractVersion,
-        /// Where its SDK is named.
+        /// The manifest that names its SDK.
         manifest: PathBuf,
     },
     /// A file cannot be read or written.
@@ -102,7 +104,7 @@ pub enum BuildError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
@@ -114,10 +116,10 @@ impl BuildError {
     }
 }
 
-/// Builds the strategy in `dir`. `progress` is told one line per step, for a terminal.
+/// Builds the strategy in `dir`. `progress` gets one line per step, to show in a terminal.
 ///
-/// The first build on a machine without the target makes a toolchain, which takes minutes;
-/// later ones take what cargo takes. The same sources give the same bytes on the same machine.
+/// On a machine without the target, the first build creates a toolchain, which takes minutes. Later
+/// builds take as long as cargo does. On one machine, the same sources give the same bytes.
 pub fn build(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildError> {
     if !dir.join("Cargo.toml").is_file() {
         return Err(BuildError::NoManifest(dir.to_owned()));

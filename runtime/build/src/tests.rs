@@ -1,4 +1,4 @@
-//! What can be said without a compiler for WebAssembly; builds themselves are in `tests/build.rs`.
+//! Tests that need no compiler for WebAssembly. `tests/build.rs` tests the builds themselves.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_folder_without_a_manifest_is_named() {
 }
 
 #[test]
-fn a_workspace_is_no_strategy() {
+fn a_workspace_is_refused() {
     let dir = project(&[("Cargo.toml", "[workspace]\nresolver = \"3\"\n")]);
     assert!(matches!(error(dir.path()), BuildError::NoPackage(_)));
 }
@@ -46,7 +46,7 @@ fn a_package_must_be_a_dynamic_library() {
 }
 
 #[test]
-fn a_broken_manifest_is_told_with_cargos_words() {
+fn a_broken_manifest_shows_the_error_of_cargo() {
     let dir = project(&[("Cargo.toml", "[package\n")]);
     let message = error(dir.path()).to_string();
     assert!(message.contains("unclosed table"), "{message}");
@@ -85,7 +85,7 @@ fn the_lock_is_held_until_dropped() {
 }
 
 #[test]
-fn a_failed_command_gives_the_end_of_its_words() {
+fn a_failed_command_shows_the_end_of_its_output() {
     let mut shell = command::clean("sh", Path::new("/"));
     shell.args([
         "-c",

@@ -1,8 +1,13 @@
-//! Finds a compiler with the target `wasm32-unknown-unknown`, or makes one.
+//! Finds a compiler with the target `wasm32-unknown-unknown`, or creates one.
 //!
-//! In this order: the compiler that cargo would use, if it has the target; a private toolchain
-//! that was made before; `rustup target add`; a private toolchain from Debian's packages. The
-//! variable `WINDVANE_TOOLCHAIN` narrows it to `installed`, `rustup` or `debian`.
+//! It tries, in this order:
+//!
+//! - the compiler that cargo would use, if it has the target
+//! - a private toolchain that an earlier build created
+//! - `rustup target add`
+//! - a new private toolchain from Debian's packages
+//!
+//! The variable `WINDVANE_TOOLCHAIN` limits this to `installed`, `rustup` or `debian`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,26 +16,26 @@ use std::time::{Duration, Instant};
 use super::{BuildError, command, debian};
 use sha2::{Digest, Sha256};
 
-/// The target of strategies.
+/// The compilation target of strategies.
 pub(super) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What to do without cargo.
+/// Advice for a machine without cargo.
 pub(super) const NO_CARGO: &str = "install Rust (https://rustup.rs) so that cargo is on the PATH";
 
-/// Longest wait for `rustup target add`: without a network it may hang in retries.
+/// Longest wait for `rustup target add`, seconds. Without a network it may retry for a long time.
 const RUSTUP_SECONDS_MAX: u64 = 120;
 
 /// A compiler for strategies.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
-    /// As `rustc --version` says.
+    /// The version as `rustc --version` prints it.
     pub version: String,
-    /// Short name that differs for every compiler; names its target folder.
+    /// Short name that is unique per compiler. It is the name of the compiler's target folder.
     pub id: String,
     private: Option<Private>,
 }
 
-/// What a compiler outside rustup needs.
+/// Paths that a compiler outside rustup needs.
 #[derive(Clone, Debug)]
 pub(super) struct Private {
     pub(super) rustc: PathBuf,
@@ -38,7 +43,7 @@ pub(super) struct Private {
     pub(super) linker: PathBuf,
 }
 
-/// Which compilers may be used.
+/// The setting of `WINDVANE_TOOLCHAIN`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Auto,
@@ -56,21 +61,22 @@ impl Choice {
             "rustup" => Ok(Self::Rustup),
             "debian" => Ok(Self::Debian),
             _ => Err(BuildError::NoToolchain(format!(
-                "WINDVANE_TOOLCHAIN is {value:?}; it may be auto, installed, rustup or debian"
+                "WINDVANE_TOOLCHAIN is {value:?}; it must be auto, installed, rustup or debian"
             ))),
         }
     }
 }
 
 impl Toolchain {
-    /// The compiler for a strategy in `dir`, whose `rust-toolchain.toml` counts.
+    /// Finds or creates the compiler for a strategy in `dir`. The strategy's `rust-toolchain.toml`
+    /// applies.
     pub fn find_or_make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Self, BuildError> {
         let choice = Choice::from_environment()?;
         let mut tried = Vec::new();
         if choice != Choice::Debian {
             match Self::installed(dir)? {
                 Some(found) => return Ok(found),
-                None => tried.push("the installed one has not the target".to_owned()),
+                None => tried.push("the installed compiler does not have the target".to_owned()),
             }
         }
         if matches!(choice, Choice::Auto | Choice::Debian)
@@ -83,7 +89,7 @@ impl Toolchain {
             match add_with_rustup(dir) {
                 Ok(()) => match Self::installed(dir)? {
                     Some(found) => return Ok(found),
-                    None => tried.push("rustup added it to another toolchain".to_owned()),
+                    None => tried.push("rustup added the target to another toolchain".to_owned()),
                 },
                 Err(reason) => tried.push(reason),
             }
@@ -97,7 +103,7 @@ impl Toolchain {
         Err(BuildError::NoToolchain(tried.join("; ")))
     }
 
-    /// A compiler that is there already: nothing is downloaded or made.
+    /// Finds a compiler that already exists. It downloads and creates nothing.
     pub fn find(dir: &Path) -> Result<Option<Self>, BuildError> {
         match Self::installed(dir)? {
             Some(found) => Ok(Some(found)),
@@ -123,7 +129,7 @@ impl Toolchain {
         Ok(Some(Self::new(&text, None)))
     }
 
-    /// From what `rustc -vV` says.
+    /// Creates the description of a compiler from the output of `rustc -vV`.
     pub(super) fn new(verbose_version: &str, private: Option<Private>) -> Self {
         let origin = if private.is_some() {
             "private"
@@ -162,7 +168,7 @@ fn no_rustc(tail: &str) -> BuildError {
     BuildError::NoToolchain(format!("rustc fails: {tail}"))
 }
 
-/// Root of the compiler that cargo would use in `dir`.
+/// Root folder of the compiler that cargo would use in `dir`.
 fn sysroot(dir: &Path) -> Result<PathBuf, BuildError> {
     let mut query = command::clean("rustc", dir);
     query.args(["--print", "sysroot"]);
@@ -171,7 +177,7 @@ fn sysroot(dir: &Path) -> Result<PathBuf, BuildError> {
     Ok(PathBuf::from(text.trim()))
 }
 
-/// A linker for WebAssembly: the installed toolchain's own, else one on the PATH.
+/// A linker for WebAssembly: the one of the installed toolchain, or one on the PATH.
 pub(super) fn linker(dir: &Path) -> Option<PathBuf> {
     let rustlib = sysroot(dir).ok()?.join("lib/rustlib");
     let hosts = std::fs::read_dir(rustlib).ok()?;
@@ -184,7 +190,7 @@ pub(super) fn linker(dir: &Path) -> Option<PathBuf> {
     bundled.chain(named).find(|candidate| candidate.is_file())
 }
 
-/// `rustup target add`, silently; the error says what it said.
+/// Runs `rustup target add` without showing its output.
 fn add_with_rustup(dir: &Path) -> Result<(), String> {
     let mut add = command::clean("rustup", dir);
     add.args(["target", "add", TARGET])
@@ -192,20 +198,22 @@ fn add_with_rustup(dir: &Path) -> Result<(), String> {
         .stderr(Stdio::null());
     let mut child = add
         .spawn()
-        .map_err(|error| format!("rustup cannot be run: {error}"))?;
+        .map_err(|error| format!("rustup cannot be started: {error}"))?;
     let deadline = Instant::now() + Duration::from_secs(RUSTUP_SECONDS_MAX);
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(_)) => return Err("rustup cannot download it".to_owned()),
+            Ok(Some(_)) => return Err("rustup cannot download the target".to_owned()),
             Ok(None) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Ok(None) | Err(_) => {
-                // It may have ended meanwhile: then there is nothing to kill.
+                // The process may have ended meanwhile. Then there is nothing to kill.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("rustup gave no answer in {RUSTUP_SECONDS_MAX} s"));
+                return Err(format!(
+                    "rustup did not finish within {RUSTUP_SECONDS_MAX} s"
+                ));
             }
         }
     }

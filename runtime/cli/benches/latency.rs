@@ -1,30 +1,34 @@
-//! From a market event received to the signed order request handed to the connection, through the
-//! whole runtime on loopback: `windvane venue` in a process of its own, the run in this one, with
-//! one strategy that orders at every change of sign.
+//! Measures the time from the receipt of a market event to the hand-over of the signed order
+//! request to the connection, through the whole runtime on loopback. `windvane venue` is one
+//! process. The run is another process of this program, with one strategy that sends an order at
+//! every change of sign.
 //!
 //! ```sh
 //! cargo bench -p windvane --bench latency -- --seconds 60
 //! cargo bench -p windvane --bench latency -- --seconds 60 --rate 2800
 //! ```
 //!
-//! `--busy-poll` measures a run with `run.busy_poll`, whose engine's thread never sleeps,
-//! `--keep-awake` one with `run.keep_awake`, during which no processor does.
+//! Options:
 //!
-//! `--rate` is how much happens at the venue. By default that is little, some tens of events in a
-//! second: every order finds processors asleep and caches cold, which is the worst case. With 2800
-//! the market is that of the soak.
+//! - `--busy-poll` sets `run.busy_poll`, so the event loop never sleeps.
+//! - `--keep-awake` sets `run.keep_awake`, so no CPU enters a sleep state.
+//! - `--rate` is the activity at the venue. The default gives some tens of events per second: each
+//!   order finds sleeping CPUs and cold caches, which is the worst case. 2800 gives the market of
+//!   the soak test.
+//! - `--way` selects one of three ways. Without it, all three are measured.
 //!
-//! Three ways: `durable`, data folder on the disk of `target/`; `memory`, data folder on
-//! `/dev/shm`, so that all is done but the disk's work; `unwaited`, on `/dev/shm` too, where orders
-//! leave without waiting for the journal, which still writes everything. No configuration can ask
-//! for the last. The figures are those of `/metrics`, as a running instance shows them. Beside them
-//! stands what the disk itself takes: one write and one `fdatasync`, with pauses as between orders.
+//! `durable` has its data folder on the disk of `target/`. `memory` has it on `/dev/shm`, so
+//! everything is measured except the disk. `unwaited` also uses `/dev/shm`, but orders do not wait
+//! for the journal, which is still written; no configuration can set this.
+//!
+//! The figures come from `/metrics`, like those of any running instance. The time of the disk alone
+//! is printed too: one write and one `fdatasync`, with pauses as between orders.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a panic is how a bench fails"
+    reason = "a panic is how a benchmark fails"
 )]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -39,12 +43,12 @@ use windvane_live::connection::VenueLine;
 use windvane_live::watchdog;
 use windvane_live::{self as live, Market};
 
-/// The role of the process that is measured: which way, and where its data is.
+/// Environment variable of the measured process: the way, its options, and where its data is.
 const ROLE: &str = "WINDVANE_BENCH_ROLE";
 const WAYS: [&str; 3] = ["durable", "memory", "unwaited"];
-/// Words for options of `[run]`.
+/// Command-line flags for options of `[run]`.
 const OPTIONS: [(&str, &str); 2] = [("--busy-poll", "busy_poll"), ("--keep-awake", "keep_awake")];
-/// What the measured process is configured with.
+/// Configuration of the measured process.
 const CONFIGURATION: &str = r#"
 [run]
 mode = "live"
@@ -75,7 +79,7 @@ slow = 2
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    std::env::set_current_dir(root).expect("the root of the repository");
+    std::env::set_current_dir(root).expect("cannot change to the root of the repository");
     if let Ok(role) = std::env::var(ROLE) {
         measured(&role);
         return;
@@ -85,7 +89,8 @@ fn main() {
         let place = words.iter().position(|known| known == word)?;
         words.get(place + 1).cloned()
     };
-    let seconds = after("--seconds").map_or(30, |text| text.parse().expect("seconds"));
+    let seconds =
+        after("--seconds").map_or(30, |text| text.parse().expect("--seconds must be a number"));
     let only = after("--way");
     let has = |flag: &str| words.iter().any(|word| word == flag);
     let options: Vec<_> = OPTIONS.iter().filter(|(flag, _)| has(flag)).collect();
@@ -98,7 +103,7 @@ fn main() {
     }
 }
 
-/// Runs one way and prints what it measured.
+/// Runs one way and prints its figures.
 fn measure(way: &str, options: &[&str], rate: &str, length: Duration) {
     let shm = Path::new("/dev/shm");
     let folder = if way == "durable" || !shm.is_dir() {
@@ -106,24 +111,27 @@ fn measure(way: &str, options: &[&str], rate: &str, length: Duration) {
     } else {
         tempfile::tempdir_in(shm)
     };
-    let folder = folder.expect("a folder");
+    let folder = folder.expect("cannot create a folder");
     let line = folder.path().join("venue.json");
     let venue = Process(venue(&line, rate));
     let data = folder.path().join("data");
     let options = options.join(" ");
     let role = format!("{way}\n{options}\n{}\n{}", line.display(), data.display());
-    let this = std::env::current_exe().expect("this program");
+    let this = std::env::current_exe().expect("cannot find this program");
     let run = Command::new(this)
         .env(ROLE, role)
         .env("WINDVANE_LOG", "warn")
         .stderr(Stdio::null())
         .spawn()
-        .expect("it starts");
+        .expect("cannot start the measured process");
     let mut run = Process(run);
     let begin = Instant::now();
     while begin.elapsed() < length {
         std::thread::sleep(Duration::from_millis(200));
-        assert!(run.0.try_wait().expect("its state").is_none(), "it ended");
+        assert!(
+            run.0.try_wait().expect("cannot query the run").is_none(),
+            "the run ended"
+        );
     }
     let page = metrics(&data);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -140,24 +148,23 @@ fn measure(way: &str, options: &[&str], rate: &str, length: Duration) {
     for name in ["order_latency", "journal_durable"] {
         println!("  {}", figures(&page, name));
     }
-    // The run first, for it ends in order.
+    // Stop the run before the venue, so that it stops without errors.
     drop(run);
     drop(venue);
 }
 
-/// What a write of a small block and its sync take in a folder, in the median, while the run goes
-/// on beside it.
+/// The median time to write and sync a small block in a folder while the run goes on.
 fn bare_sync(folder: &Path) -> Duration {
-    let file = std::fs::File::create(folder.join("bare")).expect("a file");
+    let file = std::fs::File::create(folder.join("bare")).expect("cannot create a file");
     let filled = vec![1; 1 << 20];
-    file.write_all_at(&filled, 0).expect("it is written");
-    file.sync_all().expect("it is synced");
+    file.write_all_at(&filled, 0).expect("cannot write");
+    file.sync_all().expect("cannot sync");
     let sync = |place: u64| {
         std::thread::sleep(Duration::from_millis(20));
         let begin = Instant::now();
         file.write_all_at(&[2; 600], place * 600)
-            .expect("it is written");
-        file.sync_data().expect("it is synced");
+            .expect("cannot write");
+        file.sync_data().expect("cannot sync");
         begin.elapsed()
     };
     let mut took: Vec<_> = (0..200).map(sync).collect();
@@ -165,32 +172,34 @@ fn bare_sync(folder: &Path) -> Duration {
     took[took.len() / 2]
 }
 
-/// The instance, in this process.
+/// Runs the measured instance in this process.
 fn measured(role: &str) {
     let mut lines = role.lines();
-    let mut next = || lines.next().expect("four lines").to_owned();
+    let mut next = || lines.next().expect("the role has four lines").to_owned();
     let (way, options) = (next(), next());
     let (line, data) = (next(), PathBuf::from(next()));
     let overrides = Overrides::from_process(vec![format!("run.data_dir={}", data.display())]);
-    let mut config = Config::parse(CONFIGURATION, "the bench", &overrides).expect("it is sound");
+    let mut config =
+        Config::parse(CONFIGURATION, "the bench", &overrides).expect("invalid configuration");
     config.run.busy_poll = options.contains("busy_poll");
     config.run.keep_awake = options.contains("keep_awake");
     config.run.unwaited = way == "unwaited";
-    let line = VenueLine::read(Path::new(&line)).expect("a line");
-    let settings = line.settings(&config, 0).expect("settings");
+    let line = VenueLine::read(Path::new(&line)).expect("cannot read the venue's line");
+    let settings = line.settings(&config, 0).expect("invalid settings");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .expect("a runtime");
+        .expect("cannot start the async runtime");
     let market = Market::Venue(Box::new(settings));
     let watchdog = watchdog::Begin {
         arguments: Vec::new(),
     };
-    let reread =
-        std::sync::Arc::new(|_: Option<&std::path::Path>| Err("nobody reloads a bench".to_owned()));
+    let reread = std::sync::Arc::new(|_: Option<&std::path::Path>| {
+        Err("a benchmark has no reload".to_owned())
+    });
     runtime
         .block_on(live::run(&config, market, watchdog, reread, false))
-        .expect("it ran");
+        .expect("the run failed");
 }
 
 fn venue(line: &Path, rate: &str) -> Child {
@@ -200,15 +209,17 @@ fn venue(line: &Path, rate: &str) -> Child {
         ])
         .stdout(Stdio::piped())
         .spawn()
-        .expect("the venue starts");
+        .expect("cannot start the venue");
     let mut text = String::new();
-    let stdout = venue.stdout.take().expect("it is piped");
-    BufReader::new(stdout).read_line(&mut text).expect("a line");
-    std::fs::write(line, text).expect("the line is kept");
+    let stdout = venue.stdout.take().expect("stdout is piped");
+    BufReader::new(stdout)
+        .read_line(&mut text)
+        .expect("the venue prints a line");
+    std::fs::write(line, text).expect("cannot write the venue's line");
     venue
 }
 
-/// A process that ends with this value, whatever happens.
+/// A process that is stopped when this value is dropped.
 struct Process(Child);
 
 impl Drop for Process {
@@ -227,23 +238,24 @@ impl Drop for Process {
     }
 }
 
-/// The metrics page of the instance.
+/// Reads the metrics page of the instance.
 fn metrics(data: &Path) -> String {
-    let address = std::fs::read_to_string(data.join("admin.addr")).expect("it listens");
+    let address =
+        std::fs::read_to_string(data.join("admin.addr")).expect("the instance has no address");
     let address = address.trim();
-    let mut stream = TcpStream::connect(address).expect("it answers");
+    let mut stream = TcpStream::connect(address).expect("cannot connect to the instance");
     write!(
         stream,
         "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
     )
-    .expect("it is asked");
+    .expect("cannot send the request");
     let mut page = Vec::new();
-    // A server that closes at once may reset what was read already.
+    // If the server closes at once, reading may fail after the page was read.
     let _ = stream.read_to_end(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
 
-/// A value of the page.
+/// Reads one value from the page.
 fn value(page: &str, name: &str) -> f64 {
     let key = format!("{name} ");
     let line = page.lines().find_map(|line| line.strip_prefix(&key));
@@ -251,7 +263,7 @@ fn value(page: &str, name: &str) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// A summary in microseconds.
+/// Formats a summary metric in microseconds.
 fn figures(page: &str, name: &str) -> String {
     let name = format!("windvane_{name}_seconds");
     let value = |suffix: &str| value(page, &format!("{name}{suffix}"));

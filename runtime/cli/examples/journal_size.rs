@@ -1,17 +1,19 @@
-//! What a live run's journal takes on the disk: the records of a backtest, written as a live run writes
-//! them, with a block each 100 ms and the segments of the session's writer, then packed.
+//! Measures the disk space of a live run's journal. It writes the records of a backtest as a live
+//! run does, with one block per 100 ms and the segment sizes of the session's writer, and waits
+//! until they are packed.
 //!
 //! ```sh
 //! cargo run -p windvane --example journal_size -- 2150 configs/bench-maker.toml
 //! cargo run -p windvane --example journal_size -- 100 configs/demo.toml --data var/demo/session.gz
 //! ```
 //!
-//! The first word is the rate of market events per second that blocks and segments are cut for.
+//! The first argument is the rate in market events per second. It determines where blocks and
+//! segments end.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a program that measures ends with a panic where it cannot"
+    reason = "a panic is how a measurement fails"
 )]
 
 use std::path::Path;
@@ -26,21 +28,27 @@ use windvane_engine::record::{Block, Recorder};
 use windvane_engine::{Effect, InstrumentId, Time};
 use windvane_journal::{AppendError, Directory, Journal, open};
 
-/// As `session/writer` has them.
+/// The limits of a segment, as in `session/writer`.
 const SEGMENT_BYTES: u64 = 8 << 20;
 const SEGMENT_BLOCKS: u64 = 16_384;
 const SEGMENT_S: f64 = 300.0;
-/// A head is mostly the engine's snapshot.
+/// Size of a segment header, bytes. It is mostly the engine's snapshot.
 const HEAD_BYTES: usize = 20_000;
 
 fn main() {
     let mut words = std::env::args().skip(1);
-    let rate: f64 = words.next().expect("a rate").parse().expect("a number");
-    let file = words.next().expect("a configuration file");
+    let rate: f64 = words
+        .next()
+        .expect("the first argument is a rate")
+        .parse()
+        .expect("the rate must be a number");
+    let file = words
+        .next()
+        .expect("the second argument is a configuration file");
     let mut overrides = Overrides::default();
     while let Some(word) = words.next() {
-        assert_eq!(word, "--data", "--data FILE is known");
-        let data = words.next().expect("a recording");
+        assert_eq!(word, "--data", "the only option is --data FILE");
+        let data = words.next().expect("--data needs a file");
         overrides.set.push(format!("backtest.data=[\"{data}\"]"));
     }
     let config = Config::load(Path::new(&file), &overrides).unwrap();
@@ -70,7 +78,7 @@ fn main() {
     let (events, segments, bytes) = (run.events, run.segments, run.bytes);
     run.journal.close().unwrap();
     let mut before = 0;
-    // The segments that were ended are packed one after the other.
+    // Ended segments are packed one after the other.
     loop {
         let numbers = windvane_journal::segments(folder.path()).unwrap();
         let packed = |number: &&u32| {
@@ -85,7 +93,7 @@ fn main() {
             before = count;
             println!("{count} of {} segments are packed", numbers.len());
         }
-        // A start packs what is left.
+        // A new start packs the remaining segments.
         drop(begin_again(&directory));
         std::thread::sleep(Duration::from_secs(1));
     }
@@ -98,12 +106,12 @@ fn main() {
          on disk, of them records.zst {orders}, market.zst {market}"
     );
     println!(
-        "{per_event:.2} bytes for each market event; a day at this rate: {:.0} MB",
+        "{per_event:.2} bytes per market event; a day at this rate: {:.0} MB",
         per_event * rate * 86_400.0 / 1e6
     );
 }
 
-/// A head that compresses to a third or so.
+/// A segment header that compresses to about one third.
 fn head(seed: usize) -> Vec<u8> {
     let byte = |at: usize| (at.wrapping_mul(at + seed) >> 3) as u8;
     (0..HEAD_BYTES)
@@ -159,7 +167,7 @@ impl Run {
         }
     }
 
-    /// Time passes with the events.
+    /// Advances the time by one event, and ends blocks and segments at their limits.
     fn pass(&mut self) {
         let now = self.events as f64 / self.rate;
         if now - self.sealed >= 0.1 {
@@ -246,7 +254,7 @@ fn size(path: &Path) -> u64 {
         .sum()
 }
 
-/// Bytes of the files of this name.
+/// Total size of the files with this name, bytes.
 fn sum(path: &Path, name: &str) -> u64 {
     let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
     let files = entries.map(|entry| entry.path().join(name));

@@ -1,5 +1,6 @@
-//! A backtest in both formats of records: whether they hold the same records, and their fingerprints.
-//! The fingerprint of format 1 is the one that programs printed before format 3.
+//! Runs a backtest with both record formats. It checks that both contain the same records, and
+//! prints their fingerprints. The fingerprint of format 1 is the one that programs printed before
+//! format 3.
 //!
 //! ```sh
 //! cargo run -p windvane --example record_formats -- configs/bench-maker.toml
@@ -9,7 +10,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a program that proves something ends with a panic where it does not hold"
+    reason = "a panic is how a check fails"
 )]
 
 use std::collections::BTreeMap;
@@ -22,11 +23,13 @@ use windvane_engine::record::{self, Block, Format, Recorder};
 
 fn main() {
     let mut words = std::env::args().skip(1);
-    let file = words.next().expect("a configuration file");
+    let file = words
+        .next()
+        .expect("the first argument is a configuration file");
     let mut overrides = Overrides::default();
     while let Some(word) = words.next() {
-        assert_eq!(word, "--data", "--data FILE is known");
-        let data = words.next().expect("a recording");
+        assert_eq!(word, "--data", "the only option is --data FILE");
+        let data = words.next().expect("--data needs a file");
         overrides.set.push(format!("backtest.data=[\"{data}\"]"));
     }
     let config = Config::load(Path::new(&file), &overrides).unwrap();
@@ -37,7 +40,7 @@ fn main() {
     by_kind(&old);
 }
 
-/// Plays it, and prints what it recorded.
+/// Runs the backtest and prints the size of its records.
 fn play(config: &Config, format: Format) -> Vec<Block> {
     let mut recorder = Recorder::new(true);
     recorder.set_format(format);
@@ -72,7 +75,7 @@ fn records(blocks: &[Block]) -> impl Iterator<Item = (u64, Record)> {
     let records = blocks.iter().flat_map(Block::records);
     records.map(|(sequence, record)| {
         let mut record = record.unwrap();
-        // Format 1 does not have it.
+        // Format 1 does not contain the sequence.
         if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) = &mut record.body {
             *sequence = None;
         }
@@ -91,7 +94,7 @@ fn compare(old: &[Block], new: &[Block]) -> u64 {
     count
 }
 
-/// Bytes in format 1, by kind.
+/// Prints the bytes in format 1, by kind of record.
 fn by_kind(blocks: &[Block]) {
     let mut kinds: BTreeMap<String, (u64, usize)> = BTreeMap::new();
     for block in blocks {

@@ -16,16 +16,16 @@ pub(super) struct Backtest {
     /// Configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Recording to play instead of those of the configuration; may be given again
+    /// Recording to use instead of those in the configuration; can be repeated
     #[arg(long, value_name = "FILE")]
     data: Vec<PathBuf>,
     /// Folder for summary.json, fills.csv, orders.csv, equity.csv and report.html
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print the summary as JSON and nothing else
+    /// Print only the summary, as JSON
     #[arg(long)]
     json: bool,
-    /// Override a setting, such as strategy.0.params.qty=0.02; may be given again
+    /// Override a setting, such as strategy.0.params.qty=0.02; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Folder for decoded recordings
@@ -48,7 +48,7 @@ impl Backtest {
     }
 }
 
-/// Runs the configuration with progress on the terminal.
+/// Runs the configuration and shows progress on the terminal.
 pub(super) fn play(config: &Config, out: Option<&Path>) -> Result<Summary, Failure> {
     let mut terminal = Terminal::new();
     let mut options = Options {
@@ -79,17 +79,19 @@ fn show(terminal: &mut Terminal, progress: Progress<'_>) {
     }
 }
 
-/// A run in which a strategy was put into quarantine is no result of that strategy.
+/// Fails if a strategy was put into quarantine, because the figures then do not show the strategy's
+/// result.
 pub(super) fn check_quarantine(summary: &Summary) -> Result<(), Failure> {
     let Some(first) = summary.quarantined.first() else {
         return Ok(());
     };
     let others = match summary.quarantined.len() {
         1 => String::new(),
-        many => format!(", and {} others were too", many - 1),
+        many => format!(", and {} more strategies were quarantined", many - 1),
     };
     Err(Failure::Failed(format!(
-        "{first}{others}: the figures are not those of the strategy; mend it and run again"
+        "{first}{others}: the figures do not show the strategy's result; \
+         correct the strategy and run again"
     )))
 }
 
@@ -103,9 +105,8 @@ pub(super) fn print_summary(
     }
     let place = match out {
         Some(dir) => format!("report: {}", dir.join("report.html").display()),
-        None => {
-            "pass --out DIR for the report and the tables of fills, orders and equity".to_owned()
-        }
+        None => "pass --out DIR to write the report and the tables of fills, orders and equity"
+            .to_owned(),
     };
     print_line(&format!("{}\n{place}", summary_text(summary)))
 }

@@ -9,7 +9,7 @@ use windvane_build::{self as build, BuildError};
 
 #[derive(Debug, Args)]
 pub(super) struct Build {
-    /// Folder of the strategy, with its Cargo.toml
+    /// Folder of the strategy, which contains its Cargo.toml
     dir: PathBuf,
     /// Print path, size and SHA-256 as JSON
     #[arg(long)]

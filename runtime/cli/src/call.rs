@@ -1,4 +1,4 @@
-//! `windvane call ROUTE k=v ...`: any route of the venue, typed and signed.
+//! `windvane call ROUTE k=v ...`: sends a typed and signed request to any route of the venue.
 
 use std::io::{IsTerminal, Write};
 
@@ -17,15 +17,15 @@ pub(super) struct CallVerb {
     /// Name of the route, as `windvane routes` prints it
     #[arg(value_name = "ROUTE")]
     route: String,
-    /// Parameters; authentication and typed-data fields are filled where not given
+    /// Parameters; missing authentication and typed-data fields are filled in
     #[arg(value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     #[command(flatten)]
     place: Place,
-    /// Surface, where several have a route of this name
+    /// Surface, if several surfaces have a route with this name
     #[arg(long, value_enum)]
     surface: Option<SurfaceWord>,
-    /// Print method, URL, headers, body and what is signed as JSON; send nothing
+    /// Print method, URL, headers, body and the signed data as JSON; send nothing
     #[arg(long)]
     dry_run: bool,
     /// Time of the request instead of now, milliseconds
@@ -34,10 +34,10 @@ pub(super) struct CallVerb {
     /// Nonce of the request instead of a fresh one, microseconds
     #[arg(long, value_name = "US")]
     nonce: Option<u64>,
-    /// Do not ask before withdrawals, transfers, and what grants rights
+    /// Do not ask before withdrawals, transfers and requests that grant rights
     #[arg(long)]
     yes: bool,
-    /// Print JSON whatever becomes of the request
+    /// Print JSON, also if the request fails
     #[arg(long)]
     json: bool,
 }
@@ -61,12 +61,12 @@ impl CallVerb {
                     .any(|given| given.starts_with(&prefix))
             };
             let mut needs = listing.map_or_else(Needs::default, |one| Needs::of(one, is_given));
-            // Sent where there is one; document 4 does not ask for it (`prepare`).
+            // The key is sent if there is one. Document 4 does not require it (see `prepare`).
             needs.api_key |= parsed.route().security == Security::MarketData;
             call = Some(parsed);
             Ok(needs)
         })?;
-        let call = call.ok_or_else(|| Failure::usage("no route"))?;
+        let call = call.ok_or_else(|| Failure::usage("no route was parsed"))?;
         if self.dry_run {
             settings.addresses = with_placeholders(settings.addresses)?;
         }
@@ -79,7 +79,7 @@ impl CallVerb {
             confirm(&question)?;
         }
         let outcome = super::block_on(async {
-            // A request that cannot be made asks for nothing.
+            // Do not fetch the venue's time for a request that cannot be built.
             if call.needs_time() && call.dry_run(&client).is_ok() {
                 learn_time(&client, call.route().surface).await;
             }
@@ -99,7 +99,7 @@ impl CallVerb {
         }
     }
 
-    /// The venue's own bytes with `--json`, spread over lines for people without.
+    /// With `--json` the venue's response unchanged, otherwise indented.
     fn answer_text(&self, answer: &RawAnswer) -> String {
         let text = answer.text.trim();
         if self.json || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
@@ -109,21 +109,22 @@ impl CallVerb {
     }
 }
 
-/// Does a request of this scheme carry a time that the venue checks?
+/// Whether requests of this scheme contain a timestamp that the venue checks.
 pub(super) const fn is_signed(scheme: Scheme) -> bool {
     !matches!(scheme, Scheme::Open | Scheme::ApiKey)
 }
 
-/// Estimates how far the local clock is from the venue's, by which signed requests are judged.
+/// Estimates the offset between the local clock and the venue's, which checks signed requests by
+/// its own clock.
 pub(super) async fn learn_time(client: &Client, surface: Surface) {
-    // The first sample pays for the connection.
+    // The first sample includes the time to connect.
     if let Err(error) = client.sync_clock(surface, 2).await {
-        eprintln!("{surface}: the venue's time is not known, the local clock is taken: {error}");
+        eprintln!("{surface}: cannot read the venue's time, so the local clock is used: {error}");
     }
 }
 
-/// A dry run opens no socket, so that it needs no address: where none is configured, a name that
-/// can never exist (RFC 2606) stands in its place.
+/// A dry run opens no socket, so it needs no address. For a surface without an address, this sets a
+/// host name that can never exist (RFC 2606).
 fn with_placeholders(mut addresses: Addresses) -> Result<Addresses, Failure> {
     for surface in Surface::ALL {
         if addresses.rest_of(surface).is_none() {
@@ -145,8 +146,8 @@ impl From<CallError> for Failure {
 fn confirm(question: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "{question}: this moves assets or grants rights, and there is no terminal to ask; \
-             give --yes"
+            "{question}: this moves assets or grants rights, and there is no terminal to ask on; \
+             pass --yes to confirm"
         )));
     }
     eprint!("{question}\nSend it? Type yes: ");
@@ -186,7 +187,7 @@ fn not_done_json(not_done: &NotDone) -> serde_json::Value {
     }
 }
 
-/// Valid JSON with line breaks and indentation; every number stays as it was written.
+/// Adds line breaks and indentation to valid JSON. Numbers keep their text.
 fn spread(text: &str) -> String {
     let mut spread = String::with_capacity(text.len() * 2);
     let mut depth = 0_usize;

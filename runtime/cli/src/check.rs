@@ -1,4 +1,4 @@
-//! `windvane check`: go, or what to mend.
+//! `windvane check`: runs the preflight checks and suggests fixes.
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use windvane_live::connection::Needs;
 pub(super) struct Check {
     #[command(flatten)]
     place: Place,
-    /// Print JSON and nothing else
+    /// Print only JSON
     #[arg(long)]
     json: bool,
 }
@@ -28,7 +28,7 @@ impl Check {
         };
         let (settings, no_keys) = match self.place.settings_of(&config, |_| Ok(needs)) {
             Ok(settings) => (settings, None),
-            // Without keys everything public can still be looked at.
+            // Everything public can be checked without keys.
             Err(Failure::Usage(why)) => {
                 let settings = self.place.settings_of(&config, |_| Ok(Needs::default()))?;
                 (settings, Some(why))

@@ -16,17 +16,18 @@ use windvane_report::utc::seconds_text;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Data {
-    /// Generate a plausible session in the recording format; the same arguments give the same file
+    /// Generate a plausible session as a recording; the same arguments give the same file
     Generate(Generate),
-    /// Say what recordings hold
+    /// Describe the contents of recordings
     List(Recordings),
-    /// Read recordings through and fail if a line is damaged, a depth sequence broken or a file cut
+    /// Read whole recordings; fail if a line is damaged, a depth sequence has a gap or a file is
+    /// cut off
     Verify(Recordings),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Generate {
-    /// File to write, gzip
+    /// File to write, compressed with gzip
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Surface of the instrument
@@ -35,10 +36,10 @@ pub(super) struct Generate {
     /// Symbol of the instrument
     #[arg(long, default_value = "BTCUSDT")]
     symbol: String,
-    /// Seed of everything that is drawn
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Length of the session
+    /// Length of the session in minutes
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_080))]
     minutes: u32,
 }
@@ -77,7 +78,10 @@ impl Data {
                 if bad.is_empty() {
                     Ok(())
                 } else {
-                    Err(Failure::Failed(format!("not sound: {}", bad.join(", "))))
+                    Err(Failure::Failed(format!(
+                        "damaged or incomplete: {}",
+                        bad.join(", ")
+                    )))
                 }
             }
         }
@@ -102,7 +106,7 @@ impl Generate {
     }
 }
 
-/// Writes a session aside and gives it its name when it is whole.
+/// Writes a session to a temporary file and renames it when it is complete.
 pub(super) fn generate(
     file: &Path,
     instrument: &InstrumentName,

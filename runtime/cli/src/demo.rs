@@ -1,4 +1,4 @@
-//! `windvane demo`: from nothing to a report, without an argument.
+//! `windvane demo`: generates data, runs two strategies and writes a report, without any argument.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use super::backtest::{check_quarantine, play, print_summary};
 use super::data::generate;
 use windvane_config::{Config, InstrumentName, Overrides};
 
-/// The configuration that the demo runs; it is compiled in, so that the binary needs no folder.
+/// The configuration of the demo. It is compiled in, so that the binary needs no folder.
 const CONFIG: &str = include_str!("../../../configs/demo.toml");
-/// The source tree that this binary was built from.
+/// The source tree from which this binary was built.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-/// Length of the generated session.
+/// Length of the generated session, minutes.
 const MINUTES: u32 = 30;
 const SEED: u64 = 1;
 
@@ -22,7 +22,7 @@ pub(super) struct Demo {
     /// Folder for the generated session and the results
     #[arg(long, value_name = "DIR", default_value = "var/demo")]
     out: PathBuf,
-    /// Print the summary as JSON and nothing else
+    /// Print only the summary, as JSON
     #[arg(long)]
     json: bool,
 }
@@ -54,12 +54,12 @@ fn first_instrument(config: &Config) -> Result<InstrumentName, Failure> {
         .strategies
         .first()
         .and_then(|strategy| strategy.instruments.first());
-    first
-        .cloned()
-        .ok_or_else(|| Failure::Usage("the demo has no strategy left to run".to_owned()))
+    first.cloned().ok_or_else(|| {
+        Failure::Usage("the demo's configuration has no strategy with an instrument".to_owned())
+    })
 }
 
-/// A sample strategy's folder: below the working directory, else in the sources of this binary.
+/// The folder of a sample strategy: below the working directory, or in the sources of this binary.
 fn source_of(module: &Path) -> Result<PathBuf, Failure> {
     let built_from = Path::new(SOURCES).join(module);
     [module.to_owned(), built_from]
@@ -67,8 +67,8 @@ fn source_of(module: &Path) -> Result<PathBuf, Failure> {
         .find(|dir| dir.join("Cargo.toml").is_file())
         .ok_or_else(|| {
             Failure::Usage(format!(
-                "the sample strategy {} is neither below this folder nor where windvane was built; \
-                 run the demo in the repository",
+                "cannot find the sample strategy {} below this folder or where windvane was built; \
+                 run the demo in the root of the repository",
                 module.display()
             ))
         })

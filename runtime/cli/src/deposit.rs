@@ -1,5 +1,5 @@
-//! `windvane deposit`: the exact call that the user's own wallet has to send on the source chain.
-//! Nothing is signed or sent here.
+//! `windvane deposit`: prints the exact call that the user's own wallet must send on the source
+//! chain. This command signs and sends nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::{Failure, print_line};
 pub(super) enum Deposit {
     /// Ethereum, BSC, Arbitrum: calls of the vault contract, ABI-encoded
     Evm(Evm),
-    /// Solana: a method of the program with its accounts in order
+    /// Solana: a method of the program, with its accounts in order
     Solana(Solana),
-    /// SUI: the route that gives the address to transfer to
+    /// SUI: the route that returns the address to transfer to
     Sui,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Evm {
     /// 1 (Ethereum), 56 (BSC) or 42161 (Arbitrum)
     #[arg(long)]
     chain_id: u64,
-    /// Vault contract of that chain
+    /// Vault contract on that chain
     #[arg(long, value_name = "ADDRESS")]
     vault: String,
     /// Token contract
     #[arg(long, value_name = "ADDRESS", required_unless_present = "native")]
     token: Option<String>,
-    /// The native token instead of a contract: the placeholder that the venue gives for it
+    /// Deposit the native token, not a contract; ADDRESS is the venue's placeholder for it
     #[arg(long, value_name = "ADDRESS", conflicts_with = "token")]
     native: Option<String>,
     /// Wallet whose account is credited
@@ -64,13 +64,14 @@ pub(super) struct Evm {
 
 #[derive(Debug, Args)]
 pub(super) struct Solana {
-    /// Program that takes deposits
+    /// Program that receives deposits
     #[arg(long, value_name = "ADDRESS")]
     program: String,
-    /// Deposit an SPL token; without it the native token
+    /// Deposit an SPL token; without it, the native token
     #[arg(long)]
     token: bool,
-    /// Address of an account by its documented name, such as admin=ADDRESS; give all of them
+    /// Address of an account by its documented name, such as admin=ADDRESS; required for each
+    /// account
     #[arg(long = "with", value_name = "NAME=ADDRESS")]
     accounts: Vec<String>,
     /// Amount in whole tokens, such as 1.5
@@ -91,7 +92,8 @@ impl From<DepositError> for Failure {
 }
 
 impl Deposit {
-    /// Prints JSON: it is to be handed to a wallet, and long hexadecimal is for nobody's eyes.
+    /// Prints JSON, because the output goes to a wallet. Long hexadecimal is hard to read for
+    /// people.
     pub(super) fn run(self) -> Result<(), Failure> {
         let answer = match self {
             Self::Evm(evm) => json!({ "calls": evm.calls()? }),
@@ -133,7 +135,7 @@ impl Solana {
             if !method.roles().iter().any(|role| role.name == name) {
                 let names: Vec<_> = method.roles().iter().map(|role| role.name).collect();
                 return Err(Failure::Usage(format!(
-                    "--with {name}: {} takes {}",
+                    "--with {name}: {} has the accounts {}",
                     method.name(),
                     names.join(", ")
                 )));

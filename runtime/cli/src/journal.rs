@@ -1,4 +1,4 @@
-//! `windvane journal`: whether it is whole, its records, and what of it is kept.
+//! `windvane journal`: verifies, exports and prunes the journal, and prints the ledger.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,14 +19,15 @@ use windvane_report::utc;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Journal {
-    /// Verify every segment and the chain across them; exit code 4 where one is damaged
+    /// Verify every segment and the hash chain across them; exit code 4 if one is damaged
     Verify(Verify),
-    /// Write its records as JSON lines
+    /// Write the records as JSON lines
     Export(Export),
-    /// Drop old market data and old segments, as [journal] of the configuration says; never of the
-    /// last two
+    /// Delete old market data and old segments, as [journal] of the configuration states; the last
+    /// two segments are always kept
     Prune(Prune),
-    /// Print the ledger as JSON lines: all orders, fills, fees and funding, also of dropped segments
+    /// Print the ledger as JSON lines: all orders, fills, fees and funding, also of deleted
+    /// segments
     Ledger(Ledger),
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Verify {
     /// Data folder of an instance
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// Print JSON and nothing else
+    /// Print only JSON
     #[arg(long)]
     json: bool,
 }
@@ -45,32 +46,32 @@ pub(super) struct Export {
     /// Data folder of an instance
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// The first record: its sequence, or a time in UTC such as 2026-11-21T21:00:00
+    /// First record to write: its sequence number, or a UTC time such as 2026-11-21T21:00:00
     #[arg(long, value_name = "PLACE")]
     from: Option<Bound>,
-    /// The first record that is left out: likewise
+    /// First record to leave out: its sequence number, or a UTC time
     #[arg(long, value_name = "PLACE")]
     to: Option<Bound>,
-    /// The file to write, instead of stdout
+    /// File to write; without it, stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Prune {
-    /// Data folder of an instance that does not run
+    /// Data folder of an instance that is not running
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// Configuration file, for its [journal]
+    /// Configuration file; its [journal] is used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as `journal.retain_days=7`; may be given again
+    /// Override a setting, such as `journal.retain_days=7`; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Say what would be dropped, and drop nothing
+    /// Print what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print JSON and nothing else
+    /// Print only JSON
     #[arg(long)]
     json: bool,
 }
@@ -80,12 +81,13 @@ pub(super) struct Ledger {
     /// Data folder of an instance
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// Leave out segments that are not dropped and not entered yet; they are replayed otherwise
+    /// Print only segments that are already entered in the ledger; without it, newer segments are
+    /// read from the journal too
     #[arg(long)]
     entered: bool,
 }
 
-/// A place in a journal.
+/// A position in a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
     Sequence(u64),
@@ -100,14 +102,14 @@ impl FromStr for Bound {
             return Ok(Self::Sequence(sequence));
         }
         utc::parse(text).map(Self::Time).ok_or_else(|| {
-            "must be the sequence of a record, or a time in UTC such as 2026-11-21T21:00:00"
+            "must be the sequence number of a record, or a UTC time such as 2026-11-21T21:00:00"
                 .to_owned()
         })
     }
 }
 
 impl Bound {
-    /// Whether a record comes before it.
+    /// Whether a record comes before this position.
     const fn is_after(self, sequence: u64, time: Time) -> bool {
         match self {
             Self::Sequence(bound) => sequence < bound,
@@ -127,13 +129,13 @@ impl Journal {
     }
 }
 
-/// Refuses a folder that no instance has used.
+/// Refuses a folder that contains no journal.
 pub(super) fn has_journal(data_dir: &Path) -> Result<(), Failure> {
     if data_dir.join("journal").is_dir() {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} holds no journal: name the run.data_dir of an instance",
+        "{} contains no journal: name the run.data_dir of an instance",
         data_dir.display()
     )))
 }
@@ -238,14 +240,14 @@ impl Export {
         }
     }
 
-    /// Writes segment by segment; answers the first problem, after which it went on.
+    /// Writes segment by segment. Returns the first problem; the export continues after it.
     fn write(&self, out: &mut dyn Write) -> Result<Option<String>, Ended> {
         let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
         let locked = Directory::lock(&self.data_dir);
         let mut numbers =
             windvane_journal::segments(&self.data_dir).map_err(|error| failed(&error))?;
         if let Err(error @ LockError::Held { .. }) = &locked {
-            eprintln!("{error}; the segment that it writes is left out");
+            eprintln!("{error}; the segment that it is writing is left out");
             numbers.pop();
         }
         let mut problem = None;
@@ -258,7 +260,7 @@ impl Export {
                 }
             };
             let Some(words) = Words::new(number, &stored.head) else {
-                let what = "its head cannot be read: damaged, or of another version?";
+                let what = "its head cannot be read; it may be damaged or from another version";
                 problem.get_or_insert(format!("segment {number:08x}: {what}"));
                 continue;
             };
@@ -290,7 +292,7 @@ impl Export {
     }
 }
 
-/// Why an export ended early.
+/// Why an export stopped early.
 enum Ended {
     NobodyReads,
     Failure(Failure),
@@ -354,7 +356,9 @@ impl Prune {
             ))?;
         }
         print_line(&match segments.as_slice() {
-            [] if markets.is_empty() => "nothing is beyond what is kept".to_owned(),
+            [] if markets.is_empty() => {
+                "nothing to delete: all data is within the limits of [journal]".to_owned()
+            }
             [] => return Ok(()),
             _ => format!("{did} {} ({} bytes)", segments.join(", "), pruned.bytes),
         })
@@ -377,7 +381,7 @@ impl Ledger {
             let mut numbers = windvane_journal::segments(&self.data_dir).unwrap_or_default();
             let locked = Directory::lock(&self.data_dir);
             if let Err(error @ LockError::Held { .. }) = &locked {
-                eprintln!("{error}; the segment that it writes is left out");
+                eprintln!("{error}; the segment that it is writing is left out");
                 numbers.pop();
             }
             for number in numbers

@@ -1,8 +1,8 @@
-//! The command line: verbs, their arguments, what they print and how they end. Decides nothing
-//! about trading; every verb is a call into the room that does the work.
+//! The command line: commands, their arguments, output and exit codes. It makes no trading
+//! decision; each command calls the module that does the work.
 //!
-//! Results go to stdout; logs, progress and errors to stderr. Exit codes: 0 done, 1 failed,
-//! 2 usage or configuration, 3 not running, 4 verification differs.
+//! Results go to stdout. Logs, progress and errors go to stderr. Exit codes: 0 success, 1 failure,
+//! 2 wrong usage or configuration, 3 not running, 4 verification failed.
 
 mod backtest;
 mod build;
@@ -33,7 +33,7 @@ use windvane_protocol::route::{self, Route};
 
 use windvane_config::{Config, ConfigError, Overrides};
 
-/// Environment variable that chooses what is logged, such as `debug` or `windvane=debug`.
+/// Environment variable that sets the log filter, such as `debug` or `windvane=debug`.
 const LOG_VARIABLE: &str = "WINDVANE_LOG";
 
 #[derive(Debug, Parser)]
@@ -41,8 +41,8 @@ const LOG_VARIABLE: &str = "WINDVANE_LOG";
     name = "windvane",
     version,
     about = "Runs automated trading strategies, unattended",
-    after_help = "Exit codes: 0 done, 1 failed, 2 usage or configuration, \
-                  3 not running, 4 verification differs. WINDVANE_LOG=debug logs more."
+    after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration, \
+                  3 not running, 4 verification failed. WINDVANE_LOG=debug logs more."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -51,72 +51,74 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Generate a session, run two sample strategies on it, and say where the report lies
+    /// Generate a market session, run two sample strategies on it, and print the path of the report
     Demo(demo::Demo),
-    /// Play recorded data through strategies, as fast as it goes
+    /// Run strategies on recorded data, as fast as possible
     Backtest(backtest::Backtest),
-    /// Build a strategy's folder into a WebAssembly component
+    /// Build the folder of a strategy into a WebAssembly component
     Build(build::Build),
     /// Generate, list and verify recordings
     #[command(subcommand)]
     Data(data::Data),
-    /// Print the route table of the venue
+    /// Print the venue's route table
     Routes(routes::Routes),
-    /// Send any route of the venue, typed and signed
+    /// Send a typed and signed request to any route of the venue
     Call(call::CallVerb),
-    /// Print the events of the user streams and of public streams as they come
+    /// Print events of user streams and public streams as they arrive
     Watch(watch::Watch),
-    /// Print the call on the source chain that makes a deposit; nothing is sent
+    /// Print the source-chain call that makes a deposit; it is not sent
     #[command(subcommand)]
     Deposit(deposit::Deposit),
     /// Run the simulated venue as a server on loopback
     Venue(venue::Venue),
-    /// Run strategies on an account, unattended, until a signal ends it
+    /// Run strategies on an account, unattended, until a signal stops it
     Run(run::Run),
-    /// Look at everything that a run needs, and say go or what to mend
+    /// Run the preflight checks and suggest fixes
     Check(check::Check),
-    /// Play the journal of an instance again, and compare
+    /// Replay the journal of an instance, and compare the results with the records
     Replay(replay::Replay),
-    /// Verify, export and prune the journal of an instance
+    /// Verify, export and prune the journal of an instance, or print its ledger
     #[command(subcommand)]
     Journal(journal::Journal),
-    /// Ask a running instance how it is
+    /// Show the state of a running instance
     Status(steer::Instance),
-    /// Ask a running instance for orders that may be live, its own and those of others
+    /// Show orders that may be open in the account of a running instance, including orders of
+    /// others
     Orders(steer::Instance),
-    /// Ask a running instance for positions
+    /// Show the positions of a running instance
     Positions(steer::Instance),
-    /// Ask a running instance for balances
+    /// Show the balances of a running instance
     Balances(steer::Instance),
-    /// Ask a running instance for its strategies
+    /// Show the strategies of a running instance
     Strategies(steer::Instance),
-    /// No new exposure; cancels and reducing orders pass
+    /// Add no exposure until resume; cancels and reducing orders are still sent
     Pause(steer::Order),
-    /// End a pause, a halt or the doubt after a margin call; of a strategy, its quarantine too
+    /// Clear a pause, a halt or a margin-call state; with --strategy, also the strategy's
+    /// quarantine
     Resume(steer::Order),
-    /// Cancel own orders and send none, across restarts, until resumed
+    /// Cancel own orders and send none until resume, even after a restart
     Halt(steer::Order),
     /// Halt, then close own positions
     Flatten(steer::Order),
-    /// Load changed modules, parameters and limits, without a stop
+    /// Apply changed modules, parameters and limits, without a stop
     Reload(steer::Instance),
-    /// The watchdog process of spot orders, which `run` starts
+    /// The watchdog process for spot orders; `run` starts it
     #[command(hide = true)]
     Watchdog(watchdog::Watchdog),
 }
 
-/// Why a verb did not do its work: one sentence.
+/// Why a command failed, in one sentence.
 #[derive(Debug)]
 enum Failure {
-    /// The arguments or the configuration are at fault: exit code 2.
+    /// The arguments or the configuration are wrong: exit code 2.
     Usage(String),
     /// Anything else: exit code 1.
     Failed(String),
-    /// Nobody is there to be asked: exit code 3.
+    /// No instance is running: exit code 3.
     NotRunning(String),
     /// A verification found a difference: exit code 4.
     Differs(String),
-    /// A verification found no difference, and yet proves nothing: exit code 4.
+    /// A verification found no difference but is not conclusive: exit code 4.
     Unverified(String),
 }
 
@@ -197,13 +199,13 @@ impl Verb {
             Self::Halt(order) => order.give(Command::Halt),
             Self::Flatten(order) => order.give(Command::Flatten),
             Self::Reload(instance) => instance.reload(),
-            // It logs in a way of its own, and was run already.
+            // The watchdog sets up its own logging, so `main` runs it before this point.
             Self::Watchdog(watchdog) => watchdog.run(),
         }
     }
 }
 
-/// What runs unattended says more of itself than what somebody waits for.
+/// `run` has no user who watches it, so it logs more than other commands.
 fn log_to_stderr(verb: &Verb) {
     let usual = match verb {
         Verb::Run(_) => "info",
@@ -222,12 +224,12 @@ where
         .with_env_filter(filter)
         .with_writer(writer)
         .with_target(false)
-        // A terminal that is gone is no reason to end.
+        // A closed terminal must not end the program.
         .log_internal_errors(false)
         .init();
 }
 
-/// A configuration file, or the defaults, under the environment and `--set`.
+/// Reads a configuration file, or the defaults, and applies the environment and `--set`.
 fn configuration(file: Option<&Path>, set: &[String]) -> Result<Config, Failure> {
     let overrides = Overrides::from_process(set.to_vec());
     Ok(match file {
@@ -236,7 +238,7 @@ fn configuration(file: Option<&Path>, set: &[String]) -> Result<Config, Failure>
     })
 }
 
-/// The route of this name, spelled with the brand.
+/// The route with this name. Names contain the brand.
 fn route_named(name: &str, brand: &Brand) -> Result<&'static Route, Failure> {
     let spelled = |route: &&Route| brand.fill(route.name) == name;
     route::all().find(spelled).ok_or_else(|| {
@@ -246,28 +248,28 @@ fn route_named(name: &str, brand: &Brand) -> Result<&'static Route, Failure> {
             likeness(a).total_cmp(&likeness(b))
         });
         Failure::Usage(format!(
-            "no route has the name {name}; the nearest is {}; `windvane routes` lists all",
+            "{name} is not a route; the most similar is {}; `windvane routes` lists all",
             near.unwrap_or_default()
         ))
     })
 }
 
-/// What still runs on other threads when all is done may end within this.
+/// How long background threads may still run at the end of a command.
 const LEFT_WITHIN: Duration = Duration::from_millis(500);
 
-/// Runs a future of a verb to its end.
+/// Runs a command's future to its end.
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Failed(format!("no runtime: {error}")))?;
+        .map_err(|error| Failure::Failed(format!("cannot start the async runtime: {error}")))?;
     let done = runtime.block_on(work);
-    // A build or a read of the journal that was given up must not hold the end up.
+    // An abandoned build or journal read must not delay the end of the program.
     runtime.shutdown_timeout(LEFT_WITHIN);
     Ok(done)
 }
 
-/// Comes when the process is asked to end.
+/// Completes when the process receives a signal to stop.
 #[cfg(unix)]
 async fn stop_signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -283,12 +285,13 @@ async fn stop_signal() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Writes a line to stdout; a reader that went away ends the program quietly.
+/// Writes a line to stdout. A closed pipe is not an error.
 fn print_line(text: &str) -> Result<(), Failure> {
     has_reader_for(text).map(|_| ())
 }
 
-/// [`print_line`] for verbs that go on until they are stopped: `false` once nobody reads any more.
+/// Like [`print_line`], for commands that run until they are stopped. Returns `false` once the
+/// reader has closed the pipe.
 fn has_reader_for(text: &str) -> Result<bool, Failure> {
     use std::io::{ErrorKind, Write};
     match writeln!(std::io::stdout(), "{text}") {

@@ -1,4 +1,4 @@
-//! Where the venue is and who asks: arguments that the verbs of a client share.
+//! The venue's addresses and the account's keys: arguments that client commands share.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use super::Failure;
 use windvane_config::Config;
 use windvane_live::connection::{self, ConnectionError, Needs, VenueLine};
 
-/// Where the venue is and who asks: arguments that verbs share.
+/// The venue's addresses and the account's keys: arguments that commands share.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Place {
-    /// Configuration file, for its [venue] and [account]
+    /// Configuration file; its [venue] and [account] are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as venue.api=v3; may be given again
+    /// Override a setting, such as venue.api=v3; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The line that `windvane venue` printed, for its addresses and test keys
+    /// File with the line that `windvane venue` printed; its addresses and test keys are used
     #[arg(long, value_name = "FILE")]
     venue: Option<PathBuf>,
-    /// Account of that line
+    /// Number of the account in that line
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "venue")]
     account: usize,
     /// How requests are signed, instead of venue.api
@@ -72,7 +72,7 @@ impl From<ConnectionError> for Failure {
 }
 
 impl Place {
-    /// A client's settings with the keys that are needed.
+    /// Settings of a client, with the keys that it needs.
     pub(super) fn settings(
         &self,
         needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
@@ -81,7 +81,8 @@ impl Place {
         self.settings_of(&config, needs)
     }
 
-    /// The arguments that lead to the same place.
+    /// Command-line arguments that give the same settings. `run` passes them to the watchdog
+    /// process.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         let mut add = |name: &str, value: &OsStr| arguments.extend([name.into(), value.into()]);
@@ -103,31 +104,29 @@ impl Place {
         arguments
     }
 
-    /// Refuses a configuration file that is not the one of these arguments.
+    /// Refuses a configuration file other than the one in these arguments.
     pub(super) fn must_be_of(&self, meant: Option<&Path>) -> Result<(), String> {
         let Some(meant) = meant else { return Ok(()) };
         let whole = |file: &Path| std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         match self.config.as_deref().map(whole) {
             Some(own) if own == whole(meant) => Ok(()),
             own => {
-                let own = own.map_or_else(
-                    || "no file at all".to_owned(),
-                    |own| own.display().to_string(),
-                );
+                let own = own.map_or_else(|| "no file".to_owned(), |own| own.display().to_string());
                 let meant = meant.display();
                 Err(format!(
-                    "the instance was started with {own}, not with {meant}, and reads that again"
+                    "the instance was started with {own}, not with {meant}; a reload reads the \
+                     same file again"
                 ))
             }
         }
     }
 
-    /// The configuration.
+    /// Reads the configuration.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         super::configuration(self.config.as_deref(), &self.set)
     }
 
-    /// The same with a configuration that was read before.
+    /// Like [`settings`](Self::settings), with a configuration that is already read.
     pub(super) fn settings_of(
         &self,
         config: &Config,
@@ -146,7 +145,7 @@ impl Place {
         if self.venue.is_none() {
             settings.credentials = connection::credentials(&config.account, needs)?;
         } else if needs.solana {
-            // The accounts of a simulated venue have no Solana wallet.
+            // The simulated venue's line contains no Solana wallet.
             let only = Needs {
                 solana: true,
                 ..Needs::default()
@@ -156,7 +155,7 @@ impl Place {
         Ok(settings)
     }
 
-    /// `--venue` gives the addresses: one that is set beside it would be without effect.
+    /// Refuses addresses in `--set` together with `--venue`, because they would have no effect.
     fn refuse_addresses(&self) -> Result<(), Failure> {
         let is_address = |set: &&String| {
             let key = set.split('=').next().unwrap_or_default().trim();
@@ -165,7 +164,7 @@ impl Place {
         };
         match self.set.iter().find(is_address) {
             Some(set) if self.venue.is_some() => Err(Failure::Usage(format!(
-                "--set {set}: the addresses are those of --venue; leave out one of the two"
+                "--set {set}: --venue already gives the addresses; remove one of the two"
             ))),
             _ => Ok(()),
         }
@@ -187,11 +186,11 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_not_set_beside_a_line_of_addresses() {
+    fn an_address_in_set_is_refused_with_a_venue_file() {
         let set = "venue.futures.rest=http://127.0.0.1:1";
         let refused = place(set, Some("line.json")).refuse_addresses();
         let Err(Failure::Usage(text)) = refused else {
-            panic!("taken")
+            panic!("the address was accepted")
         };
         assert!(text.starts_with("--set venue.futures.rest="), "{text}");
         assert!(place(set, None).refuse_addresses().is_ok());

@@ -1,8 +1,8 @@
-//! What long work shows on a terminal, on stderr: one bar, and lines for what should be kept.
+//! Progress of long work on stderr: one bar, and lines that stay.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar on stderr; nothing is drawn where stderr is no terminal.
+/// A progress bar on stderr. Nothing is drawn if stderr is not a terminal.
 pub(super) struct Terminal {
     label: String,
     bar: ProgressBar,
@@ -16,13 +16,13 @@ impl Terminal {
         }
     }
 
-    /// How far the work of this name is; a new name begins a new bar.
+    /// Shows the progress of the work with this name. A new name starts a new bar.
     pub(super) fn show(&mut self, label: &str, done: u64, of: u64) {
         if self.label != label {
             self.clear();
             label.clone_into(&mut self.label);
             self.bar = ProgressBar::new(of).with_message(self.label.clone());
-            // The default style is fine too, should this template ever be wrong.
+            // If the template is invalid, the default style is used.
             if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {percent}% {eta}") {
                 self.bar.set_style(style.progress_chars("=> "));
             }
@@ -30,12 +30,12 @@ impl Terminal {
         self.bar.set_position(done);
     }
 
-    /// A line that stays.
+    /// Prints a line that stays above the bar.
     pub(super) fn line(&self, text: &str) {
         self.bar.suspend(|| eprintln!("{text}"));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn clear(&mut self) {
         self.bar.finish_and_clear();
         self.label.clear();

@@ -1,4 +1,4 @@
-//! `windvane replay`: a journal again.
+//! `windvane replay`: replays a journal.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,28 +18,28 @@ use windvane_report::utc::utc_text;
 
 #[derive(Debug, Args)]
 pub(super) struct Replay {
-    /// Data folder of an instance that does not run
+    /// Data folder of an instance that is not running
     #[arg(value_name = "DIR")]
     data_dir: PathBuf,
-    /// Compare what comes out with what was recorded, to the byte; done where no --module is given
+    /// Compare the replayed records with the journal, byte for byte; the default without --module
     #[arg(long)]
     verify: bool,
-    /// Put another module, a .wasm file or a folder that is built, beside the one of a strategy, and
-    /// tell what it would have done otherwise
+    /// Replay another module next to the recorded one of a strategy, and print how its orders
+    /// differ; FILE is a .wasm file, or a strategy's folder, which is built first
     #[arg(long, value_name = "ID=FILE")]
     module: Option<Other>,
-    /// Configuration file, for the [sim] on whose terms both modules trade beside each other
+    /// Configuration file; the simulation of both modules uses its [sim]
     #[arg(long, value_name = "FILE", requires = "module")]
     config: Option<PathBuf>,
-    /// Override a setting, such as `sim.fees.taker=0.0005`; may be given again
+    /// Override a setting, such as `sim.fees.taker=0.0005`; can be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "module")]
     set: Vec<String>,
-    /// Print JSON and nothing else
+    /// Print only JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A strategy and a module.
+/// The value of `--module`: a strategy and a module.
 #[derive(Clone, Debug)]
 struct Other {
     id: String,
@@ -50,9 +50,9 @@ impl FromStr for Other {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (id, file) = text
-            .split_once('=')
-            .ok_or("must be the id of a strategy, =, and a .wasm file or a strategy's folder")?;
+        let (id, file) = text.split_once('=').ok_or(
+            "must be ID=FILE: the id of a strategy, and a .wasm file or a strategy's folder",
+        )?;
         Ok(Self {
             id: id.to_owned(),
             file: PathBuf::from(file),
@@ -102,7 +102,7 @@ impl Replay {
         let tried = match &played.trial {
             Some(trial) => Some(trial.run(&config, &self.data_dir, &newcomer).map_err(
                 |error| {
-                    let what = "the simulation of what they would have done";
+                    let what = "the simulation of both modules failed";
                     Failure::Failed(format!("{what}: {error}"))
                 },
             )?),
@@ -124,7 +124,8 @@ impl Replay {
             print_line(&change_line(change))?;
         }
         print_line(&format!(
-            "only the new module: {} orders, {} cancels; only the old one: {} orders, {} cancels",
+            "only the new module: {} orders, {} cancels; only the old module: {} orders, \
+             {} cancels",
             changes.new[0], changes.new[1], changes.old[0], changes.old[1]
         ))?;
         for line in tried.iter().flat_map(tried_lines) {
@@ -137,7 +138,7 @@ impl Replay {
         if self.verify { judge(&played) } else { Ok(()) }
     }
 
-    /// Refuses a strategy that the journal does not know.
+    /// Refuses a strategy that is not in the journal.
     fn has_strategy(&self, id: &str) -> Result<(), Failure> {
         let ids = rerun::strategies_until(&self.data_dir, id).map_err(Failure::failed)?;
         if ids.contains(id) {
@@ -145,7 +146,7 @@ impl Replay {
         }
         let ids: Vec<_> = ids.into_iter().collect();
         Err(Failure::Usage(format!(
-            "the journal knows no strategy {id}; it has {}",
+            "the journal contains no strategy {id}; it has {}",
             ids.join(", ")
         )))
     }
@@ -161,7 +162,7 @@ fn say_equal(played: &Rerun) -> Result<(), Failure> {
     ))
 }
 
-/// The differences that other engine rules led to.
+/// Prints the differences in segments that were written under other engine rules.
 fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
     let Some(other) = &played.other_rules else {
         return Ok(());
@@ -176,8 +177,8 @@ fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a verification of a journal with other engine rules comes to: the words must not say that something
-/// differs where nothing did.
+/// The failure for a journal with other engine rules. If no block differs, the message must not
+/// claim a difference.
 fn judge_other_rules(other: &OtherRules) -> Failure {
     let rules: Vec<_> = other.rules.iter().map(u32::to_string).collect();
     let programs: Vec<_> = other.programs.iter().map(String::as_str).collect();
@@ -186,7 +187,7 @@ fn judge_other_rules(other: &OtherRules) -> Failure {
         rules.join(", ")
     );
     let what_to_do = format!(
-        "A start with this program goes on from the journal all the same. To verify it, use a program with \
+        "This program can still start from the journal. To verify it, use a program with \
          engine rules {} (the journal names version {})",
         rules.join(", "),
         programs.join(", ")
@@ -194,19 +195,21 @@ fn judge_other_rules(other: &OtherRules) -> Failure {
     let blocks = match other.count {
         0 => {
             return Failure::Unverified(format!(
-                "{written}. No block came out otherwise, but a program with other engine rules cannot verify a \
-                 journal. {what_to_do}"
+                "{written}. All blocks are equal, but a program with other engine rules cannot \
+                 verify a journal. {what_to_do}"
             ));
         }
         1 => "1 block differs".to_owned(),
         many => format!("{many} blocks differ"),
     };
     Failure::Differs(format!(
-        "{written}: it may decide otherwise, so that it cannot verify the journal. {blocks}. {what_to_do}"
+        "{written}: its decisions may differ, so it cannot verify the journal. {blocks}. \
+         {what_to_do}"
     ))
 }
 
-/// What a verification comes to: the first difference, else what could not be compared.
+/// The result of a verification: the first difference, or the first part that could not be
+/// compared.
 fn judge(played: &Rerun) -> Result<(), Failure> {
     if let Some(other) = &played.other_rules {
         return Err(judge_other_rules(other));
@@ -220,24 +223,24 @@ fn judge(played: &Rerun) -> Result<(), Failure> {
         let (records, more) = (played.records, played.problems.len() - 1);
         let more = match more {
             0 => String::new(),
-            more => format!("; and {more} more, above"),
+            more => format!("; {more} more problems are listed above"),
         };
         return Err(Failure::Differs(format!(
-            "the journal is not whole, {problem}{more}; the {records} records that are there are \
+            "the journal is incomplete: {problem}{more}; the {records} existing records are \
              equal"
         )));
     }
     match played.roles.iter().find(|role| role.altered) {
         None => Ok(()),
         Some(role) => Err(Failure::Differs(format!(
-            "modules/{}.wasm of strategy {} is gone or not what it was, so that it was not run: put the \
-             module back that ran",
+            "modules/{}.wasm of strategy {} is missing or was changed, so it was not run: put the \
+             original module back",
             role.sha256, role.id
         ))),
     }
 }
 
-/// Both modules beside each other.
+/// The simulated results of both modules, next to each other.
 fn tried_lines(tried: &Tried) -> Vec<String> {
     let old = json!(tried.old);
     let new = json!(tried.new);
@@ -248,7 +251,7 @@ fn tried_lines(tried: &Tried) -> Vec<String> {
     };
     let mut lines = vec![
         String::new(),
-        "alone on the recorded market, orders filled by simulation:".to_owned(),
+        "each module alone on the recorded market, with simulated fills:".to_owned(),
         format!("  {:<18} {:>18} {:>18}", "", "old", "new"),
     ];
     for name in [
@@ -318,14 +321,16 @@ fn say_roles(played: &Rerun) -> Result<(), Failure> {
     for role in &played.roles {
         let (id, hash) = (&role.id, &role.sha256[..12]);
         print_line(&match &role.from_journal {
-            None => format!("{id}: played by its module {hash}"),
+            None => format!("{id}: replayed with its module {hash}"),
             Some(why) => {
-                format!("{id}: answers of module {hash} taken from the journal, not run: {why}")
+                format!(
+                    "{id}: outputs of module {hash} taken from the journal; it was not run: {why}"
+                )
             }
         })?;
     }
     for problem in &played.problems {
-        print_line(&format!("not whole: {problem}"))?;
+        print_line(&format!("incomplete: {problem}"))?;
     }
     for note in &played.notes {
         print_line(note)?;
@@ -384,11 +389,11 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_of_other_engine_rules_without_a_difference_is_not_said_to_differ() {
+    fn equal_blocks_under_other_rules_are_unverified() {
         let Failure::Unverified(words) = judge_other_rules(&other_rules(0)) else {
             panic!("nothing differs")
         };
-        assert!(words.contains("No block came out otherwise"), "{words}");
+        assert!(words.contains("All blocks are equal"), "{words}");
         assert!(!words.contains("differ"), "{words}");
         assert!(words.contains("engine rules 8"), "{words}");
         for (count, said) in [(1, "1 block differs."), (7, "7 blocks differ.")] {

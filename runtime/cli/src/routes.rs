@@ -1,4 +1,4 @@
-//! `windvane routes`: the route table, a row per version.
+//! `windvane routes`: the route table, with one row per version of a route.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,21 +12,21 @@ use super::{Failure, print_line};
 
 #[derive(Debug, Args)]
 pub(super) struct Routes {
-    /// Only this route, with its parameters and its answer
+    /// Print only this route, with its parameters and its response
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
-    /// Brand word in paths and names
+    /// The venue's short name in paths and names
     #[arg(long, value_name = "WORD")]
     brand: Option<String>,
-    /// Configuration file, for the names in its [venue]
+    /// Configuration file; the names in its [venue] are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
-/// One version of a route as it is printed.
+/// One version of a route, as it is printed.
 #[derive(Debug, Serialize)]
 struct Row {
     surface: &'static str,
@@ -43,7 +43,7 @@ struct Row {
     answer: Option<&'static str>,
 }
 
-/// A weight: a number, else the rule in words.
+/// A weight: a number, or a rule as text.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum WeightText {
@@ -98,7 +98,7 @@ fn json(rows: &[Row]) -> Result<String, Failure> {
     serde_json::to_string(rows).map_err(Failure::failed)
 }
 
-/// The listing of each route and version with its row.
+/// The listing of each route and version, with its row.
 fn listings(brand: &Brand) -> impl Iterator<Item = (Row, &'static Route, &'static Listing)> {
     let with_listings = |route: &'static Route| route.listings.iter().map(move |one| (route, one));
     let pairs = route::all().flat_map(with_listings);
@@ -198,7 +198,7 @@ const HEADINGS: [&str; 7] = [
     "name", "version", "method", "path", "security", "weight", "source",
 ];
 
-/// The rows in aligned columns.
+/// Formats the rows in aligned columns.
 fn table(rows: &[Row]) -> String {
     let cells: Vec<[String; 7]> = rows
         .iter()
@@ -222,7 +222,7 @@ fn table(rows: &[Row]) -> String {
     aligned(&HEADINGS, &cells)
 }
 
-/// Columns as wide as their widest cell, two spaces between them.
+/// Formats columns as wide as their widest cell, with two spaces between them.
 fn aligned<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -242,10 +242,10 @@ fn aligned<const N: usize>(headings: &[&str; N], rows: &[[String; N]]) -> String
     text
 }
 
-/// The parameters and the answer of a route, for people.
+/// Describes the parameters and the response of a route, for people.
 fn describe(route: &Route, text: &mut String) {
     if route.params.is_empty() {
-        text.push_str("\nNo parameters but those of authentication.\n");
+        text.push_str("\nNo parameters except those for authentication.\n");
     } else {
         let rows: Vec<[String; 5]> = route
             .params
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn one_route_is_told_with_its_parameters() {
+    fn one_route_is_described_with_its_parameters() {
         let route = route::named("spot.withdraw").unwrap();
         let mut text = String::new();
         describe(route, &mut text);

@@ -18,21 +18,21 @@ use windvane_live::{self as live, Market, Pace, Playing};
 pub(super) struct Run {
     #[command(flatten)]
     place: Place,
-    /// Adopt the orders of another instance at once; without it, a start that sees another
-    /// instance place an order ends with exit code 2
+    /// Adopt the orders of another instance at once; without it, startup fails with exit code 2 if
+    /// another instance places an order
     #[arg(long, conflicts_with = "data")]
     take_over: bool,
-    /// Recording that is the market of a paper run, instead of a venue; may be given again
+    /// Recording as the market of a paper run, instead of a venue; can be repeated
     #[arg(long, value_name = "FILE")]
     data: Vec<PathBuf>,
-    /// How fast it is played: `max`, or a number of times its own pace
+    /// Speed of the recording: `max`, or a multiple of real time
     #[arg(long, value_name = "X", default_value = "1", requires = "data")]
     pace: Pace,
-    /// Folder for the files of a backtest: summary.json, fills.csv, orders.csv, equity.csv and
-    /// report.html
+    /// Folder for the result files of a backtest: summary.json, fills.csv, orders.csv, equity.csv
+    /// and report.html
     #[arg(long, value_name = "DIR", requires = "data")]
     out: Option<PathBuf>,
-    /// Print the summary of a played recording as JSON and nothing else
+    /// Print only the summary of a recording that was played, as JSON
     #[arg(long, requires = "data")]
     json: bool,
     /// Folder for decoded recordings
@@ -46,13 +46,13 @@ impl Run {
         let mut config = self.place.config()?;
         if config.run.mode == Mode::Live && !self.data.is_empty() {
             return Err(Failure::Usage(
-                "--data is played with a simulated account: set run.mode = \"paper\"".to_owned(),
+                "--data needs a simulated account: set run.mode = \"paper\"".to_owned(),
             ));
         }
         let market = if self.data.is_empty() {
             let needs = match config.run.mode {
                 Mode::Live => needs(&config, self.place.api.map(Into::into)),
-                // Public data need no key.
+                // Public market data needs no key.
                 Mode::Paper => Needs::default(),
             };
             Market::Venue(Box::new(self.place.settings_of(&config, |_| Ok(needs))?))
@@ -95,7 +95,8 @@ impl Run {
     }
 }
 
-/// The keys that sign what a run sends; never the main wallet's, where an agent's is configured.
+/// The keys that sign the requests of a run. The main wallet's key is never used if an agent's key
+/// is configured.
 pub(super) fn needs(config: &Config, api: Option<windvane_client::Api>) -> Needs {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|of| of.unwrap_or(venue.api));

@@ -1,4 +1,4 @@
-//! Verbs that ask or command a running instance.
+//! Commands that query or control a running instance.
 
 use std::path::PathBuf;
 
@@ -14,22 +14,22 @@ use windvane_config::Config;
 use windvane_live::TOKEN_FILE;
 use windvane_report::utc::seconds_text;
 
-/// Which instance, and how its answer is shown.
+/// Selects the instance and the output format.
 #[derive(Debug, Args)]
 pub(super) struct Instance {
-    /// Configuration file of the instance, for its data folder and its [admin]
+    /// Configuration file of the instance; its data folder and its [admin] are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as venue.api=v3; may be given again
+    /// Override a setting, such as venue.api=v3; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Print JSON and nothing else
+    /// Print only JSON
     #[arg(long)]
     json: bool,
 }
 
 impl Instance {
-    /// Asks, and prints the answer.
+    /// Sends a query and prints the response.
     pub(super) fn ask(&self, question: Question) -> Result<(), Failure> {
         let answer = self.with_admin(async |admin| admin.get::<Value>(question).await)?;
         self.show(&answer)
@@ -69,18 +69,18 @@ fn token(config: &Config) -> Result<TokenSource, Failure> {
     Ok(TokenSource::Token(token))
 }
 
-/// What is commanded, and for whom.
+/// A command for the account or for one strategy.
 #[derive(Debug, Args)]
 pub(super) struct Order {
     #[command(flatten)]
     instance: Instance,
-    /// One strategy, instead of the whole account
+    /// Apply it to this strategy instead of the whole account
     #[arg(long, value_name = "ID")]
     strategy: Option<String>,
 }
 
 impl Order {
-    /// Commands, and prints what is now the state.
+    /// Sends the command and prints the new state.
     pub(super) fn give(&self, command: Command) -> Result<(), Failure> {
         let strategy = self.strategy.as_deref();
         let instance = &self.instance;
@@ -89,8 +89,8 @@ impl Order {
         if command.latches() && !applied.is_durable() {
             let (verb, pending) = (command.as_str(), &applied.pending);
             return Err(Failure::Failed(format!(
-                "{verb} holds now, and a restart may not know of it: {pending}; look at the disk, \
-                 then {verb} again"
+                "{verb} is in effect now, but may be lost at a restart: {pending}; check the disk, \
+                 then run {verb} again"
             )));
         }
         Ok(())
@@ -98,9 +98,9 @@ impl Order {
 }
 
 impl Instance {
-    /// Has the instance load its configuration anew, and prints what is now the state.
+    /// Makes the instance read its configuration again, and prints the new state.
     pub(super) fn reload(&self) -> Result<(), Failure> {
-        // Absolute, for the instance may have been started elsewhere.
+        // An absolute path, because the instance may run in another working directory.
         let meant = self.config.as_deref().map(std::path::absolute).transpose();
         let meant = meant.map_err(Failure::failed)?;
         let applied = self.with_admin(async |admin| admin.reload(meant.as_deref()).await)?;
@@ -108,7 +108,7 @@ impl Instance {
     }
 }
 
-/// For people: a line for each member of an object, or a table of a list.
+/// Formats a response for people: one line per member of an object, or a table for a list.
 fn spoken(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -150,7 +150,7 @@ fn table(rows: &[Value]) -> String {
     text.collect::<Vec<_>>().join("\n")
 }
 
-/// One of several rows on one line, without what is not known of it.
+/// One row of a list on one line, without unknown values.
 fn row(value: &Value) -> String {
     let Value::Object(members) = value else {
         return word(value);
@@ -169,7 +169,7 @@ fn row(value: &Value) -> String {
     texts.collect::<Vec<_>>().join("; ")
 }
 
-/// A figure with its name, and a moment as people read it.
+/// A value with its name. Times are shown as dates.
 fn named(name: &str, value: &Value) -> String {
     let moment = value.as_i64().filter(|ms| *ms >= MOMENT_MS);
     match (name.strip_suffix("_ms"), moment) {
@@ -178,7 +178,7 @@ fn named(name: &str, value: &Value) -> String {
     }
 }
 
-/// So many milliseconds and more are a moment, fewer are a duration.
+/// Values from this number of milliseconds on are points in time; smaller ones are durations.
 const MOMENT_MS: i64 = 1_000_000_000_000;
 
 fn word(value: &Value) -> String {

@@ -1,4 +1,4 @@
-//! The shape of the command line.
+//! Tests of the command line's structure.
 
 use clap::{CommandFactory, Parser};
 
@@ -10,7 +10,7 @@ fn the_command_line_is_consistent() {
 }
 
 #[test]
-fn a_backtest_takes_its_arguments_again_and_again() {
+fn backtest_arguments_can_be_repeated() {
     let line = "windvane backtest --config c.toml --data a.gz --data b.gz --set sim.seed=2 \
                 --set a.b=c --out dir --cache cache --json";
     let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
@@ -27,7 +27,7 @@ fn a_backtest_takes_its_arguments_again_and_again() {
         "cache",
         "json: true",
     ] {
-        assert!(shown.contains(part), "{shown} lacks {part}");
+        assert!(shown.contains(part), "{part} is missing in {shown}");
     }
 }
 

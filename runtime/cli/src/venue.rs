@@ -14,48 +14,50 @@ use super::{Failure, print_line};
 use crate::playback::Playback;
 use windvane_config::{Config, Network};
 
-/// What is signed for API keys where the configuration says nothing else.
+/// The sentence that is signed for API keys, if the configuration has none.
 const SENTENCE: &str = "Sign in to the simulated venue:";
 
 #[derive(Debug, Args)]
 pub(super) struct Venue {
-    /// Configuration file, for the names and the network in its [venue] and for [[instrument]]
+    /// Configuration file; its [venue] names and network, its [[instrument]] and its [sim.choices]
+    /// are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Override a setting, such as venue.network=testnet; may be given again
+    /// Override a setting, such as venue.network=testnet; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Recording that drives the market, instead of one drawn from the seed; may be given again
+    /// Recording to use as the market, instead of a random market; can be repeated
     #[arg(long, value_name = "FILE")]
     data: Vec<PathBuf>,
-    /// Begin the recording again at its end
+    /// Start the recording again at its end
     #[arg(long = "loop", requires = "data")]
     looped: bool,
-    /// Pace of the recording: 2 is twice as fast. The venue's clock always keeps real time
+    /// Speed of the recording: 2 is twice as fast; the venue's clock always runs in real time
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = permille)]
     speed: u32,
     /// Folder for decoded recordings
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Brand word, instead of venue.brand
+    /// The venue's short name, instead of venue.brand
     #[arg(long, value_name = "WORD")]
     brand: Option<String>,
-    /// Seed of the test keys and of a market without recording
+    /// Seed of the test keys and of the random market
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Market actions per second and symbol of a market without recording
+    /// Market actions per second and symbol in the random market
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "data",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
-    /// Weight per minute of each surface, instead of the documents' samples
+    /// Request weight per minute on each surface, instead of the documents' example values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     weight: Option<u32>,
-    /// Port of spot; futures, chain, rpc and control follow. 0: of the system's choice, each
+    /// Port of spot; futures, chain, rpc and control use the next ports; 0: the system chooses each
+    /// port
     #[arg(long, default_value_t = 18080)]
     port: u16,
 }
 
-/// A factor as thousandths.
+/// Parses a factor. Returns it in thousandths.
 fn permille(text: &str) -> Result<u32, String> {
     let factor: Option<Decimal> = text.parse().ok();
     let permille = factor.and_then(|factor| factor.checked_mul(Decimal::ONE_THOUSAND));
@@ -74,7 +76,7 @@ impl Venue {
             let running = start(settings).await.map_err(Failure::failed)?;
             print_line(&ready_line(&running, sentence.as_deref())?)?;
             tokio::select! {
-                () = running.wait() => Err(Failure::Failed("the server ended".to_owned())),
+                () = running.wait() => Err(Failure::Failed("the server stopped".to_owned())),
                 stopped = super::stop_signal() => stopped.map_err(Failure::failed),
             }
         })?
@@ -93,7 +95,7 @@ impl Venue {
             Source::Recorded(self.recording(&config)?)
         };
         let mut brand = config.venue.brand().map_err(Failure::usage)?;
-        // A venue cannot be without one: it is what its clients sign.
+        // The venue needs a sentence, because its clients sign it.
         brand
             .login_sentence
             .get_or_insert_with(|| SENTENCE.to_owned());
@@ -129,7 +131,7 @@ impl Venue {
     }
 }
 
-/// The line that says where everything is.
+/// The line on stdout with all addresses and test keys.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadyLine<'a> {
@@ -142,14 +144,14 @@ struct ReadyLine<'a> {
     login_sentence: Option<&'a str>,
 }
 
-/// Addresses of a surface.
+/// Addresses of one surface.
 #[derive(Debug, Serialize)]
 struct Both {
     rest: String,
     ws: String,
 }
 
-/// Test keys of an account.
+/// Test keys of one account.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AccountLine<'a> {

@@ -1,6 +1,5 @@
-//! `windvane watchdog`: the process that `run` starts beside itself where spot orders have to be
-//! watched. It is not for people: what it watches stands in its arguments, and its words go through
-//! pipes.
+//! `windvane watchdog`: the process that `run` starts if spot orders need a watchdog. It is not for
+//! people: its arguments contain what it watches, and it talks through pipes.
 
 use clap::Args;
 
@@ -15,7 +14,7 @@ use windvane_live::watchdog::{self, Aside, Plan};
 pub(super) struct Watchdog {
     #[command(flatten)]
     place: Place,
-    /// What is watched, as JSON
+    /// The plan of what to watch, as JSON
     #[arg(long, value_name = "JSON")]
     plan: String,
 }

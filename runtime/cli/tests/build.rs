@@ -1,5 +1,5 @@
-//! Strategies built from source into components the host takes. Needs a compiler for WebAssembly
-//! that is there already: tests make none, which would need a network.
+//! Builds strategies from source into components that the host accepts. The tests use an installed
+//! compiler for WebAssembly. They do not create one, because that would need a network.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -14,13 +14,13 @@ fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// Whether there is a compiler; says so when there is none.
+/// Whether there is a compiler. If not, prints that the test is skipped.
 fn has_compiler(test: &str) -> bool {
     let found = Toolchain::find(&repository()).unwrap().is_some();
     if !found {
         println!(
-            "{test}: passed over, no compiler for wasm32-unknown-unknown; `windvane build \
-             strategies/market_maker` makes one"
+            "{test}: skipped, no compiler for wasm32-unknown-unknown; `windvane build \
+             strategies/market_maker` creates one"
         );
     }
     found
@@ -54,13 +54,13 @@ fn the_sample_strategies_become_components() {
             built.bytes_len
         );
         let info = windvane_host::validate(&built.component).unwrap();
-        assert!(info.direct, "{name}: the host calls it directly");
+        assert!(info.direct, "{name}: the host cannot call it directly");
         let again = build(&dir, &mut |_| {}).unwrap();
         assert_eq!(built.sha256, again.sha256);
     }
 }
 
-/// A strategy of contract 0.1, as far as a build looks at it.
+/// The exports of a strategy with contract 0.1. A build reads no more than these.
 const OLD: &str = r#"
 #[unsafe(export_name = "describe")] pub extern "C" fn describe() -> i32 { 0 }
 #[unsafe(export_name = "init")] pub extern "C" fn init(_: i32, _: i32, _: i32, _: i32) -> i32 { 0 }
@@ -74,8 +74,8 @@ pub extern "C" fn on_event(_: i64, _: i64, _: i32, _: i32, _: i32, _: i64, _: i6
 "#;
 
 #[test]
-fn a_package_with_an_sdk_of_contract_0_1_says_where_its_sdk_is_named() {
-    if !has_compiler("a_package_with_an_sdk_of_contract_0_1_says_where_its_sdk_is_named") {
+fn an_old_sdk_is_refused_with_the_path_of_its_manifest() {
+    if !has_compiler("an_old_sdk_is_refused_with_the_path_of_its_manifest") {
         return;
     }
     let dir = project("old", OLD);
@@ -88,8 +88,8 @@ fn a_package_with_an_sdk_of_contract_0_1_says_where_its_sdk_is_named() {
 }
 
 #[test]
-fn a_compile_error_is_told_as_the_compiler_says_it() {
-    if !has_compiler("a_compile_error_is_told_as_the_compiler_says_it") {
+fn a_compile_error_shows_the_output_of_the_compiler() {
+    if !has_compiler("a_compile_error_shows_the_output_of_the_compiler") {
         return;
     }
     let dir = project("broken", "pub fn f() -> u32 { \"no number\" }\n");
@@ -105,8 +105,8 @@ fn a_compile_error_is_told_as_the_compiler_says_it() {
 }
 
 #[test]
-fn a_module_that_is_no_strategy_is_refused() {
-    if !has_compiler("a_module_that_is_no_strategy_is_refused") {
+fn a_module_without_the_contract_is_refused() {
+    if !has_compiler("a_module_without_the_contract_is_refused") {
         return;
     }
     let dir = project(

@@ -1,4 +1,5 @@
-//! The real binary, as its user calls it: what it says and how it ends when something is wrong.
+//! Runs the real binary as a user does, and tests its messages and exit codes when something is
+//! wrong.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -21,17 +22,17 @@ fn windvane(dir: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Holds that the call ended with code 2 and one sentence, and answers the sentence.
+/// Asserts that the call ended with code 2 and one error sentence. Returns the sentence.
 #[track_caller]
 fn refused(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(output.stdout.is_empty(), "stdout is for results");
+    assert!(output.stdout.is_empty(), "stdout must contain only results");
     let errors: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("error: "))
         .collect();
-    assert_eq!(errors.len(), 1, "one sentence: {text}");
+    assert_eq!(errors.len(), 1, "stderr must contain one error: {text}");
     errors[0].to_owned()
 }
 
@@ -109,13 +110,14 @@ fn wrong_usage_ends_with_code_2() {
 }
 
 #[test]
-fn a_folder_that_is_no_strategy_is_refused() {
+fn a_folder_without_a_strategy_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let sentence = refused(&windvane(dir.path(), &["build", "."]));
     assert!(sentence.contains("Cargo.toml"), "{sentence}");
 }
 
-/// A folder with a minute of recorded futures market and this configuration, run on it.
+/// Runs a backtest with this configuration in a folder that contains one minute of recorded futures
+/// market.
 fn on_a_minute(config: &str) -> Output {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("c.toml"), config).unwrap();
@@ -130,7 +132,7 @@ fn on_a_minute(config: &str) -> Output {
 }
 
 #[test]
-fn a_module_that_is_none_is_refused() {
+fn a_missing_or_broken_module_is_refused() {
     let data = "[backtest]\ndata = [\"minute.gz\"]\n";
     let sentence = refused(&on_a_minute(&format!("{data}{CONFIG}")));
     assert!(sentence.contains("no/such/strategy"), "{sentence}");
@@ -149,7 +151,7 @@ fn an_instrument_that_is_not_recorded_is_refused() {
 }
 
 #[test]
-fn data_without_an_event_are_refused() {
+fn a_recording_without_events_is_refused() {
     let rules = "[[instrument]]\nname = \"futures:BTCUSDT\"\ntick = 0.1\nstep = 0.001\n";
     let text = format!("[backtest]\ndata = [\"empty.txt\"]\n{rules}{CONFIG}");
     let sentence = refused(&on_a_minute(&text));

@@ -1,14 +1,16 @@
-//! Which settings may change while a run goes on. The rest is refused by its key: it is what the
-//! run was made of.
+//! Decides which settings may change while a run goes on. All other changes are refused, because
+//! the run was set up with the old values.
 
 use super::{Config, Strategy};
 
-/// The first setting that differs and cannot change while a run goes on.
+/// Returns the key of the first setting that differs and cannot change while a run goes on.
 ///
-/// What may change: `[risk]`, `[journal]`, `run.on_stop`, and of each strategy `module`, `params`, `limits` and
-/// `on_fault`. Secrets are compared by where they are; what they say is read at the start alone.
+/// These may change: `[risk]`, `[journal]`, `run.on_stop`, and for each strategy `module`,
+/// `params`, `limits` and `on_fault`. For secrets, only the source is compared; their text is read
+/// only at startup.
 pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
-    // Every section is named, so that a new one is thought of.
+    // All sections are listed, so that a new section does not compile until its author decides
+    // here.
     let Config {
         name: _,
         run,
@@ -22,7 +24,7 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         instruments: _,
         backtest: _,
         sim,
-        // What of the journal is kept.
+        // Retention may change: it affects only which segments are kept.
         journal: _,
     } = new;
     let fixed = [
@@ -65,7 +67,7 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         return Some((*key).to_owned());
     }
     if strategies.len() != old.strategies.len() {
-        return Some("strategy (one more, or one less)".to_owned());
+        return Some("strategy (a strategy was added or removed)".to_owned());
     }
     let pairs = old.strategies.iter().zip(strategies).enumerate();
     let mut differences = pairs.filter_map(|(at, (old, new))| {
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_is_made_of_is_named_and_the_rest_may_change() {
+    fn only_changeable_settings_may_differ() {
         for (set, key) in [
             ("run.mode=live", "run.mode"),
             ("run.data_dir=elsewhere", "run.data_dir"),

@@ -1,21 +1,21 @@
-//! What may be wrong with a configuration, each in one sentence that says where and what to do.
+//! Errors in a configuration. Each message is one sentence that names the place and the fix.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where a setting was made.
+/// The place where a setting was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line of the configuration file, from 1.
+    /// A line of the configuration file, counted from 1.
     Line {
-        /// The file, as it was named.
+        /// The file's path, as the user gave it.
         file: String,
-        /// The line.
+        /// The line number.
         line: usize,
     },
     /// An environment variable.
     Env(String),
-    /// An argument of the command line, such as `--set sim.seed`.
+    /// A command-line argument, such as `--set sim.seed`.
     Argument(String),
 }
 
@@ -37,45 +37,45 @@ pub enum ConfigError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The operating system's error text.
         reason: String,
     },
-    /// The file is no TOML.
+    /// The file is not valid TOML.
     #[error("{place}: not valid TOML: {reason}")]
     Syntax {
-        /// Where.
+        /// The place of the error.
         place: Place,
-        /// What the parser said.
+        /// The parser's error text.
         reason: String,
     },
-    /// A key that nobody reads.
+    /// A key that no section defines.
     #[error("{place}: unknown key `{key}`{}", hint(nearest.as_deref()))]
     UnknownKey {
-        /// Where.
+        /// The place of the key.
         place: Place,
         /// The key with its path.
         key: String,
-        /// The known key that is nearest to it, with its path.
+        /// The most similar known key, with its path.
         nearest: Option<String>,
     },
     /// A value that breaks a rule.
     #[error("{place}: `{key}`{} {rule}", shown(value.as_deref()))]
     Value {
-        /// Where.
+        /// The place of the value.
         place: Place,
         /// The key with its path.
         key: String,
-        /// The value, unless it may be a secret or has no short form.
+        /// The value, unless it may be a secret or is too long to show.
         value: Option<String>,
-        /// What it must be.
+        /// The rule that the value breaks.
         rule: String,
     },
     /// An override that cannot be applied.
     #[error("{place}: {reason}")]
     Override {
-        /// Where.
+        /// The place of the override.
         place: Place,
-        /// Why, and what to write instead.
+        /// Why it cannot be applied, and what to write instead.
         reason: String,
     },
 }
@@ -90,7 +90,7 @@ fn shown(value: Option<&str>) -> String {
     value.map_or_else(String::new, |value| format!(" = {value}:"))
 }
 
-/// The word of `known` that is nearest to `word` in edits.
+/// Returns the entry of `known` with the smallest edit distance to `word`.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()

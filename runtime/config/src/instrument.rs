@@ -1,4 +1,4 @@
-//! `[[instrument]]`: the rules of an instrument where the recording does not carry them.
+//! `[[instrument]]`: the order rules of an instrument, for recordings that do not contain them.
 
 use serde::Deserialize;
 use windvane_engine::decimal::Decimal;
@@ -6,28 +6,29 @@ use windvane_engine::decimal::Decimal;
 use super::InstrumentName;
 use super::value::{positive, positive_option};
 
-/// The rules of one instrument as a person writes them; a rule that is missing does not bind.
+/// The rules of one instrument in the configuration. A missing rule sets no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstrumentRules {
     /// `spot:SYMBOL` or `futures:SYMBOL`.
     pub name: InstrumentName,
-    /// Base asset; without one it is taken from the symbol.
+    /// Base asset. If it is missing, it is derived from the symbol.
     #[serde(default)]
     pub base: Option<String>,
-    /// Quote asset, which on futures is the margin asset; without one it is taken from the symbol.
+    /// Quote asset; on futures it is also the margin asset. If it is missing, it is derived from
+    /// the symbol.
     #[serde(default)]
     pub quote: Option<String>,
-    /// `tickSize`.
+    /// `tickSize` of the exchange information: prices are multiples of it.
     #[serde(deserialize_with = "positive")]
     pub tick: Decimal,
-    /// `stepSize` of `LOT_SIZE` and `MARKET_LOT_SIZE`.
+    /// `stepSize` of `LOT_SIZE` and `MARKET_LOT_SIZE`: quantities are multiples of it.
     #[serde(deserialize_with = "positive")]
     pub step: Decimal,
-    /// `minQty`.
+    /// `minQty` of `LOT_SIZE`.
     #[serde(default, deserialize_with = "positive_option")]
     pub min_qty: Option<Decimal>,
-    /// `maxQty`.
+    /// `maxQty` of `LOT_SIZE`.
     #[serde(default, deserialize_with = "positive_option")]
     pub max_qty: Option<Decimal>,
     /// `maxQty` of `MARKET_LOT_SIZE`.
@@ -39,10 +40,10 @@ pub struct InstrumentRules {
     /// `maxPrice`.
     #[serde(default, deserialize_with = "positive_option")]
     pub max_price: Option<Decimal>,
-    /// `MIN_NOTIONAL`.
+    /// `MIN_NOTIONAL`: the smallest price times quantity of an order.
     #[serde(default, deserialize_with = "positive_option")]
     pub min_notional: Option<Decimal>,
-    /// `MAX_NUM_ORDERS`.
+    /// `MAX_NUM_ORDERS`: the largest number of open orders.
     #[serde(default)]
     pub max_num_orders: Option<u32>,
 }

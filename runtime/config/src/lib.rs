@@ -1,7 +1,8 @@
 //! The configuration: one TOML file, overrides from the environment and the command line, and the
-//! rules that every setting must keep. Reads no secret: it only knows where they are.
+//! rules that every setting must satisfy. This module reads no secret; it only stores where each
+//! secret is.
 //!
-//! Order of precedence, the last wins: defaults, file, `WINDVANE__SECTION__KEY` variables,
+//! A later source overrides an earlier one: defaults, the file, `WINDVANE__SECTION__KEY` variables,
 //! `--set key.path=value`, other arguments.
 
 pub mod assembly;
@@ -32,11 +33,11 @@ pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
 pub use strategy::{Capability, Limits, OnLiquidation, Risk, Strategy, Stream};
 pub use windvane_session::InstrumentName;
 
-/// A whole configuration. Every section is optional: a verb demands only what it uses.
+/// A whole configuration. Every section is optional: a command requires only the settings it uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Name of the configuration: its file without folder and extension.
+    /// Name of the configuration: the file name without folder and extension.
     #[serde(skip)]
     pub name: String,
     /// `[run]`.
@@ -72,12 +73,12 @@ pub struct Config {
 pub struct Overrides {
     /// Environment variables; those that do not start with `WINDVANE__` are ignored.
     pub env: Vec<(String, String)>,
-    /// `key.path=value` of `--set`, in their order.
+    /// The `key.path=value` arguments of `--set`, in command-line order.
     pub set: Vec<String>,
 }
 
 impl Overrides {
-    /// The process's environment and these `--set` arguments.
+    /// Takes the process's environment and these `--set` arguments.
     pub fn from_process(set: Vec<String>) -> Self {
         let text = |name: std::ffi::OsString| name.into_string().ok();
         let env = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
@@ -89,7 +90,7 @@ impl Overrides {
 }
 
 impl Config {
-    /// Reads a file and lays the overrides over it.
+    /// Reads a file and applies the overrides to it.
     pub fn load(file: &Path, overrides: &Overrides) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(file).map_err(|error| ConfigError::Read {
             file: file.to_owned(),
@@ -102,7 +103,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a text; `file` is its name in messages.
+    /// Parses `text`. Error messages call it `file`.
     pub fn parse(text: &str, file: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
         let mut root = tree::parse(text, file)?;
         tree::apply_env(&mut root, overrides.env.iter().cloned())?;
@@ -114,7 +115,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The rules between settings.
+    /// Checks the rules that involve more than one setting.
     fn check(&self, root: &tree::Node) -> Result<(), ConfigError> {
         let refuse = |key: String, value: Option<String>, rule: String| ConfigError::Value {
             place: root.place_of(&key),
@@ -128,7 +129,7 @@ impl Config {
                 return Err(refuse(
                     format!("strategy.{at}.id"),
                     Some(format!("{:?}", strategy.id.as_str())),
-                    format!("is the id of strategy.{first} too; ids are unique"),
+                    format!("is already the id of strategy.{first}; give each strategy its own id"),
                 ));
             }
         }
@@ -140,7 +141,8 @@ impl Config {
                 return Err(refuse(
                     format!("instrument.{at}.name"),
                     Some(format!("\"{}\"", rules.name)),
-                    "has rules already; keep one [[instrument]] for each".to_owned(),
+                    "already has an [[instrument]] section; keep only one per instrument"
+                        .to_owned(),
                 ));
             }
         }
@@ -153,8 +155,8 @@ impl Config {
                 "heartbeat.interval_ms".to_owned(),
                 Some(interval_ms.to_string()),
                 format!(
-                    "leaves no second try within heartbeat.countdown_ms, which is {countdown_ms}; \
-                     it must be half of that or less"
+                    "leaves no time for a second renewal within heartbeat.countdown_ms, which is \
+                     {countdown_ms}; it must be at most half of that"
                 ),
             ));
         }

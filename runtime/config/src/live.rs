@@ -24,12 +24,12 @@ macro_rules! choice {
 pub(super) use choice;
 
 choice! {
-    /// With whose money orders are filled.
+    /// Paper or live trading.
     Mode {
-        /// Real public data, simulated fills.
+        /// Real market data, simulated fills.
         #[default]
         Paper,
-        /// The venue.
+        /// Orders go to the venue.
         Live,
     }
 }
@@ -44,7 +44,7 @@ impl std::fmt::Display for Mode {
 }
 
 choice! {
-    /// What to do with own open orders found at start.
+    /// Action for own orders that are open at startup.
     OnStart {
         /// Take them over.
         #[default]
@@ -55,12 +55,12 @@ choice! {
 }
 
 choice! {
-    /// What to do with orders and positions when the runtime or a strategy ends.
+    /// Action for orders and positions when the run or a strategy ends.
     Leave {
         /// Cancel own orders.
         #[default]
         Cancel,
-        /// Leave everything.
+        /// Change nothing.
         Keep,
         /// Cancel own orders and close own positions.
         Flatten,
@@ -71,22 +71,22 @@ choice! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// Paper or live.
+    /// Paper or live trading.
     pub mode: Mode,
-    /// Journal, recordings and run records; one instance at a time.
+    /// Folder of the journal and all other state. Only one instance at a time may use it.
     #[serde(deserialize_with = "folder")]
     pub data_dir: PathBuf,
-    /// Own open orders found at start.
+    /// Action for own orders that are open at startup.
     pub on_start: OnStart,
-    /// Own orders and positions at stop.
+    /// Action for own orders and positions at stop.
     pub on_stop: Leave,
-    /// The engine's thread never sleeps: costs one core, saves the wake-up.
+    /// The event loop never sleeps. It saves its wake-up time and uses one core fully.
     pub busy_poll: bool,
-    /// No processor falls asleep while the run lasts: costs power, saves the wake-ups of an order's
-    /// way. Linux; needs the right to write to `/dev/cpu_dma_latency`.
+    /// CPUs do not enter sleep states during the run. This saves wake-up time on the path of an
+    /// order and uses more power. Linux only; needs write access to `/dev/cpu_dma_latency`.
     pub keep_awake: bool,
-    /// Orders leave before the journal is durable: for a bench that measures the rest of their way.
-    /// No configuration can say so.
+    /// Send orders before the journal is durable. Only a benchmark sets it, to measure the rest of
+    /// the path; the configuration has no key for it.
     #[serde(skip)]
     pub unwaited: bool,
 }
@@ -125,12 +125,12 @@ choice! {
 }
 
 choice! {
-    /// Where public data come from.
+    /// Where public market data comes from.
     MarketData {
-        /// Streams, falling back per topic to what is documented.
+        /// Streams. A topic that the venue does not stream comes from `documented` sources.
         #[default]
         Auto,
-        /// Only what documents 1 to 3 show.
+        /// Only what documents 1 to 3 describe.
         Documented,
         /// The public streams of document 4.
         Streams,
@@ -138,7 +138,7 @@ choice! {
 }
 
 choice! {
-    /// The signing chain and the network label.
+    /// The network, which selects the signing chain and the network label.
     Network {
         /// Signing chain 1666.
         #[default]
@@ -152,7 +152,7 @@ choice! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Venue {
-    /// The brand word from which names are derived (spec 4).
+    /// The venue's short name, from which other names are derived (spec 4).
     pub brand: String,
     /// Spot addresses.
     pub spot: Endpoint,
@@ -162,18 +162,18 @@ pub struct Venue {
     pub chain: Endpoint,
     /// JSON-RPC addresses.
     pub rpc: Endpoint,
-    /// How requests are signed, unless a surface says otherwise.
+    /// How requests are signed, unless a surface has its own setting.
     pub api: Api,
     /// `recvWindow`, milliseconds.
     #[serde(deserialize_with = "recv_window")]
     pub recv_window_ms: u32,
-    /// Where public data come from.
+    /// Where public market data comes from.
     pub market_data: MarketData,
     /// Main or test network.
     pub network: Network,
-    /// A PEM file with authorities that are trusted beside those built in.
+    /// A PEM file with certificate authorities that are trusted in addition to the built-in ones.
     pub tls_roots: Option<PathBuf>,
-    /// Names that are not derived from the brand.
+    /// Names that replace the derived ones.
     pub names: Names,
 }
 
@@ -196,7 +196,7 @@ impl Default for Venue {
 }
 
 impl Venue {
-    /// The brand, with the names that are given instead of derived.
+    /// The brand. Names from the configuration replace the derived ones.
     pub fn brand(&self) -> Result<Brand, BrandError> {
         let mut brand = Brand::new(&self.brand)?;
         let names = self.names.clone();
@@ -238,7 +238,7 @@ pub struct Endpoint {
     /// `ws://` or `wss://`.
     #[serde(deserialize_with = "ws_address")]
     pub ws: Option<String>,
-    /// How its requests are signed.
+    /// How requests to this surface are signed.
     pub api: Option<Api>,
 }
 
@@ -268,28 +268,28 @@ fn address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// `[venue.names]`: names that are given instead of derived from the brand (spec 4).
+/// `[venue.names]`: names that replace those derived from the brand (spec 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Names {
-    /// v3 signing domain name.
+    /// EIP-712 domain name of v3 signatures.
     pub signing_domain: Option<String>,
-    /// Withdrawal domain name.
+    /// EIP-712 domain name of withdrawals.
     pub withdrawal_domain: Option<String>,
-    /// Withdrawal field name.
+    /// EIP-712 field of withdrawals that holds the chain's name.
     pub withdrawal_field: Option<String>,
-    /// Parameter of the management routes.
+    /// Network parameter of the agent and builder routes.
     pub chain_parameter: Option<String>,
-    /// Path segment.
+    /// Path segment of the venue's name.
     pub path_segment: Option<String>,
-    /// JSON-RPC method prefix.
+    /// Prefix of JSON-RPC methods.
     pub rpc_prefix: Option<String>,
-    /// Sentence that is signed for API keys; it has no default.
+    /// Sentence that is signed to create an API key; no default.
     pub login_sentence: Option<String>,
 }
 
 choice! {
-    /// One position per symbol, or a long and a short one.
+    /// One position per symbol, or a long and a short position.
     PositionMode {
         /// One position per symbol.
         #[default]
@@ -305,20 +305,20 @@ choice! {
 pub struct Account {
     /// API key for v1.
     pub api_key: Option<Secret>,
-    /// Its secret.
+    /// Secret of the API key.
     pub api_secret: Option<Secret>,
     /// Address of the main wallet.
     #[serde(deserialize_with = "wallet_address")]
     pub user: Option<String>,
     /// Key of the agent that signs v3 requests.
     pub signer: Option<KeySource>,
-    /// Key of the main wallet; `run` never reads it.
+    /// Key of the main wallet. `run` never reads it.
     pub wallet: Option<KeySource>,
-    /// Key of the Solana wallet, base58; for withdrawals to Solana from the command line only.
+    /// Key of the Solana wallet, base58. Only command-line withdrawals to Solana use it.
     pub solana: Option<Secret>,
-    /// The mode that the account must be in; never changed by the runtime.
+    /// The position mode that the account must have. The runtime never changes it.
     pub position_mode: PositionMode,
-    /// Multi-assets margin.
+    /// Whether the account must use multi-assets margin.
     pub multi_assets: bool,
 }
 
@@ -334,7 +334,7 @@ fn wallet_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     }
 }
 
-/// A timer of a live run. One of hours would not go off before what it is for has happened.
+/// Reads the period of a live run's timer. Longer periods are refused: they would be too late.
 fn timer_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = u64::deserialize(deserializer)?;
     if (1..=3_600_000).contains(&value) {
@@ -348,18 +348,18 @@ fn timer_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Heartbeat {
-    /// The venue cancels after this long without renewal, milliseconds.
+    /// The venue cancels all orders after this time without renewal, milliseconds.
     #[serde(deserialize_with = "timer_ms")]
     pub countdown_ms: u64,
-    /// Renewed this often, milliseconds; at most half of the countdown, so that a renewal which is
-    /// lost has a second try.
+    /// Time between renewals, milliseconds. At most half of the countdown, so that a second renewal
+    /// is in time if one is lost.
     #[serde(deserialize_with = "timer_ms")]
     pub interval_ms: u64,
 }
 
 impl Heartbeat {
-    /// A renewal without an answer is given up after this, so that the next one leaves in its time:
-    /// an interval, but at least one second.
+    /// How long to wait for the response to a renewal, so that the next renewal is sent on time:
+    /// one interval, but at least one second.
     pub fn answer_within(&self) -> Duration {
         Duration::from_millis(self.interval_ms.max(1_000))
     }
@@ -378,7 +378,7 @@ impl Default for Heartbeat {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reconcile {
-    /// State is compared with the venue this often, milliseconds.
+    /// Time between comparisons of the engine's state with the venue's, milliseconds.
     #[serde(deserialize_with = "timer_ms")]
     pub interval_ms: u64,
 }
@@ -391,15 +391,15 @@ impl Default for Reconcile {
     }
 }
 
-/// `[journal]`: what is kept of it. The last two segments always are.
+/// `[journal]`: how much of the journal is kept. The last two segments are always kept.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Journal {
-    /// Bytes of all segments together.
+    /// Total size of all segments, bytes.
     pub retain_bytes: u64,
-    /// Days since a segment was last written.
+    /// Days since the last write to a segment.
     pub retain_days: u64,
-    /// The same, for market data; orders, fills and saved states stay for `retain_days`.
+    /// The same for market data. Orders, fills and saved states are kept for `retain_days`.
     pub retain_market_days: u64,
 }
 
@@ -417,10 +417,10 @@ impl Default for Journal {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Admin {
-    /// Address of status, commands, dashboard and metrics.
+    /// Listen address for status, commands, dashboard and metrics.
     #[serde(deserialize_with = "listen_address")]
     pub listen: Option<SocketAddr>,
-    /// Token of the admin server; without one it is made in the data folder.
+    /// Token of the admin server. Without one, the run creates a token in the data folder.
     pub token: Option<Secret>,
 }
 
@@ -432,8 +432,8 @@ fn listen_address<'de, D: Deserializer<'de>>(
     let address: SocketAddr = text.parse().map_err(|_| D::Error::custom(rule))?;
     if !address.ip().is_loopback() {
         return Err(D::Error::custom(
-            "must be a loopback address, 127.0.0.1 or [::1], for the admin server has no TLS; \
-             reach it from elsewhere through ssh -L",
+            "must be a loopback address, 127.0.0.1 or [::1], because the admin server has no TLS; \
+             to reach it from another machine, use ssh -L",
         ));
     }
     Ok(Some(address))

@@ -1,9 +1,9 @@
-//! Reads typed settings from the tree: a serde deserializer whose errors know the place, the key,
-//! the value and the rule.
+//! Converts the tree to typed settings. This is a serde deserializer whose errors contain the
+//! place, the key, the value and the rule.
 //!
-//! Numbers are handed to `deserialize_str` as their text, which is how decimals ask for them, so
-//! that `tick = 0.1` is exactly a tenth. A `String` asks by `deserialize_string` and takes strings
-//! only.
+//! Decimals call `deserialize_str`, which also accepts numbers and returns their text. So
+//! `tick = 0.1` is exactly one tenth. A `String` calls `deserialize_string`, which accepts only
+//! strings.
 
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
@@ -15,17 +15,17 @@ use serde::de::{
 use super::error::{ConfigError, Place, nearest};
 use super::tree::{Entry, Node, Value};
 
-/// Reads a whole tree.
+/// Converts a whole tree.
 pub(super) fn read<'de, T: Deserialize<'de>>(root: &'de Node) -> Result<T, ConfigError> {
     T::deserialize(Reader(root)).map_err(|error| error.at(root).into_config_error())
 }
 
-/// A broken rule on its way out: every table and list that it passes adds its key.
+/// A broken rule. While the error is returned, each surrounding table and list adds its key.
 #[derive(Debug)]
 struct ReadError {
     fault: Fault,
     place: Option<Place>,
-    /// Keys from the innermost outwards.
+    /// Keys, the innermost first.
     path: Vec<String>,
 }
 
@@ -35,9 +35,9 @@ enum Fault {
         key: String,
         nearest: Option<String>,
     },
-    /// Breaks a rule; the value may be shown.
+    /// The value breaks a rule. It may be shown.
     Rule { rule: String, value: Option<String> },
-    /// Breaks a rule; the value may be a secret that stands where a table belongs.
+    /// The value breaks a rule. It is not shown: it may be a secret in place of a table.
     Quiet { rule: String },
 }
 
@@ -54,7 +54,7 @@ impl ReadError {
         Self::new(Fault::Rule { rule, value: None })
     }
 
-    /// Completes what the innermost node knows.
+    /// Adds the place and the value of `node`, unless an inner node has added its own.
     fn at(mut self, node: &Node) -> Self {
         if self.place.is_none() {
             self.place = Some(node.place.clone());
@@ -146,7 +146,7 @@ impl de::Error for ReadError {
     }
 }
 
-/// The rule that serde's derived code names by Rust's types, in the words of the file.
+/// Rewrites serde's description of an expected Rust type in the terms of a TOML file.
 fn must_be(expected: &dyn Expected) -> String {
     let expected = expected.to_string();
     let words = match expected.as_str() {
@@ -350,14 +350,14 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let Some(entry) = self.next.take() else {
-            return Err(ReadError::rule("is read without its key".to_owned()));
+            return Err(ReadError::rule("was read before its key".to_owned()));
         };
         seed.deserialize(Reader(&entry.node))
             .map_err(|error| error.at(&entry.node).under(&entry.key))
     }
 }
 
-/// A word of a closed list.
+/// A string that names a variant of an enum.
 struct Word<'de>(&'de str);
 
 impl<'de> EnumAccess<'de> for Word<'de> {
@@ -377,16 +377,16 @@ impl<'de> VariantAccess<'de> for Word<'de> {
         Ok(())
     }
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, ReadError> {
-        Err(ReadError::rule("must be a word".to_owned()))
+        Err(ReadError::rule("must be a string".to_owned()))
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ReadError> {
-        Err(ReadError::rule("must be a word".to_owned()))
+        Err(ReadError::rule("must be a string".to_owned()))
     }
     fn struct_variant<V: Visitor<'de>>(
         self,
         _: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, ReadError> {
-        Err(ReadError::rule("must be a word".to_owned()))
+        Err(ReadError::rule("must be a string".to_owned()))
     }
 }

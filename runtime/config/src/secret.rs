@@ -1,5 +1,5 @@
-//! Where secrets come from. The configuration names the source; the text is read when it is used,
-//! and nothing here prints it. Every copy that is made on the way is wiped.
+//! Sources of secrets. The configuration names only the source. The text is read when it is used,
+//! and nothing in this module prints it. Every temporary copy is wiped.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use zeroize::Zeroizing;
 
-/// A secret file that is larger is no secret.
+/// Largest size of a secret file, bytes. A larger file cannot be a secret.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The source of a secret: `{ env = "NAME" }` or `{ file = "PATH" }`.
@@ -39,7 +39,7 @@ pub enum KeySource {
 /// A secret that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// The variable is missing or no text.
+    /// The variable is missing or is not valid text.
     #[error("environment variable {0} is not set; set it to the secret")]
     Env(String),
     /// The file cannot be read.
@@ -47,11 +47,12 @@ pub enum SecretError {
     File {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The operating system's error text.
         reason: String,
     },
-    /// Others may read the file.
-    #[error("secret file {} has mode {mode:04o}, which lets others read it; run chmod 600 on it",
+    /// Other users may read the file.
+    #[error("secret file {} has mode {mode:04o}, but only its owner may read it; run \
+        chmod 600 on it",
         file.display())]
     Mode {
         /// The file.
@@ -59,19 +60,20 @@ pub enum SecretError {
         /// Its permission bits.
         mode: u32,
     },
-    /// A key file with a user's name above, or two keys: one of them would be signed with.
-    #[error("secret file {} holds more than one line; leave the secret alone in it", .0.display())]
+    /// The file has several lines, such as a user name above the key, or two keys. The program
+    /// would sign with the wrong one.
+    #[error("secret file {} contains more than one line; leave only the secret", .0.display())]
     Lines(PathBuf),
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("secret file {} is empty; put the secret in it", .0.display())]
     Empty(PathBuf),
-    /// There is nothing in the variable.
+    /// The variable is empty.
     #[error("environment variable {0} is empty; set it to the secret")]
     EmptyEnv(String),
 }
 
 impl Secret {
-    /// Reads the secret now, without the white space around it.
+    /// Reads the secret now, without surrounding white space.
     pub fn read(&self) -> Result<SecretString, SecretError> {
         match self {
             Self::Env(name) => {
@@ -93,10 +95,10 @@ fn read_file(path: &Path) -> Result<SecretString, SecretError> {
         reason: error.to_string(),
     };
     let file = File::open(path).map_err(fail)?;
-    // The mode of the open file, so that nobody can swap it between check and read.
+    // Check the mode of the open file, so that nobody can replace the file between check and read.
     let metadata = file.metadata().map_err(fail)?;
     check_mode(path, &metadata)?;
-    // Room for all of it and what shows its end: a text that grows leaves copies behind.
+    // Reserve enough space at once: a `String` that grows leaves unwiped copies in memory.
     let room = metadata.len().min(FILE_BYTES_MAX) + 64;
     let mut text = Zeroizing::new(String::with_capacity(usize::try_from(room).unwrap_or(0)));
     file.take(FILE_BYTES_MAX)
@@ -134,8 +136,8 @@ fn check_mode(_: &Path, _: &std::fs::Metadata) -> Result<(), SecretError> {
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "{ env = \"NAME\" } or { file = \"PATH\" }: \
-                 secrets never stand in the configuration"
+    expecting = "{ env = \"NAME\" } or { file = \"PATH\" } \
+                 (the configuration never contains a secret)"
 )]
 struct SecretTable {
     env: Option<String>,
@@ -162,8 +164,8 @@ impl<'de> Deserialize<'de> for Secret {
 #[serde(
     deny_unknown_fields,
     expecting = "{ env = \"NAME\" }, { file = \"PATH\" } or \
-                 { keystore = \"FILE\", password = { ... } }: \
-                 secrets never stand in the configuration"
+                 { keystore = \"FILE\", password = { ... } } \
+                 (the configuration never contains a secret)"
 )]
 struct KeyTable {
     env: Option<String>,

@@ -1,5 +1,4 @@
-//! `[backtest]` and `[sim]`: which recordings are played, and the account and the fills that are
-//! simulated.
+//! `[backtest]` and `[sim]`: the recordings to play, the simulated account and its fills.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +14,9 @@ use super::live::choice;
 use super::value::{fee, millis_as_ns, not_negative, rate};
 
 choice! {
-    /// What a damaged line of a recording does.
+    /// Handling of a damaged line of a recording.
     OnDamage {
-        /// It is reported and skipped.
+        /// The line is reported and skipped.
         #[default]
         Skip,
         /// The run fails.
@@ -29,29 +28,31 @@ choice! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Backtest {
-    /// Recordings, played in this order of files for each instrument and joined by time.
+    /// Recordings. For each instrument, they are played in this order of files and merged by time.
     pub data: Vec<PathBuf>,
-    /// Folder of the decoded cache; without one it lies beside the recording.
+    /// Folder of decoded recordings. Without one, the cache is beside the recording.
     pub cache: Option<PathBuf>,
-    /// Damaged lines.
+    /// Handling of damaged lines.
     pub on_damage: OnDamage,
 }
 
 choice! {
-    /// How far back in the queue a resting order stands.
+    /// How the simulated venue estimates a resting order's place in the queue.
     Queue {
-        /// Only trades at the price and depletion behind it count.
+        /// Only trades at the order's price, or a displayed quantity below the quantity ahead, move
+        /// the order forward.
         #[default]
         RiskAverse,
-        /// Cancels are spread over the queue by a documented probability.
+        /// Quantity that leaves the level is split between the queue ahead and behind by a power
+        /// law.
         Probabilistic,
-        /// A touch fills.
+        /// No quantity is ahead: the order fills when the market touches its price.
         None,
     }
 }
 
 impl Queue {
-    /// The word of the configuration.
+    /// The value's name in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RiskAverse => "risk-averse",
@@ -61,17 +62,17 @@ impl Queue {
     }
 }
 
-/// How long messages travel.
+/// How long messages take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// The same for all.
+    /// The same time for all messages.
     Constant {
-        /// From the venue's event to the engine.
+        /// From the venue's event to the engine, nanoseconds.
         feed_ns: i64,
-        /// From the engine's request to the venue, and of its answer back.
+        /// From the engine's request to the venue, and again for the response, nanoseconds.
         order_ns: i64,
     },
-    /// Drawn, seeded, from the recording's own feed latency.
+    /// Drawn from the feed latency in the recording, with the seed.
     Recorded,
 }
 
@@ -79,21 +80,21 @@ pub enum Latency {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "SimTable")]
 pub struct Sim {
-    /// What the account holds at the start.
+    /// Balances of the account at the start.
     pub start_balance: BTreeMap<Holding, Decimal>,
-    /// Initial leverage of futures.
+    /// Initial leverage on futures.
     pub leverage: u32,
-    /// Maintenance margin, a fraction of the position's notional.
+    /// Maintenance margin as a fraction of the position's notional.
     pub maintenance_rate: Decimal,
-    /// How long messages travel.
+    /// How long messages take.
     pub latency: Latency,
     /// Queue model.
     pub queue: Queue,
     /// Fees.
     pub fees: Fees,
-    /// Seed of everything that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// What `windvane venue` does where the documents leave something open.
+    /// The behaviour of `windvane venue` where the exchange's documents permit more than one.
     pub choices: Choices,
 }
 
@@ -151,7 +152,7 @@ impl<'de> Deserialize<'de> for Holding {
     }
 }
 
-/// `[sim]` as it is written.
+/// `[sim]` with the keys of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 struct SimTable {
@@ -217,7 +218,7 @@ impl Default for SimTable {
 impl From<SimTable> for Sim {
     fn from(table: SimTable) -> Self {
         let latency = match (table.latency, table.latency_ms) {
-            // Asked for by word, the constants of `latency_ms` have nothing to say.
+            // With `latency = "recorded"`, the constants of `latency_ms` are not used.
             (Some(LatencyWord::Recorded), _) => Latency::Recorded,
             (None, constant) => {
                 let LatencyTable { feed, order } = constant.unwrap_or_default();
@@ -269,7 +270,7 @@ impl Default for Sim {
     }
 }
 
-/// `[sim.choices]`: names and values of `docs/open-points.md`.
+/// Reads `[sim.choices]`: names and values of `docs/open-points.md`.
 fn choices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Choices, D::Error> {
     let chosen = BTreeMap::<String, String>::deserialize(deserializer)?;
     let chosen = chosen

@@ -1,4 +1,4 @@
-//! `[[strategy]]` and `[risk]`: what runs, on what, and within which limits.
+//! `[[strategy]]` and `[risk]`: the strategies, their instruments and their limits.
 
 use std::path::PathBuf;
 
@@ -15,27 +15,27 @@ use super::value::{fraction_option, positive_option};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Strategy {
-    /// 1 to 8 of `a-z 0-9 -`, part of every client order id.
+    /// 1 to 8 characters of `a-z`, `0-9` and `-`; part of every client order id.
     #[serde(deserialize_with = "strategy_name")]
     pub id: StrategyName,
     /// A folder with `Cargo.toml`, or a `.wasm` file.
     pub module: PathBuf,
-    /// Instruments that it may trade and see.
+    /// Instruments that it may trade and whose market events it receives.
     #[serde(deserialize_with = "instruments")]
     pub instruments: Vec<InstrumentName>,
-    /// Market events that it is told.
+    /// Kinds of market events that it receives.
     #[serde(default = "default_streams")]
     pub streams: Vec<Stream>,
-    /// Imports that are linked.
+    /// Import groups that it may use.
     #[serde(default = "all_capabilities")]
     pub capabilities: Vec<Capability>,
-    /// Its own parameters, handed to `start` as JSON.
+    /// Its own parameters. `start` receives them as JSON.
     #[serde(default = "empty_object", deserialize_with = "object")]
     pub params: serde_json::Value,
-    /// Its limits.
+    /// Limits of this strategy alone.
     #[serde(default)]
     pub limits: Limits,
-    /// What happens to its orders and positions when it is put into quarantine.
+    /// Action for its orders and positions when it is put into quarantine.
     #[serde(default)]
     pub on_fault: Leave,
 }
@@ -89,19 +89,19 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Valu
 pub enum Stream {
     /// Trades.
     Trade,
-    /// Tops of book and depth changes.
+    /// Book tops and depth changes.
     Book,
-    /// Mark prices and funding terms.
+    /// Mark prices and funding rates.
     Mark,
-    /// Closed bars of this many milliseconds.
+    /// Closed bars of this length.
     Bar {
-        /// Length of a bar.
+        /// Length of a bar, milliseconds.
         interval_ms: i64,
     },
 }
 
 impl Stream {
-    /// Parses a word such as `trade` or `bar:5m`; intervals count in `s`, `m`, `h` or `d`.
+    /// Parses text such as `trade` or `bar:5m`. The unit of an interval is `s`, `m`, `h` or `d`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "trade" => Some(Self::Trade),
@@ -137,26 +137,26 @@ impl<'de> Deserialize<'de> for Stream {
     }
 }
 
-/// A group of imports that is linked only when granted.
+/// A group of imports. The host links it only if the configuration grants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// Submit and cancel.
+    /// Submit and cancel orders.
     Orders,
     /// Own position, own orders, balances.
     Account,
-    /// Book, last prices, instrument rules.
+    /// Order book, last prices, instrument rules.
     Market,
-    /// Timers.
+    /// Set and cancel timers.
     Timers,
-    /// Log lines.
+    /// Write log lines.
     Log,
-    /// Named series.
+    /// Plot named series.
     Plot,
 }
 
 impl Capability {
-    /// All of them, which is the default.
+    /// All capabilities, which is the default.
     pub const ALL: [Self; 6] = [
         Self::Orders,
         Self::Account,
@@ -166,7 +166,7 @@ impl Capability {
         Self::Plot,
     ];
 
-    /// The word of the configuration and of the contract's interface.
+    /// Its name in the configuration and in the strategy contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Orders => "orders",
@@ -179,38 +179,39 @@ impl Capability {
     }
 }
 
-/// `[risk]`, account-wide; the same keys bind one strategy under its `limits`. A limit that is
-/// missing does not bind. Notionals are in the quote asset.
+/// `[risk]`: limits of the whole account. The same keys limit one strategy in its `limits`. A
+/// missing limit does not apply. Notionals are in the quote asset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Risk {
     /// Largest price times quantity of one order.
     #[serde(deserialize_with = "positive_option")]
     pub max_order_notional: Option<Decimal>,
-    /// Largest worst-case position, the sum over all instruments, open orders included.
+    /// Largest worst-case position: the sum over all instruments, as if open orders were filled.
     #[serde(deserialize_with = "positive_option")]
     pub max_position_notional: Option<Decimal>,
-    /// Most open orders.
+    /// Largest number of open orders.
     pub max_open_orders: Option<u32>,
-    /// Most new orders in any minute.
+    /// Largest number of new orders in any minute.
     pub max_orders_per_minute: Option<u32>,
-    /// Largest distance of a price from mid, a fraction.
+    /// Largest distance of an order's price from mid, as a fraction.
     #[serde(deserialize_with = "fraction_option")]
     pub price_collar: Option<Decimal>,
     /// Largest loss since midnight UTC.
     #[serde(deserialize_with = "positive_option")]
     pub max_daily_loss: Option<Decimal>,
-    /// Largest fall of equity from its peak, a fraction.
+    /// Largest fall of equity from its peak, as a fraction.
     #[serde(deserialize_with = "fraction_option")]
     pub max_drawdown: Option<Decimal>,
-    /// What follows a liquidation or an ADL. For the account alone: it is no limit of a strategy.
+    /// Action after a liquidation or auto-deleveraging (ADL). It applies only to the whole
+    /// account.
     pub on_liquidation: OnLiquidation,
 }
 
 choice! {
-    /// What the runtime does after the venue closed a position of the account itself.
+    /// The runtime's action after the venue itself closed a position of the account.
     OnLiquidation {
-        /// Cancel own orders, send none until `resume`.
+        /// Cancel own orders, and send none until `resume`.
         #[default]
         Halt,
         /// Add no exposure until `resume`.
@@ -220,14 +221,14 @@ choice! {
     }
 }
 
-/// `limits` of a strategy: what its module may use, and the keys of `[risk]` for it alone.
+/// `limits` of a strategy: resources of its module, and the keys of `[risk]` for this strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Fuel for one callback; about one per WebAssembly instruction.
+    /// Fuel for one callback; one unit is about one WebAssembly instruction.
     #[serde(deserialize_with = "fuel")]
     pub fuel_per_event: u64,
-    /// Linear memory, mebibytes.
+    /// Linear memory, MiB.
     #[serde(deserialize_with = "memory")]
     pub memory_mb: u32,
     /// See [`Risk::max_order_notional`].
@@ -288,7 +289,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The risk limits among them.
+    /// The risk limits of the strategy.
     pub fn risk(&self) -> Risk {
         Risk {
             max_order_notional: self.max_order_notional,

@@ -1,4 +1,4 @@
-//! What the configuration takes and refuses, in the words that its user sees.
+//! Which configurations are accepted or refused, and the error messages that the user sees.
 
 use super::*;
 use windvane_engine::decimal::Decimal;
@@ -274,12 +274,12 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
         ),
         (
             "[heartbeat]\ninterval_ms = 40000",
-            "line 2: `heartbeat.interval_ms` = 40000: leaves no second try",
+            "line 2: `heartbeat.interval_ms` = 40000: leaves no time for a second renewal",
         ),
         (
             "[heartbeat]\ncountdown_ms = 30000\ninterval_ms = 15001",
-            "line 3: `heartbeat.interval_ms` = 15001: leaves no second try within \
-             heartbeat.countdown_ms, which is 30000; it must be half of that or less",
+            "line 3: `heartbeat.interval_ms` = 15001: leaves no time for a second renewal within \
+             heartbeat.countdown_ms, which is 30000; it must be at most half of that",
         ),
         (
             "[heartbeat]\ninterval_ms = 0",
@@ -321,13 +321,19 @@ fn a_bad_value_is_refused_with_line_key_value_and_rule() {
     ];
     for (text, expected) in cases {
         let message = refusal(text);
-        assert!(message.contains(expected), "{message}\n  lacks: {expected}");
-        assert!(!message.contains('\n'), "one sentence: {message}");
+        assert!(
+            message.contains(expected),
+            "{message}\n  does not contain: {expected}"
+        );
+        assert!(
+            !message.contains('\n'),
+            "the message has several lines: {message}"
+        );
     }
 }
 
 #[test]
-fn timers_are_taken_to_their_bounds() {
+fn timers_are_accepted_up_to_one_hour() {
     let hour = "[heartbeat]\ncountdown_ms = 3600000\ninterval_ms = 1800000\n\
                 [reconcile]\ninterval_ms = 3600000";
     let config = parse(hour).unwrap();
@@ -392,7 +398,10 @@ fn a_bad_strategy_is_refused() {
             text
         };
         let message = refusal(&text);
-        assert!(message.contains(expected), "{message}\n  lacks: {expected}");
+        assert!(
+            message.contains(expected),
+            "{message}\n  does not contain: {expected}"
+        );
     }
 }
 
@@ -401,7 +410,8 @@ fn two_strategies_do_not_share_an_id() {
     let message = refusal(&format!("{STRATEGY}{STRATEGY}"));
     assert_eq!(
         message,
-        "c.toml line 12: `strategy.1.id` = \"mm-btc\": is the id of strategy.0 too; ids are unique"
+        "c.toml line 12: `strategy.1.id` = \"mm-btc\": is already the id of strategy.0; \
+         give each strategy its own id"
     );
 }
 
@@ -472,7 +482,7 @@ fn a_bad_set_names_itself() {
         ("sim..seed=1", "--set sim..seed: has an empty step"),
         (
             "strategy.5.id=x",
-            "--set strategy.5.id: `5` is no index of a list of 1; write 0 to 1",
+            "--set strategy.5.id: `5` is not an index of a list of length 1; write 0 to 1",
         ),
         (
             "strategy.0.id.x=1",
@@ -481,7 +491,10 @@ fn a_bad_set_names_itself() {
     ];
     for (set, expected) in cases {
         let message = with_set(STRATEGY, &[set]).expect_err(set).to_string();
-        assert!(message.contains(expected), "{message}\n  lacks: {expected}");
+        assert!(
+            message.contains(expected),
+            "{message}\n  does not contain: {expected}"
+        );
     }
 }
 
@@ -538,7 +551,7 @@ fn a_secret_in_the_configuration_is_refused_and_not_repeated() {
     }
     let message = refusal(spellings[0]);
     assert!(
-        message.contains("secrets never stand in the configuration"),
+        message.contains("the configuration never contains a secret"),
         "{message}"
     );
     let error = with_set("", &["account.api_key=hunter2"]).unwrap_err();
@@ -599,7 +612,7 @@ fn every_ready_configuration_is_read() {
             let config = Config::load(&file, &Overrides::default());
             let config = config.unwrap_or_else(|error| panic!("{error}"));
             let is_of_use = !config.strategies.is_empty() || config.venue.spot.rest.is_some();
-            assert!(is_of_use, "{} runs nothing", file.display());
+            assert!(is_of_use, "{} has no strategy and no venue", file.display());
             count += 1;
         }
     }

@@ -1,5 +1,5 @@
-//! A configuration before it is read: a tree of values that know where they were set, and the
-//! overrides that are laid over it.
+//! The configuration before it is converted to typed settings: a tree of values. Each value knows
+//! where it was set. Overrides are applied to this tree.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -16,7 +16,7 @@ pub(super) struct Node {
     pub(super) place: Place,
 }
 
-/// A TOML value. Numbers keep their text, so that decimals are read exactly.
+/// A TOML value. Numbers stay text, so that decimals are read without rounding.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Text(String),
@@ -29,7 +29,7 @@ pub(super) enum Value {
     Table(Vec<Entry>),
 }
 
-/// A key of a table. Entries stand in the order of the file.
+/// A key of a table. Entries keep the order of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 }
 
 impl Value {
-    /// What kind of value it is, in words.
+    /// The kind of the value, for error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a string",
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The value as TOML, if it is short.
+    /// The value as TOML, or `None` if it is long.
     pub(super) fn shown(&self) -> Option<String> {
         const SHORT: usize = 60;
         let text = match self {
@@ -65,7 +65,8 @@ impl Value {
 }
 
 impl Node {
-    /// Where the value at a dotted path was set, or the nearest table around it.
+    /// The place where the value at a dotted path was set. If the path does not exist, the place of
+    /// the innermost existing table or list on it.
     pub(super) fn place_of(&self, path: &str) -> Place {
         let mut at = self;
         for step in path.split('.') {
@@ -86,7 +87,7 @@ impl Node {
     }
 }
 
-/// Parses a document; `file` is its name in messages.
+/// Parses a document. Error messages call it `file`.
 pub(super) fn parse(text: &str, file: &str) -> Result<Node, ConfigError> {
     let line_of = |offset: usize| Place::Line {
         file: file.to_owned(),
@@ -135,7 +136,7 @@ fn node_of(value: Spanned<DeValue<'_>>, place_of: &PlaceOf<'_>) -> Node {
     Node { value, place }
 }
 
-/// The value of an override: TOML if it is, else a string.
+/// Parses the value of an override as TOML. Text that is not TOML becomes a string.
 fn override_value(text: &str, place: &Place) -> Node {
     let document = format!("value = {text}");
     let parsed = DeTable::parse(&document).ok().map(Spanned::into_inner);
@@ -152,7 +153,7 @@ fn override_value(text: &str, place: &Place) -> Node {
     })
 }
 
-/// Lays `WINDVANE__SECTION__KEY` variables over the tree, in the order of their names.
+/// Applies `WINDVANE__SECTION__KEY` variables to the tree, in the order of their names.
 pub(super) fn apply_env(
     root: &mut Node,
     variables: impl Iterator<Item = (String, String)>,
@@ -173,7 +174,7 @@ pub(super) fn apply_env(
     Ok(())
 }
 
-/// Lays one `--set key.path=value` over the tree.
+/// Applies one `--set key.path=value` to the tree.
 pub(super) fn apply_set(root: &mut Node, argument: &str) -> Result<(), ConfigError> {
     let Some((key, text)) = argument.split_once('=') else {
         return Err(ConfigError::Override {
@@ -191,8 +192,9 @@ pub(super) fn apply_set(root: &mut Node, argument: &str) -> Result<(), ConfigErr
     insert(root, &path, node)
 }
 
-/// Puts a node at a path: words are keys of tables, numbers index lists. Tables that are missing
-/// on the way are made; a list grows by one when the index is its length.
+/// Puts a node at a path. A name selects a key of a table, a number selects an item of a list.
+/// Missing tables and lists on the path are created. An index equal to a list's length appends an
+/// item.
 fn insert(at: &mut Node, path: &[String], node: Node) -> Result<(), ConfigError> {
     let Some((step, rest)) = path.split_first() else {
         *at = node;
@@ -240,7 +242,7 @@ fn insert(at: &mut Node, path: &[String], node: Node) -> Result<(), ConfigError>
                     insert(&mut items[index], rest, node)
                 }
                 _ => Err(refuse(format!(
-                    "`{step}` is no index of a list of {length}; write 0 to {length}"
+                    "`{step}` is not an index of a list of length {length}; write 0 to {length}"
                 ))),
             }
         }

@@ -1,11 +1,11 @@
-//! Values with rules that several sections share.
+//! Checked values that several sections share.
 
 use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
 use windvane_engine::decimal::Decimal;
 
-/// A decimal that was written as a string or a number, exact to the last digit.
+/// Reads a decimal from a string or a number, without rounding.
 struct DecimalVisitor;
 
 impl Visitor<'_> for DecimalVisitor {
@@ -35,7 +35,7 @@ fn decimal_if<'de, D: Deserializer<'de>>(
     }
 }
 
-/// A decimal over 0.
+/// Reads a decimal above 0.
 pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     decimal_if(
         deserializer,
@@ -44,7 +44,7 @@ pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dec
     )
 }
 
-/// A decimal that is not negative.
+/// Reads a decimal that is not negative.
 pub(super) fn not_negative<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Decimal, D::Error> {
@@ -55,14 +55,14 @@ pub(super) fn not_negative<'de, D: Deserializer<'de>>(
     )
 }
 
-/// A decimal over 0 that may be missing.
+/// Reads an optional decimal above 0.
 pub(super) fn positive_option<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Decimal>, D::Error> {
     positive(deserializer).map(Some)
 }
 
-/// A part of one: over 0, at most 1.
+/// Reads an optional fraction above 0 and at most 1.
 pub(super) fn fraction_option<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Decimal>, D::Error> {
@@ -75,7 +75,7 @@ pub(super) fn fraction_option<'de, D: Deserializer<'de>>(
     .map(Some)
 }
 
-/// A part of one: at least 0, under 1.
+/// Reads a fraction of at least 0 and below 1.
 pub(super) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     let holds = |value: &Decimal| *value >= Decimal::ZERO && *value < Decimal::ONE;
     decimal_if(
@@ -85,7 +85,7 @@ pub(super) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal
     )
 }
 
-/// A fee: a part of one between -1 and 1; negative is a rebate.
+/// Reads a fee: a fraction between -1 and 1. A negative fee is a rebate.
 pub(super) fn fee<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     let holds = |value: &Decimal| value.abs() < Decimal::ONE;
     decimal_if(
@@ -95,7 +95,7 @@ pub(super) fn fee<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal,
     )
 }
 
-/// Milliseconds, fractions allowed, as nanoseconds: from 0 to an hour.
+/// Reads milliseconds from 0 to one hour, and returns nanoseconds. Fractions are allowed.
 pub(super) fn millis_as_ns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     const RULE: &str = "must be milliseconds from 0 to 3600000";
     let hour = Decimal::from(3_600_000);

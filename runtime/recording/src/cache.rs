@@ -1,10 +1,10 @@
-//! The file of a decoded recording: where it lies, whether it is still true, its head and survey.
-//! Written aside and renamed, so that a reader never sees half of one and writers do not disturb
-//! each other.
+//! The cache file of a decoded recording: its place, its validity, its header and its survey. It is
+//! written to a temporary file and renamed, so that readers never see an incomplete file and
+//! writers do not disturb each other.
 //!
-//! Layout, little endian: a head of 128 bytes (`magic, version u32, crc u32, source length u64,
+//! Layout, little endian: a header of 128 bytes (`magic, version u32, crc u32, source length u64,
 //! source mtime ns i64, source hash 32 bytes, surface u8 and 7 zeros, survey offset u64, survey
-//! length u64, survey crc u32`, zeros), chunks, the survey as JSON.
+//! length u64, survey crc u32`, zeros), the chunks, the survey as JSON.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -19,15 +19,15 @@ use super::chunk::{self, Stored};
 use super::{RecordingError, Survey};
 
 const MAGIC: [u8; 8] = *b"WVTAPE\0\x01";
-/// Rises with every change of the layout or of what decoding does.
+/// Increase it whenever the layout or the decoding changes.
 const VERSION: u32 = 1;
-/// Length of the head.
+/// Length of the header, bytes.
 pub(super) const HEAD: usize = 128;
 const EXTENSION: &str = "windvane-cache";
-/// How much of both ends of a recording is hashed.
+/// How many bytes at the start and at the end of a recording are hashed.
 const ENDS: u64 = 64 * 1024;
 
-/// What a cache must agree with: the recording as it is now, and how it is decoded.
+/// Identifies the recording and the way it is decoded. A valid cache has the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     length: u64,
@@ -70,34 +70,34 @@ impl Key {
     }
 }
 
-/// Why there is no usable cache.
+/// Why a valid cache is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Absence {
     None,
-    /// Of another version of this program.
+    /// Another version of this program wrote it.
     Version,
-    /// The recording changed, or is decoded otherwise.
+    /// The recording changed, or it is now decoded differently.
     Stale,
     Damaged,
 }
 
 impl Absence {
-    /// What to tell about it; nothing where there never was a cache.
+    /// The message for the user. `None` if no cache exists.
     pub(super) fn notice(&self, cache: &Path) -> Option<String> {
         let reason = match self {
             Self::None => return None,
-            Self::Version => "is of another version",
+            Self::Version => "was written by another version",
             Self::Stale => "is stale: the recording or its options changed",
             Self::Damaged => "is damaged",
         };
         let cache = cache.display();
         Some(format!(
-            "the decoded cache {cache} {reason}; the text was decoded again"
+            "the decoded cache {cache} {reason}; the recording was decoded again"
         ))
     }
 }
 
-/// Where the cache of a recording lies.
+/// The path of a recording's cache.
 pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, RecordingError> {
     let full = fs::canonicalize(path).map_err(RecordingError::io(path))?;
     let name = full
@@ -107,7 +107,8 @@ pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, Recordi
         .into_owned();
     let beside = full.parent().unwrap_or(Path::new("."));
     let is_writable = |dir: &Path| {
-        // The mode says what its owner wants, even where we could write all the same.
+        // The permissions show what the folder's owner wants, even if this process could write
+        // anyway.
         let mode_allows = fs::metadata(dir).is_ok_and(|meta| !meta.permissions().readonly());
         mode_allows && NamedTempFile::new_in(dir).is_ok()
     };
@@ -120,7 +121,8 @@ pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, Recordi
         path: dir.clone(),
         reason: error.to_string(),
     })?;
-    // Recordings of different folders may have the same name.
+    // Recordings in different folders may have the same name, so the name starts with a hash of the
+    // path.
     let hash = Sha256::digest(full.as_os_str().as_encoded_bytes());
     let prefix = u64::from_be_bytes(std::array::from_fn(|at| hash[at]));
     Ok(dir.join(format!("{prefix:016x}-{name}.{EXTENSION}")))
@@ -139,8 +141,8 @@ fn user_folder() -> PathBuf {
     base.join("windvane").join("recordings")
 }
 
-/// The survey of a cache that is true and whole as far as its head and survey go; chunks prove
-/// themselves when they are read.
+/// Reads the survey of a valid cache. Only the header and the survey are checked here; each chunk
+/// has its own checksum, which is checked when the chunk is read.
 pub(super) fn read_survey(cache: &Path, key: &Key) -> Result<Survey, Absence> {
     let mut file = File::open(cache).map_err(|_| Absence::None)?;
     let mut head = [0; HEAD];
@@ -170,7 +172,7 @@ pub(super) fn read_survey(cache: &Path, key: &Key) -> Result<Survey, Absence> {
     serde_json::from_slice(&text).map_err(|_| Absence::Damaged)
 }
 
-/// A cache's file at its first chunk, and where the chunks end.
+/// Opens a cache at its first chunk. Also returns the offset of the end of the chunks.
 pub(super) fn open_chunks(cache: &Path) -> std::io::Result<(File, u64)> {
     let mut file = File::open(cache)?;
     let mut head = [0; HEAD];
@@ -181,7 +183,7 @@ pub(super) fn open_chunks(cache: &Path) -> std::io::Result<(File, u64)> {
     ))
 }
 
-/// A cache that is being written.
+/// A cache file that is being written.
 pub(super) struct Writer {
     home: PathBuf,
     file: BufWriter<NamedTempFile>,
@@ -211,7 +213,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes survey and head and gives the file its name.
+    /// Writes the survey and the header, then renames the file.
     pub(super) fn finish(mut self, key: &Key, survey: &Survey) -> Result<(), RecordingError> {
         let text = serde_json::to_vec(survey).map_err(|error| RecordingError::Cache {
             path: self.home.clone(),

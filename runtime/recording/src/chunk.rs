@@ -1,8 +1,9 @@
-//! A chunk of decoded events: its form in memory and its bytes in the cache, check-summed.
+//! A chunk of decoded events: its form in memory and its bytes in the cache.
 //!
-//! Layout, little endian: `magic u32, crc u32, events u32, levels u32, scales u32, reserved u32,
-//! first line u64`, then the scales (24 bytes each), the events (64) and the levels (16). The
-//! checksum (CRC-32) covers everything after itself.
+//! Layout, little endian:
+//! `magic u32, crc u32, events u32, levels u32, scales u32, reserved u32, first line u64`, then the
+//! scales (24 bytes each), the events (64) and the levels (16). The checksum (CRC-32) covers all
+//! bytes after itself.
 
 use std::io::{self, Read, Write};
 
@@ -10,17 +11,17 @@ use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
 
 use super::tape_event::{DEPTH, GAP, MARK, TOP, TRADE, TapeEvent};
 
-/// Events in the order in which they were received, and the levels of the depth events.
+/// Events in the order of their receive times, and the levels of the depth events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// The events.
     pub events: Vec<TapeEvent>,
-    /// Levels; see [`TapeEvent::market`].
+    /// Levels of the depth events; see [`TapeEvent::market`].
     pub levels: Vec<Level>,
 }
 
 impl Chunk {
-    /// Adds an event, which happened when it was received, as far as is known.
+    /// Appends an event without an event time. Its receive time is then the best known time.
     pub fn push(&mut self, recv: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         let (kind, flag, words) = match *event {
             MarketEvent::Trade {
@@ -69,20 +70,20 @@ impl Chunk {
     }
 }
 
-/// Scales of one instrument of the recording within a chunk: the smallest that hold all its
-/// numbers, so that they nearly always are the instrument's own.
+/// Scales of one instrument within a chunk: the smallest scales that hold all its numbers. They are
+/// nearly always the instrument's own scales.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scales {
     /// Index in the recording's survey.
     pub(super) instrument: u16,
     pub(super) price_scale: u8,
     pub(super) qty_scale: u8,
-    /// Largest absolute mantissas, so that widening needs one check for all.
+    /// Largest absolute mantissas, so that one check shows that all numbers fit a larger scale.
     pub(super) price_max: i64,
     pub(super) qty_max: i64,
 }
 
-/// A chunk as it lies in a cache: instruments are those of the recording.
+/// A chunk in a cache. Its instrument ids are those of the recording.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stored {
     pub(super) first_line: u64,
@@ -96,7 +97,7 @@ const SCALES: usize = 24;
 const EVENT: usize = 64;
 const LEVEL: usize = 16;
 
-/// Appends a chunk.
+/// Writes a chunk. `bytes` is a reusable buffer.
 pub(super) fn write(out: &mut impl Write, stored: &Stored, bytes: &mut Vec<u8>) -> io::Result<()> {
     let Stored {
         first_line,
@@ -128,11 +129,10 @@ pub(super) fn write(out: &mut impl Write, stored: &Stored, bytes: &mut Vec<u8>) 
     out.write_all(bytes)
 }
 
-/// Reads the next chunk into `stored` and gives back its length; `bytes` is a buffer that is
-/// reused.
+/// Reads the next chunk into `stored` and returns its length. `bytes` is a reusable buffer.
 ///
 /// # Errors
-/// `InvalidData` for a damaged chunk; whatever the file gives.
+/// `InvalidData` for a damaged chunk, or any error of the input.
 pub(super) fn read(
     input: &mut impl Read,
     stored: &mut Stored,
@@ -144,9 +144,9 @@ pub(super) fn read(
     let counts = [word(8), word(12), word(16)].map(|count| count as usize);
     let [events, levels, scales] = counts;
     let length = events * EVENT + levels * LEVEL + scales * SCALES;
-    // No writer makes larger ones; a damaged count must not ask for all the memory.
+    // The writer never makes larger chunks. A damaged count must not allocate all memory.
     if word(0) != MAGIC || events > EVENTS_MAX || length > BYTES_MAX || scales > events {
-        return Err(damaged("no chunk where one should start"));
+        return Err(damaged("it has no valid chunk header"));
     }
     bytes.clear();
     input.take(length as u64).read_to_end(bytes)?;
@@ -154,7 +154,7 @@ pub(super) fn read(
     crc.update(&head[8..]);
     crc.update(bytes);
     if bytes.len() != length || crc.finalize() != word(4) {
-        return Err(damaged("checksum differs"));
+        return Err(damaged("its checksum is wrong"));
     }
     stored.first_line = word64(&head, 24) as u64;
     let (scale_bytes, rest) = bytes.split_at(scales * SCALES);
@@ -176,9 +176,9 @@ pub(super) fn read(
     Ok((HEAD + length) as u64)
 }
 
-/// The most events in a chunk.
+/// The largest number of events in a chunk.
 pub(super) const EVENTS_MAX: usize = 16 * 1024;
-/// A chunk is closed once it holds this many levels.
+/// A chunk is full when it has this many levels.
 pub(super) const LEVELS_FULL: usize = 128 * 1024;
 const BYTES_MAX: usize = 256 << 20;
 
@@ -192,7 +192,7 @@ fn check(chunk: &Chunk) -> io::Result<()> {
     if chunk.events.iter().all(is_sound) {
         Ok(())
     } else {
-        Err(damaged("an event that does not exist"))
+        Err(damaged("it contains an invalid event"))
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_chunk_comes_back_as_it_was(before in stored()) {
+        fn a_written_chunk_is_read_back_unchanged(before in stored()) {
             let (mut out, mut bytes, mut after) = (Vec::new(), Vec::new(), Stored::default());
             write(&mut out, &before, &mut bytes).unwrap();
             let length = read(&mut &out[..], &mut after, &mut bytes).unwrap();
@@ -339,7 +339,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_and_a_cut_are_noticed(
+        fn flipped_bits_and_cut_chunks_are_detected(
             before in stored(), at: prop::sample::Index, bit in 0_u8..8,
         ) {
             let (mut out, mut bytes, mut after) = (Vec::new(), Vec::new(), Stored::default());

@@ -1,5 +1,6 @@
-//! Events collected into chunks: one scale per instrument and chunk, the smallest that holds all
-//! its numbers; on the way the greatest common divisors of prices and quantities.
+//! Collects events into chunks. Each chunk has one scale per instrument and kind of number: the
+//! smallest that holds all its numbers. It also computes the greatest common divisors of prices and
+//! quantities.
 
 use windvane_engine::decimal::{Decimal, pow10};
 use windvane_engine::{InstrumentId, Level};
@@ -10,7 +11,7 @@ use super::cache::Writer;
 use super::chunk::{EVENTS_MAX, LEVELS_FULL, Scales, Stored};
 use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
 
-/// Collects events and writes a chunk whenever one is full.
+/// Collects events and writes each full chunk.
 pub(super) struct Chunking {
     writer: Writer,
     stored: Stored,
@@ -18,15 +19,15 @@ pub(super) struct Chunking {
     events: u64,
 }
 
-/// One kind of number of one instrument.
+/// Prices or quantities of one instrument.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quantum {
-    /// Decimal places of the mantissas of the running chunk.
+    /// Decimal places of the mantissas in the current chunk.
     scale: u8,
-    /// Greatest common divisor and largest absolute value of the running chunk.
+    /// Greatest common divisor and largest absolute value in the current chunk.
     divisor: u64,
     largest: u64,
-    /// Greatest common divisor of all chunks before, `total / 10^total_scale`.
+    /// Greatest common divisor of all earlier chunks: `total / 10^total_scale`.
     total: u128,
     total_scale: u8,
 }
@@ -47,8 +48,8 @@ impl Chunking {
         }
     }
 
-    /// Makes sure that numbers with so many decimals can be taken; where they are finer than all
-    /// before, the running chunk ends. To be called before [`Self::price`] and its like.
+    /// Prepares for numbers with this many decimals. If they have more decimals than before, the
+    /// current chunk ends. Call it before [`Self::price`] and similar methods.
     #[inline]
     pub(super) fn fit(
         &mut self,
@@ -76,19 +77,19 @@ impl Chunking {
         Ok(())
     }
 
-    /// A price as mantissa of the running chunk.
+    /// Returns a price as a mantissa in the current chunk's scale.
     #[inline]
     pub(super) fn price(&mut self, index: usize, number: Number) -> Result<i64, NumberError> {
         self.instruments[index].price.take(number)
     }
 
-    /// A quantity as mantissa of the running chunk.
+    /// Returns a quantity as a mantissa in the current chunk's scale.
     #[inline]
     pub(super) fn qty(&mut self, index: usize, number: Number) -> Result<i64, NumberError> {
         self.instruments[index].qty.take(number)
     }
 
-    /// Adds the levels of a depth event; gives back where they start.
+    /// Adds the levels of a depth event. Returns the index of the first one.
     pub(super) fn levels(&mut self, index: usize, levels: &BookLevels) -> Result<i64, NumberError> {
         let Instrument { price, qty } = &mut self.instruments[index];
         let start = self.stored.chunk.levels.len();
@@ -114,14 +115,15 @@ impl Chunking {
         Ok(start as i64)
     }
 
-    /// Adds an event, whose `line` is set here; writes the chunk once it is full.
+    /// Adds an event and sets its `line`. Writes the chunk when it is full.
     #[inline]
     pub(super) fn push(&mut self, line: u64, mut event: TapeEvent) -> Result<(), RecordingError> {
         let chunk = &mut self.stored.chunk;
         if chunk.events.is_empty() {
             self.stored.first_line = line;
         }
-        // A depth frame that waited is older than the chunk; its snapshot's line stands for it.
+        // A depth frame that waited for its snapshot may have an earlier line than the chunk. It
+        // gets the first line of the chunk.
         event.line = line.saturating_sub(self.stored.first_line) as u32;
         chunk.events.push(event);
         self.events += 1;
@@ -158,8 +160,8 @@ impl Chunking {
         Ok(())
     }
 
-    /// Writes what is left: the writer, the number of events, and per instrument the greatest
-    /// common divisors of prices and quantities.
+    /// Writes the last chunk. Returns the writer, the number of events, and the greatest common
+    /// divisors of prices and quantities per instrument.
     pub(super) fn finish(mut self) -> Result<Finished, RecordingError> {
         self.flush()?;
         let steps = self.instruments.iter();
@@ -172,15 +174,15 @@ impl Chunking {
     }
 }
 
-/// What is left of [`Chunking`] at the end.
+/// The results of [`Chunking`].
 pub(super) struct Finished {
     pub(super) writer: Writer,
     pub(super) events: u64,
-    /// Steps of price and quantity, by instrument.
+    /// Greatest common divisors of price and quantity, per instrument.
     pub(super) steps: Vec<(Decimal, Decimal)>,
 }
 
-/// How a chunk's mantissas shrink to their smallest scale.
+/// How to reduce a chunk's mantissas to the smallest scale.
 struct Cut {
     divisor: i64,
     scale: u8,
@@ -193,14 +195,14 @@ impl Quantum {
         let mantissa = number.at(self.scale)?;
         let size = mantissa.unsigned_abs();
         self.largest = self.largest.max(size);
-        // Nearly always the divisor divides the next number too, and one division tells.
+        // The divisor nearly always divides the next number too, so one division is usually enough.
         if self.divisor == 0 || !size.is_multiple_of(self.divisor) {
             self.divisor = gcd(self.divisor.into(), size.into()) as u64;
         }
         Ok(mantissa)
     }
 
-    /// Ends the chunk for this kind of number.
+    /// Ends the current chunk for this kind of number.
     fn close(&mut self) -> Cut {
         let mut zeros = 0;
         while zeros < self.scale
@@ -242,7 +244,7 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Divides every mantissa by its instrument's power of ten, which divides all of them.
+/// Divides each mantissa by its instrument's power of ten, which divides all of them.
 fn shrink(stored: &mut Stored, cuts: &[(i64, i64)]) {
     if cuts.iter().all(|&cut| cut == (1, 1)) {
         return;
@@ -256,7 +258,7 @@ fn shrink(stored: &mut Stored, cuts: &[(i64, i64)]) {
     }
 }
 
-/// Applies `to` to every price and quantity of an event and its levels.
+/// Applies `to` to each pair of price and quantity of an event and its levels.
 #[inline]
 pub(super) fn scale_event(
     event: &mut TapeEvent,
@@ -282,7 +284,7 @@ pub(super) fn scale_event(
     }
 }
 
-/// The id that an instrument has within its recording.
+/// The id of an instrument within its recording.
 pub(super) fn local_id(index: usize) -> InstrumentId {
     InstrumentId(index as u16)
 }

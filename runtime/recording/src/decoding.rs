@@ -1,5 +1,5 @@
-//! Text to cache: each line to events, depth joined on the way, chunks scaled and written. Memory
-//! is one chunk and the depth frames that wait for a snapshot.
+//! Decodes the text of a recording into a cache. Each line becomes events, and depth differences
+//! are joined to snapshots. Memory use is one chunk and the depth frames that wait for a snapshot.
 
 use std::path::Path;
 
@@ -19,15 +19,15 @@ use super::survey::{Cut, Survey};
 use super::tape_event::{MARK, TOP, TRADE, TapeEvent};
 use super::{OnDamage, Options, Progress, RecordingError};
 
-/// Lines that are searched for a frame that tells its surface.
+/// How many lines are searched for a frame that states its surface.
 const PROBE_LINES: usize = 4096;
 /// Lines between two calls of `progress`.
 const PROGRESS_LINES: u64 = 8192;
 
-/// Receive times from here on, the year 2100, are damage.
+/// Receive times from the year 2100 on are damage. Nanoseconds.
 const RECEIVE_TIME_END: i64 = 4_102_444_800_000_000_000;
-/// The longest silence of one recording. A time further ahead is a damaged line: taken for true,
-/// it would hold back the time of every line after it.
+/// The longest gap between two lines, nanoseconds. A line with a later time is damaged. If it were
+/// accepted, the receive times of all later lines would be raised to it.
 const SILENCE_NS_MAX: i64 = 30 * 86_400 * 1_000_000_000;
 
 /// Decodes a recording into the cache `home`.
@@ -57,7 +57,7 @@ pub(super) fn decode(
         match outcome {
             Ok(()) => {}
             Err(Refused::Cache(error)) => return Err(error),
-            // What is left of a line where the text broke off is no damage of its own.
+            // The rest of a line at the point where the text breaks off is not counted as damage.
             Err(Refused::Line(reason)) if lines.at_broken_end() => {
                 decoding.survey.cut = Some(Cut {
                     after_line: number - 1,
@@ -84,7 +84,7 @@ pub(super) fn decode(
     decoding.finish(&lines, key)
 }
 
-/// The surface of the first frame that tells it.
+/// The surface of the first frame that states it.
 fn probe(path: &Path) -> Result<Option<Surface>, RecordingError> {
     let mut lines = Lines::open(path)?;
     let mut levels = BookLevels::default();
@@ -101,11 +101,11 @@ fn probe(path: &Path) -> Result<Option<Surface>, RecordingError> {
     Ok(None)
 }
 
-/// Receive time and frame of a line.
+/// Splits a line into receive time and frame.
 fn split(line: &[u8]) -> Result<(i64, &[u8]), String> {
     let space = memchr::memchr(b' ', line).unwrap_or(0);
     let digits = &line[..space];
-    // 18 digits of nanoseconds end in 2001, 19 in 2262.
+    // 18 digits of nanoseconds reach the year 2001, 19 digits the year 2262.
     if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
         return Err("does not start with a receive time in nanoseconds and a space".to_owned());
     }
@@ -119,7 +119,7 @@ fn split(line: &[u8]) -> Result<(i64, &[u8]), String> {
     Ok((recv, &line[space + 1..]))
 }
 
-/// Why a line gave nothing.
+/// Why a line added no event.
 pub(super) enum Refused {
     Line(String),
     Cache(RecordingError),
@@ -143,19 +143,19 @@ impl From<RecordingError> for Refused {
     }
 }
 
-/// A recording on its way into a cache; `depth` has its other half.
+/// A recording that is being decoded. Module `depth` contains the methods for depth frames.
 pub(super) struct Decoding {
-    /// Of frames that do not tell theirs.
+    /// The surface of frames that do not state theirs.
     pub(super) surface: Surface,
     pub(super) survey: Survey,
     pub(super) listing: Listing,
     pub(super) chunking: Chunking,
     last_recv: i64,
-    /// A depth snapshot that came before every frame that could tell whose it is.
+    /// A depth snapshot that arrived before any frame that could identify its instrument.
     pub(super) early: Option<(At, OwnedSnapshot)>,
 }
 
-/// When and where a frame came.
+/// Line number and receive time of a frame.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     pub(super) line: u64,
@@ -207,7 +207,7 @@ impl Decoding {
         }
     }
 
-    /// A trade that does not tell who crossed: that is estimated from what came before it.
+    /// A trade without its aggressor's side. The side is estimated from earlier events.
     fn trade_pro(&mut self, at: At, surface: Surface, trade: &TradePro<'_>) -> Result<(), Refused> {
         let index = self.listing.index(surface, trade.symbol);
         let buyer_is_maker = self.listing.at(index).taker_side.on_trade(trade.price);
@@ -223,7 +223,7 @@ impl Decoding {
         stream: TradeStream,
     ) -> Result<(), Refused> {
         if trade.price.mantissa == 0 || trade.qty.mantissa == 0 {
-            // What venues send for an execution that was no trade of the market.
+            // Venues send such frames for executions outside the market.
             self.survey.ignored += 1;
             return Ok(());
         }
@@ -268,7 +268,7 @@ impl Decoding {
 
     fn mark(&mut self, at: At, mark: &MarkPrice<'_>) -> Result<(), Refused> {
         let index = self.listing.index(Surface::Futures, mark.symbol);
-        // The chunk's scales do not bind marks, but they must exist.
+        // Marks do not use the chunk's scales, but the scales must exist.
         self.chunking.fit(index, 0, 0)?;
         let time = event_time(0, mark.event_ms);
         let or_zero = |number: Option<Number>| number.map_or(Ok(0), |number| number.at(MARK_SCALE));
@@ -326,7 +326,7 @@ impl Decoding {
                 Broken::Cut(reason) => (false, reason),
                 Broken::Corrupt(reason) => (true, reason),
             };
-            // The last line may have been a part of one.
+            // If the last line was incomplete, it is already excluded.
             let whole = self.survey.cut.map_or(lines.count(), |cut| cut.after_line);
             self.survey.cut = Some(Cut {
                 after_line: whole,
@@ -346,7 +346,7 @@ impl Decoding {
     }
 }
 
-/// Refuses prices and quantities that no market has.
+/// Refuses negative prices and quantities, and depth levels without a price.
 fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
     let check = |what: &str, number: Number| {
         if number.mantissa >= 0 {
@@ -384,7 +384,7 @@ fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
     }
 }
 
-/// Transaction time if there is one, else event time, in ns; 0 for neither.
+/// The transaction time, or the event time if it is missing, in nanoseconds. 0 if both are missing.
 pub(super) fn event_time(transaction_ms: i64, event_ms: i64) -> i64 {
     let ms = if transaction_ms != 0 {
         transaction_ms

@@ -1,5 +1,6 @@
-//! Depth while a recording is decoded: differences joined to snapshots, so that the cache holds
-//! whole books only. Before the first snapshot, and after a gap until the next, there is none.
+//! Joins depth differences to snapshots while a recording is decoded, so that the cache contains
+//! only complete books. A book is missing before the first snapshot, and after a gap until the next
+//! snapshot.
 
 use windvane_engine::Surface;
 use windvane_protocol::{
@@ -17,10 +18,10 @@ pub(super) struct OwnedSnapshot {
     levels: BookLevels,
 }
 
-/// Whose a depth snapshot is.
+/// The instrument to which a depth snapshot belongs.
 enum Owner {
     Instrument(usize),
-    /// Nobody yet: nothing was seen that it could belong to.
+    /// Not known yet: no frame so far has a matching instrument.
     Later,
     Unclear,
 }
@@ -90,7 +91,7 @@ impl Decoding {
         let time = event_time(snapshot.transaction_ms, snapshot.event_ms);
         let listed = self.listing.at(index);
         if snapshot.partial {
-            // The first levels only: of use where no differences tell more.
+            // It contains only the best levels, so it is used only without differences.
             if listed.has_diffs {
                 listed.survey.depths_unused += 1;
                 return Ok(());
@@ -101,7 +102,7 @@ impl Decoding {
         self.join(at, time, index, snapshot.last_update_id, levels)
     }
 
-    /// The snapshot that came before the first frame of its instrument.
+    /// Joins a snapshot that arrived before the first frame of its instrument.
     fn join_early(&mut self, at: At, index: usize) -> Result<(), Refused> {
         let is_near = |early: &OwnedSnapshot, listed: &Listed| listed.is_near(best(&early.levels));
         let Some((taken, early)) = self.early.take() else {
@@ -114,7 +115,7 @@ impl Decoding {
         self.join(at, 0, index, early.last_update_id, &early.levels)
     }
 
-    /// Starts the book from a snapshot and brings it up to date with what waited.
+    /// Starts the book from a snapshot and applies the differences that waited for it.
     fn join(
         &mut self,
         at: At,
@@ -214,8 +215,9 @@ impl Decoding {
         self.emit(at, 0, index, GAP, false, [0; 5])
     }
 
-    /// Whose a snapshot is. A REST answer names no symbol: it belongs to the instrument with a
-    /// depth stream whose price is near, and if there are several, whose waiting ids enclose it.
+    /// Finds the instrument of a snapshot. A REST response contains no symbol. It belongs to the
+    /// instrument with a depth stream and a similar price. If there are several, it belongs to the
+    /// one whose waiting ids enclose its id.
     fn owner(
         &mut self,
         surface: Option<Surface>,
@@ -247,7 +249,8 @@ impl Decoding {
         }
     }
 
-    /// A snapshot's keys hardly tell its surface: a known instrument of that symbol does.
+    /// The keys of a snapshot rarely show its surface, so a known instrument with this symbol is
+    /// preferred.
     fn named_owner(&mut self, surface: Option<Surface>, symbol: &str) -> usize {
         let known = self.listing.all().iter().position(|listed| {
             listed.survey.symbol == symbol && surface.is_none_or(|s| s == listed.survey.surface)

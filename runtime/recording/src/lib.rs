@@ -1,7 +1,9 @@
-//! Recordings: `<receive time ns> <frame as received>` lines, gzip, zstd or plain, decoded once
-//! into a cache of fixed-size records and read from there as a [`Tape`].
+//! Recordings: lines of `<receive time ns> <frame as received>`, compressed with gzip or zstd, or
+//! plain. A recording is decoded once into a cache of fixed-size records, and then read from it as
+//! a [`Tape`].
 //!
-//! What may not enter: orders, strategies, decisions. A recording is what the venue said.
+//! This module contains no orders, strategies or decisions: a recording contains only what the
+//! venue sent.
 
 mod cache;
 mod chunk;
@@ -28,31 +30,31 @@ pub use tape::{Chunks, Tape};
 pub use tape_event::TapeEvent;
 use windvane_engine::Surface;
 
-/// What to do with a line that cannot be decoded.
+/// Action for a line that cannot be decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDamage {
-    /// Report its number and go on.
+    /// Report the line number and go on.
     #[default]
     Skip,
     /// Refuse the recording.
     Fail,
 }
 
-/// How recordings are opened.
+/// Options for opening a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where decoded caches are kept. `None`: beside the recording if its folder is writable,
-    /// else in the user's cache folder.
+    /// Folder of decoded caches. `None`: beside the recording if its folder is writable, otherwise
+    /// in the user's cache folder.
     pub cache_dir: Option<PathBuf>,
-    /// What to do with damaged lines.
+    /// Action for damaged lines.
     pub on_damage: OnDamage,
-    /// The surface of frames whose keys do not tell it (see [`windvane_protocol::surface`]). `None`:
-    /// that of the first frame of the recording that does, else spot.
+    /// The surface of frames whose keys do not show it (see [`windvane_protocol::surface`]). `None`:
+    /// the surface of the first frame in the recording that shows it, or spot.
     pub surface: Option<Surface>,
 }
 
-/// Called with the bytes read and the bytes there are, while a recording is decoded.
+/// Called while a recording is decoded, with the bytes read so far and the total bytes.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// A recording whose decoded cache is ready.
@@ -74,32 +76,32 @@ pub enum RecordingError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A damaged line, and damage is fatal by setting.
+    /// A line is damaged, and `on_damage` is `fail`.
     #[error(
-        "{} line {line}: {reason}; `on_damage = \"skip\"` would go on without it",
+        "{} line {line}: {reason}; set `on_damage = \"skip\"` to go on without it",
         path.display()
     )]
     Damaged {
         /// The recording.
         path: PathBuf,
-        /// Its line, from 1.
+        /// The line number, counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A price or quantity that the instrument's scale cannot hold.
+    /// A price or quantity has more decimals than the instrument's scale.
     #[error(
         "{} line {line}: {what} {value} of {instrument} does not fit {scale} decimal places; \
-         set a finer {rule} for it in [[instrument]]",
+         set a smaller {rule} for it in [[instrument]]",
         path.display()
     )]
     Unfit {
         /// The recording.
         path: PathBuf,
-        /// Its line, from 1.
+        /// The line number, counted from 1.
         line: u64,
         /// `spot:SYMBOL` or `futures:SYMBOL`.
         instrument: String,
@@ -112,24 +114,24 @@ pub enum RecordingError {
         /// `tick` or `step`.
         rule: &'static str,
     },
-    /// There is no folder that a decoded cache could be written to.
+    /// A decoded cache cannot be written.
     #[error(
-        "no decoded cache can be kept in {}: {reason}; name a folder that can be written with \
+        "cannot write a decoded cache to {}: {reason}; name a writable folder with \
          --cache DIR",
         path.display()
     )]
     NoCache {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error text.
         reason: String,
     },
-    /// A cache that is damaged, could not be made again, or is not what it was.
+    /// A cache is damaged and could not be created again, or the recording changed meanwhile.
     #[error("decoded cache {}: {reason}; remove it and try again", path.display())]
     Cache {
         /// The cache.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -144,11 +146,11 @@ impl RecordingError {
 }
 
 impl Recording {
-    /// Opens a recording: reuses its decoded cache, or decodes the text into one.
+    /// Opens a recording. It uses a valid decoded cache, or decodes the text into a new one.
     ///
     /// # Errors
     /// [`RecordingError::Io`] for a file that cannot be read or a cache that cannot be written,
-    /// [`RecordingError::Damaged`] for a damaged line when damage is fatal.
+    /// [`RecordingError::Damaged`] for a damaged line if `on_damage` is `fail`.
     pub fn open(
         path: &Path,
         options: &Options,
@@ -190,18 +192,18 @@ impl Recording {
         &self.cache
     }
 
-    /// Whether its decoded cache was there already.
+    /// Whether a valid decoded cache already existed.
     pub fn from_cache(&self) -> bool {
         self.from_cache
     }
 
-    /// What is in it.
+    /// The contents of the recording.
     pub fn survey(&self) -> &Survey {
         &self.survey
     }
 
-    /// What its reader should be told, one sentence each: stale or damaged caches, damaged lines,
-    /// gaps, a cut end.
+    /// Messages for the user, one sentence each: stale or damaged caches, damaged lines, gaps, a
+    /// text that breaks off.
     pub fn notices(&self) -> Vec<String> {
         let name = self.path.display();
         let survey = self.survey.notices();
@@ -209,7 +211,7 @@ impl Recording {
         self.notices.iter().cloned().chain(survey).collect()
     }
 
-    /// Decodes the text again, because the cache turned out to be damaged.
+    /// Decodes the text again, because the cache is damaged.
     fn rebuild(&self) -> Result<(), RecordingError> {
         let key = cache::Key::of(&self.path, self.options.surface)?;
         let survey =

@@ -1,4 +1,4 @@
-//! The instruments of a recording while it is decoded: names, books being joined, counts.
+//! The instruments of a recording while it is decoded: names, books and counts.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use windvane_protocol::{BookLevels, Joiner, Number, Pending, TakerSide};
 
 use super::survey::InstrumentSurvey;
 
-/// Depth differences of one instrument that wait for a snapshot. A snapshot is asked for when the
-/// stream starts and comes within seconds; a stream has at most 50 frames a second.
+/// How many depth differences of one instrument may wait for a snapshot. A collector requests a
+/// snapshot when the stream starts, and it arrives within seconds. A stream has at most 50 frames
+/// per second.
 const WAITING_MAX: usize = 1024;
 
-/// A depth difference that waits.
+/// A depth difference that waits for a snapshot.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) line: u64,
@@ -26,16 +27,16 @@ pub(super) struct Listed {
     pub(super) survey: InstrumentSurvey,
     pub(super) joiner: Joiner,
     pub(super) waiting: Pending<Held>,
-    /// Depth differences were seen, so that snapshots are joined to them.
+    /// Whether depth differences were seen, to which snapshots are joined.
     pub(super) has_diffs: bool,
-    /// Which trade stream came first and counts.
+    /// The trade stream that came first. Only its trades are counted.
     pub(super) trade_stream: Option<TradeStream>,
     pub(super) last_price: Option<Number>,
-    /// For trades that do not tell who crossed.
+    /// Estimates the aggressor's side of trades that do not state it.
     pub(super) taker_side: TakerSide,
 }
 
-/// The streams that tell a trade.
+/// The streams that contain trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TradeStream {
     Trade,
@@ -44,7 +45,8 @@ pub(super) enum TradeStream {
 }
 
 impl Listed {
-    /// Takes note of how long a frame was on its way; times in milliseconds, 0 where absent.
+    /// Records how long a frame was under way. Times in nanoseconds; an event time of 0 means
+    /// missing.
     pub(super) fn delay(&mut self, recv: i64, event_time: i64) {
         if event_time == 0 {
             return;
@@ -54,7 +56,7 @@ impl Listed {
         *least = delay.min(*least);
     }
 
-    /// A price this near to the last one can be of the same instrument.
+    /// Whether a price is near enough to the last one to belong to this instrument.
     pub(super) fn is_near(&self, price: Option<Number>) -> bool {
         let (Some(last), Some(price)) = (self.last_price, price) else {
             return true;
@@ -67,18 +69,18 @@ impl Listed {
     }
 }
 
-/// All instruments, in the order in which they first appeared.
+/// All instruments, in order of first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     all: Vec<Listed>,
     by_symbol: [BTreeMap<String, usize>; 2],
-    /// Entries of exchange information lines, of all symbols.
+    /// Entries of exchange information lines, for all symbols.
     entries: BTreeMap<(Surface, String), String>,
     last: usize,
 }
 
 impl Listing {
-    /// The index of an instrument, which is added if it is new.
+    /// The index of an instrument. A new instrument is added.
     #[inline]
     pub(super) fn index(&mut self, surface: Surface, symbol: &str) -> usize {
         if let Some(listed) = self.all.get(self.last)
@@ -117,7 +119,7 @@ impl Listing {
         &self.all
     }
 
-    /// Keeps the entries of an exchange information line.
+    /// Stores the entries of an exchange information line.
     pub(super) fn exchange_info(&mut self, text: &str) -> Result<(), ExchangeInfoError> {
         for (symbol, entry) in exchange_info::entries(text)? {
             let surface = exchange_info::surface(entry)?;
@@ -126,7 +128,7 @@ impl Listing {
         Ok(())
     }
 
-    /// What was counted, each instrument with its exchange information.
+    /// The counts of each instrument, with its exchange information.
     pub(super) fn into_surveys(mut self) -> Vec<InstrumentSurvey> {
         let mut surveys: Vec<_> = self.all.into_iter().map(|listed| listed.survey).collect();
         for survey in &mut surveys {

@@ -1,5 +1,5 @@
-//! Lines of a recording, decompressed by what the file's first bytes say. Nothing here knows what
-//! a line means.
+//! Reads the lines of a recording. The first bytes of the file select the decompression. This
+//! module does not interpret the lines.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,16 +15,16 @@ use super::RecordingError;
 
 const BLOCK: usize = 256 * 1024;
 
-/// How the text ended before its time.
+/// Why the text ended too early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The file ends inside its compressed data: the writer was stopped.
+    /// The file ends inside its compressed data, because its writer was stopped.
     Cut(String),
-    /// The compressed data is damaged before the file's end.
+    /// The compressed data is damaged before the end of the file.
     Corrupt(String),
 }
 
-/// Reads lines; the file may be of any length, memory is one block and the longest line.
+/// Reads lines of a file of any length. Memory use is one block and the longest line.
 pub(super) struct Lines {
     source: Box<dyn Read>,
     buffer: Vec<u8>,
@@ -68,8 +68,8 @@ impl Lines {
         })
     }
 
-    /// The next line without its end, and its number from 1. After the last one,
-    /// [`Self::broken`] says whether the text ended as it should.
+    /// Returns the next line without its line end, and its number from 1. After the last line,
+    /// [`Self::broken`] shows whether the text is complete.
     pub(super) fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
         let mut searched = 0;
         let (line, next) = loop {
@@ -96,7 +96,7 @@ impl Lines {
         )))
     }
 
-    /// The last line was the rest of a text that broke off.
+    /// Whether the last line is incomplete because the text broke off.
     pub(super) fn at_broken_end(&self) -> bool {
         self.finished && self.start == self.end && self.buffer[..self.end].last() != Some(&b'\n')
     }
@@ -105,12 +105,12 @@ impl Lines {
         self.broken.as_ref()
     }
 
-    /// Lines read so far.
+    /// Number of lines read so far.
     pub(super) fn count(&self) -> u64 {
         self.number
     }
 
-    /// Bytes of the file read so far, and its length.
+    /// Bytes of the file read so far, and its length in bytes.
     pub(super) fn progress(&self) -> (u64, u64) {
         (self.taken.get(), self.total)
     }
@@ -138,7 +138,7 @@ impl Lines {
     }
 }
 
-/// Decoders report bad data as invalid, cut or other; what the system reports has a number.
+/// Errors of the operating system have an error number. Decoder errors for bad data have none.
 fn is_device_error(error: &io::Error) -> bool {
     error.raw_os_error().is_some()
 }
@@ -158,7 +158,7 @@ impl Read for Counted {
 
 type Compressed = BufReader<Counted>;
 
-/// One zstd frame after the other: collectors append a frame with each start.
+/// Reads several zstd frames in sequence: a collector appends a new frame at each start.
 struct ZstdFrames {
     source: Compressed,
     decoder: FrameDecoder,
@@ -174,7 +174,7 @@ impl ZstdFrames {
         }
     }
 
-    /// Starts the next frame; `false` at the end of the file.
+    /// Starts the next frame. Returns `false` at the end of the file.
     fn start_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.decoder.init(&mut self.source) {

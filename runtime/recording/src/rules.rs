@@ -1,5 +1,5 @@
-//! The rules of an instrument: configured, else from exchange information in the recording, else
-//! inferred from its prices and quantities.
+//! The rules of an instrument. They come from the configuration, from exchange information in the
+//! recording, or are inferred from its prices and quantities, in this order.
 
 use windvane_engine::Instrument;
 use windvane_engine::decimal::Decimal;
@@ -10,11 +10,11 @@ use windvane_protocol::{Assets, SymbolRules};
 use super::Survey;
 use windvane_config::{InstrumentName, InstrumentRules};
 
-/// Where the rules of an instrument come from.
+/// The source of an instrument's rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RulesSource {
-    /// `[[instrument]]`; what it leaves open is of exchange information, if there is one.
+    /// `[[instrument]]`. Rules that it leaves out come from exchange information, if there is any.
     Configured,
     /// An exchange information line of the recording.
     ExchangeInfo,
@@ -23,7 +23,7 @@ pub enum RulesSource {
 }
 
 impl RulesSource {
-    /// The word of all `sources`, or `mixed`.
+    /// The common source of all `sources`, or `mixed`.
     pub fn of_all(sources: impl IntoIterator<Item = Self>) -> &'static str {
         let mut sources = sources.into_iter();
         let Some(first) = sources.next() else {
@@ -36,7 +36,7 @@ impl RulesSource {
         }
     }
 
-    /// The word for summaries: `configured`, `exchange-info` or `inferred`.
+    /// The name in summaries: `configured`, `exchange-info` or `inferred`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Configured => "configured",
@@ -55,7 +55,7 @@ impl std::fmt::Display for RulesSource {
 /// Why an instrument has no rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// Neither configured nor recorded.
+    /// The instrument is not in any recording.
     #[error(
         "{name} is in no recording{}; add a recording of it to backtest.data",
         known(.recorded)
@@ -63,16 +63,16 @@ pub enum ResolveError {
     Unknown {
         /// The instrument.
         name: InstrumentName,
-        /// What is recorded.
+        /// The recorded instruments.
         recorded: Vec<String>,
     },
-    /// Recorded, but without a price and a quantity.
-    #[error("{0} has no prices in the recording; give its tick and step in [[instrument]]")]
+    /// The recording contains the instrument, but no price or no quantity of it.
+    #[error("{0} has no prices in the recording; set its tick and step in [[instrument]]")]
     NoPrices(InstrumentName),
-    /// Nobody says what its assets are.
-    #[error("{0} ends in no known quote asset; give its base and quote in [[instrument]]")]
+    /// The base and quote assets are not known.
+    #[error("{0} does not end in a known quote asset; set its base and quote in [[instrument]]")]
     Assets(InstrumentName),
-    /// The exchange information line is wrong.
+    /// The exchange information line is invalid.
     #[error(transparent)]
     ExchangeInfo(#[from] ExchangeInfoError),
     /// The rules do not fit the engine's scales.
@@ -87,15 +87,16 @@ fn known(recorded: &[String]) -> String {
     format!(" (recorded: {})", recorded.join(", "))
 }
 
-/// Quote assets that symbols end in, longer ones before those that they end in themselves.
+/// Known quote assets at the end of symbols. A longer one comes before a shorter one that is its
+/// ending.
 const QUOTES: [&str; 22] = [
     "FDUSD", "USDT", "USDC", "BUSD", "TUSD", "USDP", "USDD", "USD1", "USDF", "DAI", "EUR", "GBP",
     "TRY", "BRL", "JPY", "AUD", "USD", "BTC", "ETH", "BNB", "SOL", "XRP",
 ];
 
-/// Base and quote of a symbol by the quote asset that it ends in.
+/// Splits a symbol into base and quote, by the known quote asset at its end.
 pub fn split_symbol(symbol: &str) -> Option<(&str, &str)> {
-    // `BTCUSDT_240927`: what follows the underscore is the delivery date.
+    // `BTCUSDT_240927`: the part after the underscore is the delivery date.
     let pair = symbol.split('_').next().unwrap_or(symbol);
     QUOTES.iter().find_map(|quote| {
         let base = pair.strip_suffix(quote)?;
@@ -103,10 +104,10 @@ pub fn split_symbol(symbol: &str) -> Option<(&str, &str)> {
     })
 }
 
-/// The rules of `name`, from the best source that there is.
+/// The rules of `name`, from the best available source.
 ///
 /// # Errors
-/// [`ResolveError`] says what is missing and where to write it.
+/// [`ResolveError`] names the missing rule and where to set it.
 pub fn resolve_instrument(
     name: &InstrumentName,
     configured: Option<&InstrumentRules>,
@@ -145,7 +146,7 @@ pub fn resolve_instrument(
     Ok((instrument, source))
 }
 
-/// Nothing but name and assets.
+/// Rules with only the name and the assets.
 fn named(
     name: &InstrumentName,
     configured: Option<&InstrumentRules>,
@@ -196,7 +197,7 @@ fn configure(rules: &mut SymbolRules, configured: &InstrumentRules) {
     rules.max_num_orders = configured.max_num_orders.or(rules.max_num_orders);
 }
 
-/// Tick and step, and the step as the least quantity; nothing else binds.
+/// Sets the tick and the step, and the step as the smallest quantity. It sets no other limits.
 fn infer(
     rules: &mut SymbolRules,
     name: &InstrumentName,
@@ -219,7 +220,7 @@ fn infer(
     Ok(())
 }
 
-/// Greatest common divisor of two steps; 0 stands for "unknown".
+/// Greatest common divisor of two steps. 0 means "unknown".
 fn divisor(mut a: Decimal, mut b: Decimal) -> Decimal {
     while !b.is_zero() {
         (a, b) = (b, a % b);
@@ -283,7 +284,8 @@ mod tests {
         assert_eq!((source, both.price_scale), (RulesSource::Configured, 2));
         assert_eq!(both.filters.price.unwrap().max_price, 100_000);
         let lot = both.filters.lot_size.unwrap();
-        // Quantities are recorded in thousandths, finer than the configured step of a tenth.
+        // Quantities are recorded with three decimals, so the scale is finer than the configured
+        // step.
         assert_eq!(both.qty_scale, 3);
         assert_eq!((lot.min_qty, lot.max_qty, lot.step_size), (10, 7000, 100));
         assert_eq!(both.filters.min_notional, given.filters.min_notional);
@@ -306,9 +308,9 @@ mod tests {
             "spot:BTCUSDT is in no recording (recorded: futures:BTCUSDT); add a recording of it to \
              backtest.data"
         );
-        assert!(resolve("spot:ABCXYZ", &plain).contains("give its base and quote"));
+        assert!(resolve("spot:ABCXYZ", &plain).contains("set its base and quote"));
         plain.instruments[0].price_step = Decimal::ZERO;
-        assert!(resolve("futures:BTCUSDT", &plain).contains("give its tick and step"));
+        assert!(resolve("futures:BTCUSDT", &plain).contains("set its tick and step"));
     }
 
     #[test]

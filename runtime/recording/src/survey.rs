@@ -1,37 +1,37 @@
-//! What a recording holds, counted while it is decoded and kept in its cache.
+//! The contents of a recording, counted while it is decoded and stored in its cache.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::{Decimal, Surface};
 
-/// How many lines of a kind of fault are named.
+/// How many lines are listed per kind of fault.
 const NAMED: usize = 16;
 
-/// What a recording holds.
+/// The contents of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
-    /// Lines of text.
+    /// Number of lines.
     pub lines: u64,
-    /// Events in the decoded cache.
+    /// Number of events in the decoded cache.
     pub events: u64,
-    /// Receive time of the first event, ns; 0 without events.
+    /// Receive time of the first event, nanoseconds; 0 without events.
     pub first_recv_ns: i64,
-    /// Receive time of the last event, ns.
+    /// Receive time of the last event, nanoseconds.
     pub last_recv_ns: i64,
-    /// Instruments in the order in which they first appeared.
+    /// Instruments in order of first appearance.
     pub instruments: Vec<InstrumentSurvey>,
-    /// Lines that are no recording lines or no valid frames.
+    /// Lines that are not valid recording lines or contain invalid frames.
     pub damaged: Faults,
-    /// Lines whose receive time is before that of the line in front; it was raised to that.
+    /// Lines whose receive time is before that of the previous line. It was raised to that time.
     pub backwards: Faults,
     /// Depth snapshots that could not be assigned to an instrument.
     pub unassigned: Faults,
-    /// Valid frames that carry nothing for a tape: klines, tickers, answers to commands.
+    /// Valid frames that contain no tape event: klines, tickers, responses to commands.
     pub ignored: u64,
-    /// The text broke off.
+    /// Where the text breaks off, if it does.
     pub cut: Option<Cut>,
 }
 
-/// What a recording holds of one instrument.
+/// The contents of a recording for one instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstrumentSurvey {
     /// Surface.
@@ -41,77 +41,78 @@ pub struct InstrumentSurvey {
     pub symbol: String,
     /// Trades.
     pub trades: u64,
-    /// Best bids and asks.
+    /// Book tops (best bid and ask).
     pub tops: u64,
     /// Depth differences that were applied to a book.
     pub depths: u64,
     /// Depth snapshots that started or replaced a book.
     pub snapshots: u64,
-    /// Depth differences without a book: before the first snapshot, after a gap, or too old.
+    /// Depth differences that were not applied: before the first snapshot, after a gap, or too old.
     pub depths_unused: u64,
     /// Mark prices.
     pub marks: u64,
-    /// Trades of the second trade stream, where both `trade` and `aggTrade` were recorded: the
-    /// stream that came first counts.
+    /// Trades of the second trade stream, if both `trade` and `aggTrade` were recorded. Only the
+    /// stream that came first is used.
     pub trades_doubled: u64,
-    /// Breaks in the depth sequence.
+    /// Gaps in the depth sequence.
     pub gaps: Faults,
-    /// Smallest receive time less event time, ns: what remains above it is latency, whatever
-    /// the clocks' offset. `None` without event times.
+    /// Smallest difference of receive time and event time, nanoseconds. A larger difference shows
+    /// latency, independent of the clocks' offset. `None` without event times.
     pub delay_min_ns: Option<i64>,
-    /// Greatest common divisor of all prices; 0 without any.
+    /// Greatest common divisor of all prices; 0 without prices.
     pub price_step: Decimal,
-    /// Greatest common divisor of all quantities; 0 without any.
+    /// Greatest common divisor of all quantities; 0 without quantities.
     pub qty_step: Decimal,
-    /// The symbol's entry of an exchange information line, as JSON.
+    /// The symbol's entry in an exchange information line, as JSON.
     pub exchange_info: Option<String>,
 }
 
-/// Faults of one kind: how many, and the first of them.
+/// Faults of one kind: their number and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Faults {
-    /// How many.
+    /// Number of faults.
     pub count: u64,
-    /// The first: line number from 1, and what is wrong.
+    /// The first faults: line number from 1, and the reason.
     pub first: Vec<(u64, String)>,
 }
 
-/// Where and why a text broke off.
+/// Where and why the text breaks off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
-    /// The last whole line before it.
+    /// The last complete line before the break.
     pub after_line: u64,
-    /// The file goes on, but its compressed data is damaged; else the file just ends.
+    /// True if the compressed data is damaged before the end of the file. False if the file just
+    /// ends.
     pub corrupt: bool,
-    /// What the decompressor said.
+    /// The decompressor's error text.
     pub reason: String,
 }
 
 impl Survey {
-    /// What it holds of an instrument.
+    /// The counts of an instrument.
     pub fn instrument(&self, surface: Surface, symbol: &str) -> Option<&InstrumentSurvey> {
         let mut all = self.instruments.iter();
         all.find(|known| known.surface == surface && known.symbol == symbol)
     }
 
-    /// Everything worth telling, a sentence each.
+    /// Everything that the user needs to know, one sentence each.
     pub fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
         if self.damaged.count > 0 {
             notices.push(format!(
-                "{} damaged lines skipped ({})",
+                "{} damaged lines were skipped ({})",
                 self.damaged.count, self.damaged
             ));
         }
         if self.backwards.count > 0 {
             notices.push(format!(
-                "{} receive times went backwards and were raised ({})",
+                "{} receive times were before the previous line's and were raised to it ({})",
                 self.backwards.count, self.backwards
             ));
         }
         if self.unassigned.count > 0 {
             notices.push(format!(
-                "{} depth snapshots fit no instrument ({})",
+                "{} depth snapshots do not match any instrument ({})",
                 self.unassigned.count, self.unassigned
             ));
         }
@@ -122,7 +123,7 @@ impl Survey {
                 "is cut off"
             };
             notices.push(format!(
-                "the file {what} after line {}: {}; everything before it counts",
+                "the file {what} after line {}: {}; everything before it is used",
                 cut.after_line, cut.reason
             ));
         }
@@ -130,7 +131,8 @@ impl Survey {
         notices
     }
 
-    /// The first damage that a strict reader refuses: a damaged line, or damaged compressed data.
+    /// The first damage that `on_damage = "fail"` refuses: a damaged line, or damaged compressed
+    /// data.
     pub(super) fn first_damage(&self) -> Option<(u64, String)> {
         let line = self.damaged.first.first().cloned();
         let corrupt = self.cut.as_ref().filter(|cut| cut.corrupt);
@@ -158,7 +160,7 @@ impl InstrumentSurvey {
         }
     }
 
-    /// Whether anything happens on its market.
+    /// Whether the instrument has any market event.
     pub const fn has_events(&self) -> bool {
         self.trades + self.tops + self.depths + self.snapshots + self.marks > 0
     }
@@ -179,7 +181,8 @@ impl InstrumentSurvey {
         }
         if self.snapshots == 0 && self.depths_unused > 0 {
             notices.push(format!(
-                "no depth snapshot of {name}: {} depth frames are not used, the book is its top",
+                "no depth snapshot of {name}: {} depth frames are not used; the \
+                 book is only its best prices",
                 self.depths_unused
             ));
         }
@@ -202,7 +205,7 @@ impl Faults {
     }
 }
 
-/// The first three by line.
+/// Shows the first three faults with their lines.
 impl std::fmt::Display for Faults {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, (line, reason)) in self.first.iter().take(3).enumerate() {

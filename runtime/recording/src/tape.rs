@@ -1,5 +1,5 @@
-//! The events of one or more recordings as one stream, in order of receive time, in the engine's
-//! instruments and scales. Memory is one chunk per recording.
+//! Plays one or more recordings as one stream of events, in order of receive time, with the
+//! engine's instrument ids and scales. Memory use is one chunk per recording.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
@@ -13,18 +13,18 @@ use super::chunking::scale_event;
 use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
 use super::{Recording, RecordingError};
 
-/// Whoever gives market events in chunks, in order of receive time.
+/// A source of market events in chunks, in order of receive time.
 pub trait Chunks {
-    /// The next events; `None` at the end. Never an empty chunk.
+    /// Returns the next events, or `None` at the end. A chunk is never empty.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The events cannot be read.
     fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError>;
 
-    /// Gives a chunk back that is done with, so that its memory serves the next one.
+    /// Takes back a used chunk, so that its memory is reused.
     fn recycle(&mut self, chunk: Chunk);
 
-    /// What happened on the way that a reader should be told.
+    /// Messages for the user about problems while reading.
     fn notices(&self) -> &[String];
 }
 
@@ -42,7 +42,7 @@ impl Chunks for Tape {
     }
 }
 
-/// Recordings played as one.
+/// Several recordings, played as one.
 #[derive(Debug)]
 pub struct Tape {
     sources: Vec<Source>,
@@ -51,8 +51,8 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Plays `recordings` for `instruments`, whose place in the list is their id. Events of other
-    /// instruments are left out. Events received at the same time come in the order of the
+    /// Plays `recordings` for `instruments`. An instrument's id is its index in the list. Events of
+    /// other instruments are left out. Events with the same receive time come in the order of the
     /// recordings.
     pub fn new(
         recordings: &[Recording],
@@ -68,12 +68,13 @@ impl Tape {
         })
     }
 
-    /// The next events; `None` at the end. Never an empty chunk.
+    /// Returns the next events, or `None` at the end. A chunk is never empty.
     ///
     /// # Errors
-    /// [`RecordingError::Unfit`] for a number that the instrument's scale does not hold;
-    /// [`RecordingError::Cache`] for a cache that is damaged and could not be made again. A damaged
-    /// chunk of a recording that is still the same is decoded again, which [`Self::notices`] tells.
+    /// [`RecordingError::Unfit`] for a number that does not fit the instrument's scale;
+    /// [`RecordingError::Cache`] for a damaged cache that could not be created again. If a chunk is
+    /// damaged and the recording has not changed, it is decoded again and [`Self::notices`] reports
+    /// it.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError> {
         if let [source] = &mut self.sources[..] {
             source.stored.chunk = std::mem::take(&mut self.spare);
@@ -95,19 +96,19 @@ impl Tape {
         Ok((!merged.events.is_empty()).then_some(merged))
     }
 
-    /// Gives a chunk back that is done with, so that its memory serves the next one.
+    /// Takes back a used chunk, so that its memory is reused.
     pub fn recycle(&mut self, chunk: Chunk) {
         self.spare = chunk;
     }
 
-    /// What happened on the way that a reader should be told: caches that were made again.
+    /// Messages for the user: caches that were created again.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
 }
 
-/// Moves events of the source that is first in time until another one is, or until the source
-/// needs its next chunk. `false` if there are none.
+/// Moves events from the source with the earliest event, until another source is earlier or the
+/// source needs its next chunk. Returns `false` if all sources are at their end.
 fn merge_run(sources: &mut [Source], merged: &mut Chunk) -> bool {
     let heads = sources.iter().enumerate();
     let first = heads
@@ -139,15 +140,15 @@ fn merge_run(sources: &mut [Source], merged: &mut Chunk) -> bool {
     true
 }
 
-/// One recording being played.
+/// One recording that is being played.
 #[derive(Debug)]
 struct Source {
     recording: Recording,
     file: File,
-    /// Where the next chunk starts, and where the chunks end.
+    /// Offset of the next chunk, and the end of the chunks.
     offset: u64,
     end: u64,
-    /// By instrument of the recording: the engine's id and scales, if it is wanted.
+    /// For each instrument of the recording, the engine's id and scales, if the engine wants it.
     wanted: Vec<Option<Wanted>>,
     all_wanted: bool,
     stored: Stored,
@@ -212,7 +213,7 @@ impl Source {
         std::mem::take(&mut self.stored.chunk)
     }
 
-    /// Loads the next chunk that has wanted events; `false` at the end.
+    /// Loads the next chunk that contains wanted events. Returns `false` at the end.
     fn load(&mut self, notices: &mut Vec<String>) -> Result<bool, RecordingError> {
         self.position = 0;
         while self.offset < self.end {
@@ -227,8 +228,8 @@ impl Source {
         Ok(false)
     }
 
-    /// Reads the next chunk. If it is damaged, the text is decoded again: that gives the same
-    /// chunks at the same places.
+    /// Reads the next chunk. If it is damaged, the text is decoded again, which gives the same
+    /// chunks at the same offsets.
     fn read(&mut self, notices: &mut Vec<String>) -> Result<(), RecordingError> {
         let path = self.recording.cache_path().to_owned();
         let first = chunk::read(&mut self.file, &mut self.stored, &mut self.bytes);
@@ -236,7 +237,7 @@ impl Source {
             Err(error) if is_damage(&error) => {
                 self.recording.rebuild()?;
                 notices.push(format!(
-                    "the decoded cache {} was damaged; the text was decoded again",
+                    "the decoded cache {} was damaged; the recording was decoded again",
                     path.display()
                 ));
                 (self.file, self.end) =
@@ -261,7 +262,7 @@ impl Source {
         Ok(())
     }
 
-    /// From the recording's instruments and scales to the engine's.
+    /// Converts instrument ids and scales of the recording to the engine's.
     fn convert(&mut self) -> Result<(), RecordingError> {
         let mut factors = vec![(1, 1); self.wanted.len()];
         for scales in &self.stored.scales {
@@ -292,7 +293,7 @@ impl Source {
         Ok(())
     }
 
-    /// What to multiply prices and quantities with; the chunk's largest prove that all fit.
+    /// Factors for prices and quantities. The chunk's largest numbers prove that all fit.
     fn factors(&self, scales: &Scales, wanted: Wanted) -> Result<(i64, i64), RecordingError> {
         let price = factor(scales.price_scale, wanted.price_scale, scales.price_max);
         let qty = factor(scales.qty_scale, wanted.qty_scale, scales.qty_max);
@@ -303,7 +304,7 @@ impl Source {
         }
     }
 
-    /// Finds the first number of the chunk that does not fit.
+    /// Finds the first number in the chunk that does not fit.
     fn unfit(&self, scales: &Scales, wanted: Wanted, of_price: bool) -> RecordingError {
         let (what, rule, from, scale) = if of_price {
             ("price", "tick", scales.price_scale, wanted.price_scale)
@@ -336,7 +337,7 @@ impl Source {
         }
     }
 
-    /// All prices or all quantities of an event.
+    /// All prices, or all quantities, of an event.
     fn numbers(&self, event: &TapeEvent, of_price: bool) -> Vec<i64> {
         let pick = |price, qty| if of_price { price } else { qty };
         let words = event.words;
@@ -355,7 +356,7 @@ impl Source {
     }
 }
 
-/// Ten to the power of the missing decimals, if the largest mantissa bears it.
+/// Ten to the power of the missing decimals, if the largest mantissa times this factor fits.
 fn factor(from: u8, to: u8, largest: i64) -> Option<i64> {
     let factor = pow10(to.checked_sub(from)?);
     largest.checked_mul(factor).map(|_| factor)

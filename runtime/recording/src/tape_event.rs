@@ -1,24 +1,28 @@
-//! One decoded market event in 64 bytes, in memory as on disk. Levels of depth events lie beside.
+//! One decoded market event in 64 bytes, with the same layout in memory and on disk. The levels of
+//! depth events are stored separately.
 
 use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
 
-/// A market event of a tape. Its kind and payload show as a [`MarketEvent`].
+/// A market event of a tape. [`market`](Self::market) converts it to a [`MarketEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeEvent {
-    /// When it was received. Never before the event in front of it.
+    /// Receive time. Never before that of the previous event.
     pub recv: Time,
-    /// When it happened at the venue: transaction time (`T`) where the frame has one, else event
-    /// time (`E`); 0 where it has neither.
+    /// Time at the venue: the transaction time (`T`) if the frame has one, otherwise the event time
+    /// (`E`); 0 if both are missing.
     pub event_time: Time,
     /// The instrument.
     pub instrument: InstrumentId,
     pub(super) kind: u8,
     pub(super) flag: bool,
-    /// Lines after the first line of the chunk.
+    /// Line number, relative to the first line of the chunk.
     pub(super) line: u32,
-    /// By kind. Trade: price, quantity, id. Top: update id, bid price and quantity, ask price and
-    /// quantity. Depth: update id, index of the first level, number of bids, of asks. Mark: mark,
-    /// index, funding rate, next funding.
+    /// The payload, depending on the kind:
+    ///
+    /// - trade: price, quantity, trade id.
+    /// - top: update id, bid price, bid quantity, ask price, ask quantity.
+    /// - depth: update id, index of the first level, number of bids, number of asks.
+    /// - mark: mark, index, funding rate, next funding time.
     pub(super) words: [i64; 5],
 }
 
@@ -29,10 +33,10 @@ pub(super) const GAP: u8 = 4;
 pub(super) const MARK: u8 = 5;
 
 impl TapeEvent {
-    /// The event, with its levels out of those of its chunk.
+    /// Converts the event. `levels` are the levels of its chunk.
     ///
     /// # Panics
-    /// If `levels` are not those of the event's chunk.
+    /// If `levels` are not the levels of the event's chunk.
     #[inline]
     pub fn market<'a>(&self, levels: &'a [Level]) -> MarketEvent<'a> {
         let words = self.words;
@@ -70,12 +74,12 @@ impl TapeEvent {
                 funding_rate: words[2],
                 next_funding: Time(words[3]),
             },
-            // Only the five kinds are ever read or made.
+            // Only these five kinds are ever created or read from a cache.
             _ => MarketEvent::Gap,
         }
     }
 
-    /// Where the levels of a depth event lie in those of its chunk.
+    /// The range of a depth event's levels within those of its chunk.
     #[inline]
     pub(super) fn levels(&self) -> std::ops::Range<usize> {
         let [_, first, bids, asks, _] = self.words;

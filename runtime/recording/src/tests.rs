@@ -1,4 +1,4 @@
-//! Recordings as files: text in, tape out, with everything that can be wrong with a file.
+//! Tests of recordings as files: text in, tape out, and every kind of damage to a file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn instrument(name: &str, recordings: &[&Recording]) -> Instrument {
         .0
 }
 
-/// Every event as text: receive time, instrument, market event.
+/// All events as text: receive time, instrument, market event.
 fn play(recordings: &[Recording], instruments: &[Instrument]) -> Vec<String> {
     let mut tape = Tape::new(recordings, instruments).unwrap();
     let mut seen = Vec::new();
@@ -91,7 +91,7 @@ fn written(dir: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// Kinds of the depth events that a text gives: `S` snapshot, `D` difference, `G` gap.
+/// The kinds of depth events in a text: `S` snapshot, `D` difference, `G` gap.
 fn depth_of(text: &str) -> (String, Survey) {
     let dir = tempfile::tempdir().unwrap();
     let recording = open(&written(dir.path(), text), dir.path());
@@ -122,7 +122,7 @@ fn a_damaged_line_is_named_and_skipped_or_refused() {
     assert!(recording.notices()[0].contains("line 2: not a valid frame"));
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
     assert_eq!(play(&[recording], &wanted).len(), 2);
-    // Strict, from the cache just made and from the text.
+    // With `on_damage = fail`: first with the cache from above, then from the text.
     for options in [options(dir.path()), options(&dir.path().join("other"))] {
         let strict = Options {
             on_damage: OnDamage::Fail,
@@ -224,7 +224,8 @@ fn a_gap_ends_the_book_and_the_next_snapshot_rebuilds_it() {
         + &snapshot(7, 24)
         + &diff(8, 26, 27, 25);
     let (kinds, survey) = depth_of(&text);
-    // The first difference is older than the snapshot; the gap's own waits for the second.
+    // The first difference is older than the first snapshot. The difference after the gap waits for
+    // the second snapshot.
     assert_eq!(kinds, "SDDGSDD");
     let futures = survey.instrument(Surface::Futures, "BTCUSDT").unwrap();
     assert_eq!((futures.gaps.count, futures.gaps.first[0].0), (1, 5));
@@ -239,11 +240,11 @@ fn without_a_snapshot_no_depth_is_delivered() {
     let text = trade(1, 1, "100.1") + &diff(2, 5, 8, 4) + &diff(3, 9, 12, 8);
     let (kinds, survey) = depth_of(&text);
     assert_eq!(kinds, "");
-    assert!(survey.notices()[0].contains("the book is its top"));
+    assert!(survey.notices()[0].contains("the book is only its best prices"));
 }
 
 #[test]
-fn a_stale_cache_and_a_damaged_one_are_noticed_and_made_again() {
+fn stale_and_damaged_caches_are_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = written(dir.path(), &trade(1, 1, "100.1"));
     let recording = open(&path, dir.path());
@@ -257,7 +258,7 @@ fn a_stale_cache_and_a_damaged_one_are_noticed_and_made_again() {
         recording.notices()
     );
     assert_eq!(recording.survey().events, 2);
-    // One flipped bit, in the head, in a chunk and in the survey.
+    // One flipped bit, in the header, in a chunk and in the survey.
     let wanted = [instrument("futures:BTCUSDT", &[&recording])];
     let expected = play(std::slice::from_ref(&recording), &wanted);
     let whole = std::fs::read(recording.cache_path()).unwrap();
@@ -279,7 +280,7 @@ fn a_stale_cache_and_a_damaged_one_are_noticed_and_made_again() {
 }
 
 #[test]
-fn two_surfaces_merge_by_receive_time_and_ties_keep_the_order_of_the_files() {
+fn recordings_merge_by_time_and_then_by_file_order() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (dir.path().join("a.gz"), dir.path().join("b"));
     gzip(&a, &(trade(10, 1, "100.1") + &trade(30, 2, "100.1")));
@@ -297,7 +298,7 @@ fn two_surfaces_merge_by_receive_time_and_ties_keep_the_order_of_the_files() {
     let order: Vec<String> = play(&recordings, &wanted);
     let order: Vec<&str> = order.iter().map(|text| &text[..4]).collect();
     assert_eq!(order, ["10 1", "10 0", "20 0", "30 1", "40 0"]);
-    // Instruments that nobody asked for are left out.
+    // Instruments that were not requested are left out.
     assert_eq!(play(&recordings, &wanted[..1]).len(), 3);
 }
 
@@ -336,9 +337,9 @@ fn finer_numbers_later_in_a_recording_need_no_second_pass() {
 }
 
 #[test]
-fn a_snapshot_finds_its_instrument_among_several() {
+fn a_snapshot_is_assigned_to_the_right_instrument() {
     let other = |line: String| line.replace("BTCUSDT", "ETHUSDT");
-    // Same prices, so that only the ids tell whose it is.
+    // The prices are equal, so only the ids identify the instrument.
     let text = diff(1, 5, 8, 4)
         + &other(diff(2, 500, 520, 499))
         + &other(diff(3, 530, 540, 520))
@@ -354,7 +355,7 @@ fn a_snapshot_finds_its_instrument_among_several() {
         .map(|known| known.snapshots)
         .collect();
     assert_eq!((snapshots, survey.unassigned.count), (vec![0, 1], 0));
-    // Before everything else, and far from every price.
+    // One snapshot comes before all other frames, the other is far from every price.
     let text = snapshot(1, 7) + &diff(2, 5, 8, 4) + &snapshot(3, 9).replace("99.9", "9.9");
     let survey = open(&written(dir.path(), &text), dir.path())
         .survey()
@@ -369,7 +370,7 @@ fn a_snapshot_finds_its_instrument_among_several() {
 }
 
 #[test]
-fn both_trade_streams_are_not_both_counted() {
+fn only_the_first_trade_stream_is_counted() {
     let dir = tempfile::tempdir().unwrap();
     let aggregate = "2 {\"e\":\"aggTrade\",\"E\":1,\"s\":\"BTCUSDT\",\"a\":1,\"p\":\"100.1\",\
                      \"q\":\"1\",\"f\":1,\"l\":1,\"T\":1,\"m\":true}\n";
@@ -377,7 +378,7 @@ fn both_trade_streams_are_not_both_counted() {
     let survey = open(&written(dir.path(), &text), dir.path())
         .survey()
         .clone();
-    // The aggregate does not tell its surface: it is that of its neighbours.
+    // The aggregate trade does not state its surface, so it gets that of the other frames.
     assert_eq!(survey.instruments.len(), 1);
     assert_eq!(
         (
@@ -407,7 +408,7 @@ fn a_tradepro_is_a_trade_whose_taker_is_estimated() {
 }
 
 #[test]
-fn marks_carry_funding_and_no_scale_binds_them() {
+fn marks_contain_funding_and_ignore_the_price_scale() {
     let dir = tempfile::tempdir().unwrap();
     let mark = "2 {\"e\":\"markPriceUpdate\",\"E\":1,\"s\":\"BTCUSDT\",\"p\":\"100.12345678\",\
                 \"i\":\"100.1\",\"r\":\"0.0001\",\"T\":9}\n";
@@ -425,7 +426,7 @@ fn marks_carry_funding_and_no_scale_binds_them() {
 }
 
 #[test]
-fn two_openers_at_once_both_get_a_whole_cache() {
+fn concurrent_openers_all_get_a_complete_cache() {
     let dir = tempfile::tempdir().unwrap();
     let text: String = (1..=20_000).map(|id| trade(id, id, "100.1")).collect();
     let path = written(dir.path(), &text);
@@ -439,19 +440,16 @@ fn two_openers_at_once_both_get_a_whole_cache() {
             assert_eq!(play(&[recording], &wanted).len(), 20_000);
         }
     });
-    // Nothing is left beside the cache.
+    // No temporary file remains next to the cache.
     assert_eq!(
         std::fs::read_dir(dir.path().join("cache")).unwrap().count(),
         1
     );
 }
 
-/// On recordings of a real venue, where they lie beside the repository.
+/// Uses recordings of a real venue, if they exist next to the repository.
 #[test]
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that does not run must be seen not to"
-)]
+#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
 fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     for (file, name) in [
@@ -460,7 +458,7 @@ fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
     ] {
         let path = data.join(file);
         if !path.exists() {
-            eprintln!("not run: {} is not there", path.display());
+            eprintln!("skipped: {} does not exist", path.display());
             continue;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -484,8 +482,8 @@ fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
     }
 }
 
-/// Rebuilds the book from depth alone and compares its best bid and ask with the tops that were
-/// received with the very same update id.
+/// Rebuilds the book from depth events. Compares its best bid and ask with book tops of the same
+/// update id.
 fn compare_books(recording: &Recording, name: &str) -> (u64, u64) {
     use std::collections::BTreeMap;
     let wanted = [instrument(name, &[recording])];
@@ -534,7 +532,7 @@ fn compare_books(recording: &Recording, name: &str) -> (u64, u64) {
 }
 
 #[test]
-fn a_receive_time_far_ahead_is_damage_and_holds_nothing_back() {
+fn a_receive_time_far_ahead_is_damage() {
     let day = 86_400_000_000_000;
     for far in [31 * day, i64::MAX] {
         let text = trade(10, 1, "100.1") + &trade(far, 2, "100.2") + &trade(12, 3, "100.3");
@@ -547,7 +545,7 @@ fn a_receive_time_far_ahead_is_damage_and_holds_nothing_back() {
 }
 
 #[test]
-fn numbers_below_zero_are_damage_and_a_trade_of_nothing_is_none() {
+fn negative_numbers_are_damage_and_zero_trades_are_ignored() {
     let text = trade(10, 1, "100.1") + &trade(11, 2, "-100.1") + &trade(12, 3, "0");
     let dir = tempfile::tempdir().unwrap();
     let recording = open(&written(dir.path(), &text), dir.path());

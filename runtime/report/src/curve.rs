@@ -1,9 +1,9 @@
-//! What the equity curve says: drawdown in integers, Sharpe ratio in floating point. The only
-//! floats of a run's figures are here, and no money is one.
+//! Drawdown and Sharpe ratio of the equity curve. The drawdown uses integers. The Sharpe ratio uses
+//! floating point; it is the only result that does, and no amount of money does.
 
 use windvane_engine::decimal::{Amount, div_half_even};
 
-/// Seconds of a year of 365 days: the venue never closes.
+/// Seconds in a year of 365 days, because the venue never closes.
 const SECONDS_PER_YEAR: f64 = 31_536_000.0;
 /// Decimal places of a drawdown.
 pub const DRAWDOWN_SCALE: u8 = 8;
@@ -14,15 +14,15 @@ const DRAWDOWN_ONE: i128 = 100_000_000;
 pub struct EquityCurve {
     last: Option<Amount>,
     peak: Amount,
-    /// Lowest equity since the peak: only below it can the largest drawdown grow, which saves a
-    /// division in most seconds.
+    /// Lowest equity since the peak. Only a lower equity can increase the largest drawdown, so this
+    /// saves a division in most seconds.
     trough: Amount,
     max_drawdown: i128,
     returns: Moments,
 }
 
 impl EquityCurve {
-    /// Takes the equity of the next second.
+    /// Adds the equity of the next second.
     pub fn push(&mut self, equity: Amount) {
         if let Some(last) = self.last.filter(|last| last.0 > 0) {
             let change = (equity - last).0 as f64 / last.0 as f64;
@@ -38,9 +38,9 @@ impl EquityCurve {
         }
     }
 
-    /// The fall of the last equity from the peak so far, a fraction of it at scale
-    /// [`DRAWDOWN_SCALE`], rounded half to even. It is 0 while the peak is not positive, and over 1
-    /// when equity is negative.
+    /// The current drawdown: the fall of the last equity from the peak, as a fraction of the peak
+    /// at scale [`DRAWDOWN_SCALE`], rounded half to even. It is 0 while the peak is not positive,
+    /// and above 1 if the equity is negative.
     pub fn drawdown(&self) -> i128 {
         match self.last {
             Some(last) if self.peak.0 > 0 && last < self.peak => {
@@ -51,20 +51,20 @@ impl EquityCurve {
         }
     }
 
-    /// The largest drawdown so far, a fraction at scale [`DRAWDOWN_SCALE`].
+    /// The largest drawdown so far, as a fraction at scale [`DRAWDOWN_SCALE`].
     pub fn max_drawdown(&self) -> i128 {
         self.max_drawdown
     }
 
-    /// Annualised Sharpe ratio of the returns of consecutive seconds, risk-free rate 0:
-    /// `mean(r) / stddev(r) * sqrt(31,536,000)` with `r = equity / previous equity - 1` and the
-    /// sample standard deviation. Anyone can recompute it from `equity.csv`. `None` with fewer
-    /// than two returns or when nothing moved. Rounded to 4 decimals.
+    /// Annualised Sharpe ratio of the returns of consecutive seconds, with a risk-free rate of 0:
+    /// `mean(r) / stddev(r) * sqrt(31,536,000)`, where `r = equity / previous equity - 1` and
+    /// `stddev` is the sample standard deviation. It can be recomputed from `equity.csv`. `None`
+    /// with fewer than two returns or if equity never changed. Rounded to 4 decimals.
     pub fn sharpe(&self) -> Option<f64> {
         let deviation = self.returns.deviation()?;
         (deviation > 0.0).then(|| {
             let ratio = self.returns.mean / deviation * SECONDS_PER_YEAR.sqrt();
-            // Adding zero turns a negative zero into a plain one.
+            // Adding zero turns negative zero into zero.
             (ratio * 10_000.0).round() / 10_000.0 + 0.0
         })
     }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_that_never_moves_has_no_sharpe_ratio() {
+    fn a_constant_curve_has_no_sharpe_ratio() {
         let mut curve = EquityCurve::default();
         for _ in 0..10 {
             curve.push(amount(100));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_without_money_divides_by_nothing() {
+    fn an_account_without_money_has_no_drawdown() {
         let mut curve = EquityCurve::default();
         for equity in [0, -5, 5] {
             curve.push(amount(equity));

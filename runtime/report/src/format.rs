@@ -1,10 +1,10 @@
-//! Values as people read them in the report: escaped, grouped, with units.
+//! Formats values for people: escaped, grouped, with units.
 
 use std::fmt;
 
 use windvane_engine::decimal::{Amount, div_half_even, pow10};
 
-/// A text from outside, safe inside an element or a quoted attribute.
+/// Text from outside, escaped for an element or a quoted attribute.
 pub(crate) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -25,7 +25,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// An integer with its thousands apart.
+/// An integer with thousands separators.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -38,7 +38,8 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// An amount with this many decimals (at most 8), half to even, thousands apart, a true minus.
+/// An amount with this number of decimals (at most 8), rounded half to even, with thousands
+/// separators and a real minus sign.
 pub fn money(amount: Amount, places: u8) -> String {
     let places = places.min(8);
     let rounded = div_half_even(amount.0, pow10(8 - places).into());
@@ -55,13 +56,13 @@ pub fn money(amount: Amount, places: u8) -> String {
     }
 }
 
-/// [`money`] with a plus where it is positive.
+/// Like [`money`], with a plus sign if it is positive.
 pub fn signed_money(amount: Amount, places: u8) -> String {
     let plus = if amount.0 > 0 { "+" } else { "" };
     format!("{plus}{}", money(amount, places))
 }
 
-/// A fraction at scale 8 as a percentage, signed if asked for.
+/// A fraction at scale 8 as a percentage. `signed` adds a plus sign to positive values.
 pub fn percent(fraction: i128, signed: bool) -> String {
     let amount = Amount(fraction * 100);
     let small = amount.0 != 0 && amount.0.abs() < 10_000_000;
@@ -74,7 +75,7 @@ pub fn percent(fraction: i128, signed: bool) -> String {
     format!("{text}\u{202f}%")
 }
 
-/// `part / whole` as a percentage with one decimal; a dash of nothing.
+/// `part / whole` as a percentage with one decimal, or a dash if `whole` is 0.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "\u{2013}".to_owned();
@@ -83,7 +84,7 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{}.{}\u{202f}%", tenths / 10, tenths % 10)
 }
 
-/// A span of nanoseconds in the unit that suits it.
+/// A duration in nanoseconds, in a suitable unit.
 pub fn duration(ns: i64) -> String {
     const UNITS: [(i64, &str); 3] = [(1_000, "\u{b5}s"), (1_000_000, "ms"), (1_000_000_000, "s")];
     let seconds = ns / 1_000_000_000;
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_have_the_unit_that_suits_them() {
+    fn durations_have_a_suitable_unit() {
         let cases = [
             (12, "12\u{202f}ns"),
             (1_500, "1.50\u{202f}\u{b5}s"),

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-/// Sub-buckets of each power of two: values are known to 1/32, about 3 percent.
+/// Sub-buckets per power of two. The relative error of a value is at most 1/32, about 3 percent.
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB;
 
 /// Counts non-negative integers in buckets whose width grows with the value. Negative values count
-/// as 0. Exact below 64, within 1/32 above.
+/// as 0. Values below 64 are exact, larger ones have an error of at most 1/32.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Box<[u64; BUCKETS]>,
@@ -42,12 +42,12 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// How many values were counted.
+    /// Number of counted values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The figures of the distribution; `None` when nothing was counted.
+    /// The figures of the distribution. `None` if nothing was counted.
     pub fn quantiles(&self) -> Option<Quantiles> {
         (self.count > 0).then(|| Quantiles {
             count: self.count,
@@ -60,7 +60,7 @@ impl Histogram {
         })
     }
 
-    /// Upper bound of the bucket that holds the value of this rank, at most the maximum.
+    /// Upper bound of the bucket that contains the value of this rank, at most the maximum.
     fn quantile(&self, numerator: u64, denominator: u64) -> i64 {
         let rank = (u128::from(self.count) * u128::from(numerator))
             .div_ceil(u128::from(denominator)) as u64;
@@ -93,18 +93,18 @@ const fn upper_bound(bucket: usize) -> i64 {
     low + ((1_i64 << shift) - 1)
 }
 
-/// Figures of a distribution; p50, p90 and p99 are within 1/32 above the true value.
+/// Figures of a distribution. p50, p90 and p99 are at most 1/32 above the true value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Smallest.
     pub min: i64,
     /// Median.
     pub p50: i64,
-    /// 90 of 100 are not above it.
+    /// 90 percent of the values are not above it.
     pub p90: i64,
-    /// 99 of 100 are not above it.
+    /// 99 percent of the values are not above it.
     pub p99: i64,
     /// Largest.
     pub max: i64,
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_lies_at_most_a_32nd_below_its_bucket_bound(value in 0_i64..=i64::MAX) {
+        fn bucket_bounds_are_at_most_a_32nd_above_a_value(value in 0_i64..=i64::MAX) {
             let bound = upper_bound(bucket_of(value as u64));
             prop_assert!(bound >= value);
             prop_assert!(i128::from(bound - value) * 32 <= i128::from(value));

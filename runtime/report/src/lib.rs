@@ -1,6 +1,6 @@
-//! The files that a run leaves behind: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json`
-//! and, drawn by [`crate::html`], `report.html`. Figures come in finished; nothing here decides
-//! about an order, and money is never a float.
+//! The result files of a run: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json` and
+//! `report.html`, which [`crate::html`] draws. This crate only writes finished figures. It makes
+//! no decision about an order, and money is never a floating-point number.
 
 mod curve;
 pub mod format;

@@ -1,5 +1,5 @@
-//! The rows of the CSV files and how they are written: integers straight into a byte buffer, no
-//! allocation, no decimals.
+//! The rows of the CSV files. Integers are written directly into a byte buffer, without allocation
+//! and without decimal types.
 
 use windvane_engine::decimal::{AMOUNT_SCALE, Amount};
 use windvane_engine::ids::Time;
@@ -20,7 +20,7 @@ pub const EQUITY_HEADER: &str = "time_ns,equity,cash,unrealized_pnl,drawdown\n";
 /// One fill of an own order.
 #[derive(Clone, Copy, Debug)]
 pub struct FillRow<'a> {
-    /// When the venue executed it.
+    /// Execution time at the venue.
     pub time: Time,
     /// Id of the strategy.
     pub strategy: &'a str,
@@ -50,9 +50,9 @@ pub struct FillRow<'a> {
     pub fee: Amount,
     /// Asset of the fee.
     pub fee_asset: &'a str,
-    /// The order rested in the book.
+    /// Whether the order rested in the book.
     pub maker: bool,
-    /// Profit that the fill realized, before fees.
+    /// Realized profit of the fill, before fees.
     pub realized_pnl: Amount,
 }
 
@@ -79,42 +79,42 @@ impl FillRow<'_> {
     }
 }
 
-/// One order in its last state, or one that a local rule rejected.
+/// One order in its final state, or one that a local rule rejected.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderRow<'a> {
-    /// When it was submitted, or refused.
+    /// Time of its submission or rejection.
     pub time: Time,
     /// Id of the strategy.
     pub strategy: &'a str,
     /// Name of the instrument.
     pub instrument: &'a str,
-    /// Client order id; empty for an order that was rejected before it got one.
+    /// Client order id. Empty for an order that was rejected before it got one.
     pub client_order_id: &'a str,
-    /// The venue's order id, where it gave one.
+    /// The venue's order id, if it assigned one.
     pub order_id: Option<i64>,
     /// Side.
     pub side: Side,
-    /// `type`.
+    /// `type` of the order.
     pub order_type: OrderType,
-    /// `timeInForce`, where it was sent.
+    /// `timeInForce`, if it was sent.
     pub time_in_force: Option<TimeInForce>,
-    /// Price mantissa; none for market orders.
+    /// Price mantissa. `None` for market orders.
     pub price: Option<i64>,
     /// Decimal places of `price` and `stop_price`.
     pub price_scale: u8,
     /// Stop price mantissa.
     pub stop_price: Option<i64>,
-    /// Quantity mantissa; none for an order by quote quantity or close-position.
+    /// Quantity mantissa. `None` for an order by quote quantity and for close-position.
     pub qty: Option<i64>,
     /// Decimal places of the quantities.
     pub qty_scale: u8,
     /// Executed quantity mantissa.
     pub executed_qty: i64,
-    /// Average price of the executions; none when nothing was executed.
+    /// Average price of the executions. `None` if nothing was executed.
     pub avg_price: Option<Amount>,
     /// The venue's status, or `REJECTED`.
     pub status: &'a str,
-    /// The rule that refused it, where one did.
+    /// The rule that refused the order, if any.
     pub reject_rule: Option<&'a str>,
 }
 
@@ -141,10 +141,10 @@ impl OrderRow<'_> {
     }
 }
 
-/// The account at the end of a virtual second. The drawdown is the writer's to compute.
+/// The account at the end of a virtual second. The writer computes the drawdown.
 #[derive(Clone, Copy, Debug)]
 pub struct EquityRow {
-    /// The second.
+    /// Time of the end of the second.
     pub time: Time,
     /// Cash plus unrealized profit, in the account's quote asset.
     pub equity: Amount,
@@ -173,7 +173,7 @@ fn push_identity(out: &mut Vec<u8>, strategy: &str, instrument: &str, client_ord
     }
 }
 
-/// A word of a closed vocabulary, which never needs quotes.
+/// Writes a value from a fixed list, which never needs quotes.
 fn push_word(out: &mut Vec<u8>, word: &str) {
     out.extend_from_slice(word.as_bytes());
     out.push(b',');
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_leaves_empty_what_it_has_not() {
+    fn missing_order_values_are_empty_fields() {
         let row = OrderRow {
             time: Time(5),
             strategy: "mm-btc",

@@ -1,5 +1,5 @@
 //! A plausible run for tests of the writer and the report: a seeded random walk, two strategies
-//! that fill on it, and a summary whose figures add up.
+//! that trade on it, and a consistent summary.
 
 use windvane_engine::decimal::Amount;
 use windvane_engine::ids::Time;
@@ -15,7 +15,7 @@ pub(crate) const INSTRUMENT: &str = "futures:BTCUSDT";
 const START: i64 = 1_723_161_255_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// Multiplicative congruential steps (Knuth's MMIX constants).
+/// A linear congruential generator with Knuth's MMIX constants.
 struct Draw(u64);
 
 impl Draw {
@@ -28,7 +28,7 @@ impl Draw {
     }
 }
 
-/// One strategy's account in the sample.
+/// The account of one strategy in the sample.
 #[derive(Default)]
 struct Book {
     position: i64,
@@ -39,7 +39,7 @@ struct Book {
     volume: i128,
 }
 
-/// Writes a run of so many seconds; answers its summary.
+/// Writes a run of this length. Returns its summary.
 pub(crate) fn write(writer: &mut ResultWriter, seconds: i64, config: &str) -> Summary {
     let mut draw = Draw(7);
     let mut price = 618_000_i64;

@@ -1,4 +1,4 @@
-//! `summary.json`: the figures of one run.
+//! `summary.json`: the results of one run.
 
 use serde::{Serialize, Serializer};
 use windvane_engine::decimal::Amount;
@@ -9,27 +9,27 @@ use super::histogram::Quantiles;
 use super::text::{amount_text, decimal_text};
 pub use windvane_recording::RulesSource;
 
-/// The figures of one run. Amounts are in the account's quote asset and written as decimal
-/// strings. Two runs of the same inputs, modules and configuration agree in everything but
-/// `wall_seconds`, `events_per_second` and `time_share`.
+/// The results of one run. Amounts are in the account's quote asset and are written as decimal
+/// strings. Two runs of the same inputs, modules and configuration differ only in `wall_seconds`,
+/// `events_per_second` and `time_share`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Strategies that were put into quarantine: after that they were not called, and the figures
-    /// are not theirs. Left out where there is none.
+    /// Strategies that were put into quarantine. They were not called after that, so the figures do
+    /// not show their full run. Left out if it is empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<QuarantineSummary>,
     /// Market events that entered the engine.
     pub events: u64,
-    /// Market events per second of wall clock, decoding included.
+    /// Market events per second of wall time, including decoding.
     pub events_per_second: u64,
-    /// Seconds of wall clock from the first event to the last.
+    /// Wall time from the first event to the last, seconds.
     #[serde(serialize_with = "three_digits")]
     pub wall_seconds: f64,
     /// Orders that strategies submitted and the local rules accepted.
     pub orders_submitted: u64,
     /// Orders that a local rule or the venue rejected.
     pub orders_rejected: u64,
-    /// Orders that ended cancelled.
+    /// Orders that were cancelled.
     pub orders_canceled: u64,
     /// Fills of own orders.
     pub fills: u64,
@@ -42,7 +42,7 @@ pub struct Summary {
     /// Realized profit before fees.
     #[serde(serialize_with = "amount")]
     pub realized_pnl: Amount,
-    /// Profit of the positions that are open at the end, at mark.
+    /// Profit of the positions that are open at the end, at the mark price.
     #[serde(serialize_with = "amount")]
     pub unrealized_pnl: Amount,
     /// Funding, positive when received.
@@ -54,11 +54,11 @@ pub struct Summary {
     /// `start_equity + realized_pnl + unrealized_pnl - fees + funding`.
     #[serde(serialize_with = "amount")]
     pub final_equity: Amount,
-    /// Largest fall of equity from its peak, a fraction of the peak at 8 decimals.
+    /// Largest fall of equity from its peak, as a fraction of the peak with 8 decimals.
     #[serde(serialize_with = "fraction")]
     pub max_drawdown: i128,
-    /// Annualised Sharpe ratio of per-second returns (see [`EquityCurve::sharpe`]); null when it
-    /// is not defined.
+    /// Annualised Sharpe ratio of per-second returns (see [`EquityCurve::sharpe`]). Null if it is
+    /// undefined.
     ///
     /// [`EquityCurve::sharpe`]: super::EquityCurve::sharpe
     pub sharpe: Option<f64>,
@@ -72,38 +72,38 @@ pub struct Summary {
     pub module_sha256: std::collections::BTreeMap<String, String>,
     /// Versions that the result depends on.
     pub engine: EngineVersions,
-    /// Hash over every input and every effect, in order.
+    /// Hash over all inputs and effects, in order.
     pub fingerprint: String,
-    /// `ready`, or that and why the account was halted.
+    /// `ready`, `paused`, or `halted` with its reason.
     pub state: String,
-    /// Name of the configuration: its file without folder and extension.
+    /// Name of the configuration: the file name without folder and extension.
     pub config: String,
-    /// Asset of every amount here: the quote asset of the account.
+    /// The asset of all amounts here: the account's quote asset.
     pub quote_asset: String,
-    /// Where the instrument rules came from: the word of all instruments, or `mixed`.
+    /// Source of the instrument rules: the common source of all instruments, or `mixed`.
     pub rules: &'static str,
-    /// Per instrument.
+    /// One entry per instrument.
     pub instruments: Vec<InstrumentSummary>,
-    /// Per strategy, in the order of the configuration.
+    /// One entry per strategy, in the order of the configuration.
     pub strategies: Vec<StrategySummary>,
     /// Rejections by strategy and rule.
     pub rejections: Vec<RejectionCount>,
-    /// Latencies that the run simulated.
+    /// Simulated latencies.
     pub latency: LatencySummary,
-    /// How resting orders fared.
+    /// Results of resting orders.
     pub queue: QueueSummary,
-    /// What was read, and what was wrong with it.
+    /// The data that was read, and its faults.
     pub data: DataSummary,
-    /// Share of wall-clock time by part; null when it was not measured.
+    /// Share of wall time per component. Null if it was not measured.
     pub time_share: Option<TimeShare>,
 }
 
 /// Versions that the result depends on.
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineVersions {
-    /// This program.
+    /// Version of this program.
     pub windvane: String,
-    /// The WebAssembly runtime: fuel costs change between its majors.
+    /// Version of the WebAssembly runtime. Fuel costs change between its major versions.
     pub wasmtime: String,
 }
 
@@ -116,7 +116,7 @@ pub struct InstrumentSummary {
     pub base: String,
     /// Quote asset, the unit of its prices.
     pub quote: String,
-    /// Where its rules came from.
+    /// Source of its rules.
     pub rules: RulesSource,
     /// Tick, as a decimal.
     pub tick: String,
@@ -124,20 +124,20 @@ pub struct InstrumentSummary {
     pub step: String,
     /// Account position at the end, signed, as a decimal.
     pub final_position: String,
-    /// Mid price at the end, as a decimal; empty when there was none.
+    /// Mid price at the end, as a decimal. Empty without a mid price.
     pub final_mid: String,
 }
 
 /// One strategy of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct StrategySummary {
-    /// Its id.
+    /// Id of the strategy.
     pub id: String,
-    /// Name and version as the module describes itself.
+    /// Name and version that the module states.
     pub module: String,
-    /// `running`, or the kind of fault for which it is in quarantine.
+    /// `running`, or `quarantined: ` and the kind of fault.
     pub state: String,
-    /// What the fault was: of a panic its message, file and line. Empty without one.
+    /// Details of the fault. For a panic: its message, file and line. Empty without a fault.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fault: String,
     /// Events that were delivered to it.
@@ -150,7 +150,7 @@ pub struct StrategySummary {
     pub orders_canceled: u64,
     /// Fills.
     pub fills: u64,
-    /// Fills in which its order rested.
+    /// Fills as maker.
     pub maker_fills: u64,
     /// Sum of price times quantity of its fills.
     #[serde(serialize_with = "amount")]
@@ -161,18 +161,18 @@ pub struct StrategySummary {
     /// Realized profit before fees.
     #[serde(serialize_with = "amount")]
     pub realized_pnl: Amount,
-    /// Profit of its open position at mark.
+    /// Profit of its open position, at the mark price.
     #[serde(serialize_with = "amount")]
     pub unrealized_pnl: Amount,
     /// Its share of the funding, positive when received.
     #[serde(serialize_with = "amount")]
     pub funding: Amount,
-    /// Fuel that it used; null when it was not counted.
+    /// Fuel that it used. Null if it was not counted.
     pub fuel_used: Option<u64>,
 }
 
 impl StrategySummary {
-    /// State and fault on one line.
+    /// State and fault in one line.
     pub fn state_text(&self) -> String {
         match self.fault.as_str() {
             "" => self.state.clone(),
@@ -191,9 +191,9 @@ impl StrategySummary {
 pub struct QuarantineSummary {
     /// Id of the strategy.
     pub strategy: String,
-    /// The fault in one word.
+    /// The kind of fault.
     pub fault: String,
-    /// When, UTC.
+    /// Time of the fault, UTC.
     pub time: String,
 }
 
@@ -212,15 +212,15 @@ impl std::fmt::Display for QuarantineSummary {
 pub struct RejectionCount {
     /// Id of the strategy.
     pub strategy: String,
-    /// The rule, or the venue's message.
+    /// The name of the rule, or `venue` and the venue's error code.
     pub rule: String,
-    /// The venue's code for it; 0 where it has none.
+    /// The venue's error code for the rule, or 0.
     pub code: i32,
-    /// How often.
+    /// Number of rejections.
     pub count: u64,
 }
 
-/// Latencies that the run simulated, nanoseconds.
+/// Simulated latencies, nanoseconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LatencySummary {
     /// `constant` or `recorded`.
@@ -231,28 +231,28 @@ pub struct LatencySummary {
     pub order_ns: Option<Quantiles>,
 }
 
-/// How resting orders fared.
+/// Results of resting orders.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct QueueSummary {
     /// `risk-averse`, `probabilistic` or `none`.
     pub model: String,
     /// Orders that rested in the book.
     pub rested: u64,
-    /// Those of them that were filled, at least in part.
+    /// Orders that rested and were then filled, at least in part.
     pub filled: u64,
     /// Fills as maker.
     pub maker_fills: u64,
     /// Fills as taker.
     pub taker_fills: u64,
-    /// From entering the book to the first fill, nanoseconds of virtual time.
+    /// From the submission of an order to its first fill as maker, nanoseconds of virtual time.
     pub time_to_fill_ns: Option<Quantiles>,
-    /// Quantity ahead when entering the book, in units of `ahead_unit`.
+    /// Quantity ahead when the order starts to rest, in units of `ahead_unit`.
     pub ahead: Option<Quantiles>,
     /// The unit of `ahead`, such as `0.001 BTC`.
     pub ahead_unit: String,
 }
 
-/// What was read, and what was wrong with it.
+/// The data that was read, and its faults.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DataSummary {
     /// The files, as configured.
@@ -261,38 +261,38 @@ pub struct DataSummary {
     pub records: u64,
     /// Trades.
     pub trades: u64,
-    /// Tops of book.
+    /// Book tops.
     pub tops: u64,
     /// Depth frames.
     pub depths: u64,
     /// Mark prices.
     pub marks: u64,
-    /// Breaks of the depth sequence, each followed by a rebuilt book.
+    /// Gaps in the depth sequence. The book is rebuilt after each of them.
     pub gaps: u64,
     /// Lines that could not be read and were skipped.
     pub damaged_lines: u64,
-    /// A file ended in the middle of a record.
+    /// Whether a file ended in the middle of a record.
     pub cut: bool,
-    /// The data came from the decoded cache.
+    /// Whether the data came from the decoded cache.
     pub from_cache: bool,
 }
 
-/// Share of wall-clock time by part, in percent; they add up to at most 100.
+/// Share of wall time per component, in percent. The sum is at most 100.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct TimeShare {
     /// Reading and decoding records.
     #[serde(serialize_with = "three_digits")]
     pub decode: f64,
-    /// The engine, its books included.
+    /// The engine, including its order books.
     #[serde(serialize_with = "three_digits")]
     pub engine: f64,
-    /// The simulated venue, its books included.
+    /// The simulated venue, including its order books.
     #[serde(serialize_with = "three_digits")]
     pub venue: f64,
-    /// The strategies, the way into WebAssembly included.
+    /// The strategies, including calls into WebAssembly.
     #[serde(serialize_with = "three_digits")]
     pub guest: f64,
-    /// Rows, samples and counts of the results.
+    /// Result rows, samples and counts.
     #[serde(serialize_with = "three_digits")]
     pub results: f64,
 }

@@ -1,4 +1,4 @@
-//! The summary of a run as people read it on a terminal: aligned columns, plain characters.
+//! Formats the summary of a run for a terminal: aligned columns, plain characters.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use crate::Summary;
 use crate::format::{duration, grouped, money, percent, share, signed_money};
 use crate::utc::seconds_text;
 
-/// The summary table.
+/// The summary as a table.
 pub fn summary_text(summary: &Summary) -> String {
     let mut text = String::new();
     for one in &summary.quarantined {
         let _ = writeln!(text, "QUARANTINED: {one}.");
     }
     if !summary.quarantined.is_empty() {
-        text.push_str("The figures below are not those of a run with it.\n\n");
+        text.push_str("The figures below do not show a complete run.\n\n");
     }
     let _ = write!(
         text,
@@ -141,7 +141,8 @@ fn strategy_lines(summary: &Summary) -> String {
     text
 }
 
-/// A terminal may not know the minus sign, the narrow space and the dash of the report.
+/// Replaces characters of the report that a terminal may not show: minus sign, narrow space, dash,
+/// micro sign.
 fn plain(text: &str) -> String {
     text.replace('\u{2212}', "-")
         .replace('\u{202f}', " ")

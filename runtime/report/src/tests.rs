@@ -1,4 +1,4 @@
-//! The files of a run as a reader finds them.
+//! Tests of the result files.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_finished_run_leaves_whole_files() {
+fn a_finished_run_leaves_complete_files() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("a/b");
     let mut writer = ResultWriter::create(&out, &[sample::INSTRUMENT.to_owned()]).unwrap();
@@ -40,7 +40,7 @@ fn a_finished_run_leaves_whole_files() {
 }
 
 #[test]
-fn the_summary_has_every_key_that_is_promised() {
+fn the_summary_has_every_documented_key() {
     let summary = sample::write(&mut ResultWriter::discard(), 60, "sample");
     let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
     for key in [
@@ -66,7 +66,7 @@ fn the_summary_has_every_key_that_is_promised() {
         "fingerprint",
         "rules",
     ] {
-        assert!(json.get(key).is_some(), "summary.json lacks {key}");
+        assert!(json.get(key).is_some(), "{key} is missing in summary.json");
     }
     assert_eq!(json["start_equity"], "10000");
     assert_eq!(json["rules"], "configured");
@@ -75,7 +75,7 @@ fn the_summary_has_every_key_that_is_promised() {
 }
 
 #[test]
-fn a_run_that_is_cut_leaves_nothing() {
+fn an_unfinished_run_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = ResultWriter::create(dir.path(), &[]).unwrap();
     sample::write(&mut writer, 60, "sample");
@@ -102,7 +102,7 @@ fn a_second_run_replaces_the_first() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_an_error_with_its_path() {
+fn a_folder_that_cannot_be_created_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "x").unwrap();

@@ -1,9 +1,9 @@
-//! Numbers as text: the one canonical form of every decimal in result files. Integers only, no
-//! allocation of its own.
+//! Numbers as text: the single form of each decimal in result files. Only integers are used, and
+//! the functions that append do not allocate.
 //!
 //! A decimal has no exponent, no plus sign, no trailing zeros after its point and no point without
-//! digits behind it; nothing is `0`, never `-0`. So `0.0200` at scale 4 reads `0.02`, and `61800.0`
-//! at scale 1 reads `61800`.
+//! digits after it. Zero is `0`, never `-0`. So `0.0200` at scale 4 is written as `0.02`, and
+//! `61800.0` at scale 1 as `61800`.
 
 use windvane_engine::decimal::{AMOUNT_SCALE, Amount};
 
@@ -18,10 +18,10 @@ const DIGIT_PAIRS: [u8; 200] = {
     pairs
 };
 
-/// Digits of the longest 128-bit integer.
+/// Number of digits of the longest 128-bit integer.
 const DIGITS_MAX: usize = 39;
 
-/// Writes the digits of `value` to the end of `digits`; answers where they start.
+/// Writes the digits of `value` at the end of `digits`. Returns the index of the first digit.
 fn write_digits(digits: &mut [u8; DIGITS_MAX], mut value: u64) -> usize {
     let mut at = DIGITS_MAX;
     while value >= 100 {
@@ -51,7 +51,7 @@ pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// Appends `mantissa / 10^scale` in the canonical form.
+/// Appends `mantissa / 10^scale` in the form described above.
 pub fn push_decimal(out: &mut Vec<u8>, mantissa: i128, scale: u8) {
     if mantissa == 0 {
         out.push(b'0');
@@ -81,7 +81,8 @@ fn push_narrow(out: &mut Vec<u8>, mut magnitude: u64, scale: u8) {
     push_pointed(out, &digits, start, scale);
 }
 
-/// Beyond 64 bits, which no price, quantity or usual amount reaches: simple, not fast.
+/// For values above 64 bits. Prices, quantities and usual amounts are never that large, so it may
+/// be slow.
 fn push_wide(out: &mut Vec<u8>, mut magnitude: u128, scale: u8) {
     let mut scale = usize::from(scale);
     while scale > 0 && magnitude.is_multiple_of(10) {
@@ -98,8 +99,8 @@ fn push_wide(out: &mut Vec<u8>, mut magnitude: u128, scale: u8) {
     push_pointed(out, &digits, start, scale);
 }
 
-/// The digits from `start` on with a point before the last `scale` of them. Everything before
-/// `start` is `0`, so that small numbers find their leading zeros there.
+/// Appends the digits from `start` on, with a point before the last `scale` digits. All digits
+/// before `start` are `0`, so small numbers get their leading zeros from there.
 fn push_pointed(out: &mut Vec<u8>, digits: &[u8; DIGITS_MAX], start: usize, scale: usize) {
     let point = DIGITS_MAX - scale.min(DIGITS_MAX - 1);
     let whole = start.min(point - 1);
@@ -110,20 +111,20 @@ fn push_pointed(out: &mut Vec<u8>, digits: &[u8; DIGITS_MAX], start: usize, scal
     }
 }
 
-/// `mantissa / 10^scale` in the canonical form.
+/// `mantissa / 10^scale` in the form described above.
 pub fn decimal_text(mantissa: i128, scale: u8) -> String {
     let mut out = Vec::with_capacity(24);
     push_decimal(&mut out, mantissa, scale);
-    // Only ASCII is ever written, so nothing is replaced.
+    // The bytes are ASCII, so nothing is replaced.
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// An amount in the canonical form.
+/// An amount in the form described above.
 pub fn amount_text(amount: Amount) -> String {
     decimal_text(amount.0, AMOUNT_SCALE)
 }
 
-/// Appends a CSV field that may hold any character: quoted if it must be (RFC 4180).
+/// Appends a CSV field with any characters. It is quoted if necessary (RFC 4180).
 pub fn push_field(out: &mut Vec<u8>, text: &str) {
     if text
         .bytes()

@@ -1,16 +1,16 @@
-//! Times as text: RFC 3339 in UTC, from integers.
+//! Times as text: RFC 3339 in UTC, computed with integers.
 
 use windvane_engine::ids::Time;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// `2024-08-08T23:54:15.088176367Z`.
+/// Formats a time as `2024-08-08T23:54:15.088176367Z`.
 pub fn utc_text(time: Time) -> String {
     let nanos = time.0.rem_euclid(1_000_000_000);
     format!("{}.{nanos:09}Z", seconds_text(time).replace(' ', "T"))
 }
 
-/// `2024-08-08 23:54:15`, for people.
+/// Formats a time for people, as `2024-08-08 23:54:15`.
 pub fn seconds_text(time: Time) -> String {
     let seconds = time.0.div_euclid(1_000_000_000);
     let (year, month, day) = civil(seconds.div_euclid(SECONDS_PER_DAY));
@@ -19,10 +19,10 @@ pub fn seconds_text(time: Time) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Year, month and day of a day since 1970-01-01, in the proleptic Gregorian calendar.
+/// Converts days since 1970-01-01 to year, month and day of the proleptic Gregorian calendar.
 ///
-/// Counts from 1 March of year 0, so that the leap day is the last of its year; 146,097 days are
-/// 400 years.
+/// It counts years from 1 March of year 0, so that the leap day is the last day of its year. 400
+/// years have 146,097 days.
 fn civil(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
@@ -41,8 +41,8 @@ fn civil(day: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Reads `2024-08-08`, `2024-08-08T23:54` or `2024-08-08T23:54:15`, with a space for the `T` and
-/// a `Z` at the end if one likes.
+/// Parses `2024-08-08`, `2024-08-08T23:54` or `2024-08-08T23:54:15`. The `T` may be a space, and a
+/// `Z` may follow.
 pub fn parse(text: &str) -> Option<Time> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (date, clock) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Option<Time> {
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // No year begins earlier than this after 1970: from there the day is counted up.
+    // Start with a day that is never after the first day of the year, then count up.
     let mut first = (year - 1970) * 365;
     while civil(first) < (*year, *month, 1) {
         first += 1;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn valid_times_are_parsed() {
         let day = Time(1_723_075_200_000_000_000);
         assert_eq!(parse("2024-08-08"), Some(day));
         assert_eq!(parse("2024-08-08T00:01"), Some(day.plus_ms(60_000)));

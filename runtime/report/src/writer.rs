@@ -1,4 +1,5 @@
-//! Writes the files of a run as it goes: buffered, in constant memory, aside until they are whole.
+//! Writes the files of a run: buffered, in constant memory, under temporary names until they are
+//! complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,22 +13,22 @@ use super::rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER
 use super::summary::Summary;
 use crate::html::{self, Charts};
 
-/// A buffer is written out when it is longer than this.
+/// A buffer longer than this is written to its file.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// The file that is written last: a folder that has it is whole.
+/// This file is written last, so a folder that contains it is complete.
 const SUMMARY_FILE: &str = "summary.json";
 const REPORT_FILE: &str = "report.html";
-/// Ending of a file that is not whole yet.
+/// Extension of a file that is not complete yet.
 const PARTIAL: &str = "partial";
 
-/// The result files could not be written.
+/// A result file could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}: {source}; check that the folder is writable and the disk not full",
+#[error("cannot write {path}: {source}; check that the folder is writable and the disk is not full",
     path = .path.display())]
 pub struct ResultError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The operating system's error.
     pub source: io::Error,
 }
 
@@ -38,13 +39,12 @@ impl ResultError {
     }
 }
 
-/// Takes the rows of a run and writes `fills.csv`, `orders.csv`, `equity.csv`, `report.html` and
+/// Receives the rows of a run and writes `fills.csv`, `orders.csv`, `equity.csv`, `report.html` and
 /// `summary.json` into one folder.
 ///
-/// Files get their names when the run is finished, `summary.json` last, so that a folder with a
-/// summary is whole; a run that is cut leaves only files that end in `.partial`, and a writer
-/// that is dropped removes them. The first error of a row is kept and answered by
-/// [`ResultWriter::finish`].
+/// The files get their names when the run is finished, `summary.json` last. So a folder with a
+/// summary is complete. A run that is killed leaves only files that end in `.partial`, and dropping
+/// the writer removes them. [`ResultWriter::finish`] returns the first error of any row.
 #[derive(Debug)]
 pub struct ResultWriter {
     files: Option<Files>,
@@ -61,8 +61,8 @@ struct Files {
 }
 
 impl ResultWriter {
-    /// Makes the folder and opens the files. `instruments` are the names of the configuration, in
-    /// its order.
+    /// Creates the folder and opens the files. `instruments` are the instrument names in the order
+    /// of the configuration.
     pub fn create(dir: &Path, instruments: &[String]) -> Result<Self, ResultError> {
         fs::create_dir_all(dir).map_err(ResultError::at(dir))?;
         Ok(Self {
@@ -77,7 +77,7 @@ impl ResultWriter {
         })
     }
 
-    /// Writes nothing: for a run that only wants its summary.
+    /// A writer that writes no files, for a run that needs only its summary.
     pub fn discard() -> Self {
         Self {
             files: None,
@@ -85,7 +85,7 @@ impl ResultWriter {
         }
     }
 
-    /// A fill.
+    /// Writes a fill.
     pub fn fill(&mut self, row: &FillRow<'_>) {
         if let Some(files) = &mut self.files {
             files.fills.row(|out| row.write(out));
@@ -93,14 +93,14 @@ impl ResultWriter {
         }
     }
 
-    /// An order in its last state.
+    /// Writes an order in its final state.
     pub fn order(&mut self, row: &OrderRow<'_>) {
         if let Some(files) = &mut self.files {
             files.orders.row(|out| row.write(out));
         }
     }
 
-    /// The account at the end of a virtual second; called once for each.
+    /// Adds the account at the end of a virtual second. Call it once per second.
     pub fn equity(&mut self, row: &EquityRow) {
         self.curve.push(row.equity);
         if let Some(files) = &mut self.files {
@@ -110,27 +110,27 @@ impl ResultWriter {
         }
     }
 
-    /// The mid price of an instrument for the report, once a virtual second. `instrument` is its
-    /// index in the list of [`ResultWriter::create`].
+    /// Adds the mid price of an instrument to the report. Call it once per virtual second.
+    /// `instrument` is its index in the list of [`ResultWriter::create`].
     pub fn price(&mut self, time: Time, instrument: usize, mid: Amount) {
         if let Some(files) = &mut self.files {
             files.charts.price(time, instrument, mid);
         }
     }
 
-    /// A point `value / 10^scale` of a strategy's own series.
+    /// Adds a point `value / 10^scale` of a strategy's own series to the report.
     pub fn plot(&mut self, time: Time, strategy: &str, series: &str, value: i64, scale: u32) {
         if let Some(files) = &mut self.files {
             files.charts.plot(time, strategy, series, value, scale);
         }
     }
 
-    /// The equity curve so far: the summary's drawdown and Sharpe ratio.
+    /// The equity curve so far, for the summary's drawdown and Sharpe ratio.
     pub fn curve(&self) -> &EquityCurve {
         &self.curve
     }
 
-    /// Writes report and summary, and gives all files their names.
+    /// Writes the report and the summary, and gives all files their final names.
     pub fn finish(self, summary: &Summary) -> Result<(), ResultError> {
         let Some(files) = self.files else {
             return Ok(());
@@ -150,7 +150,7 @@ impl ResultWriter {
         let report = html::render(summary, &charts);
         let report = Table::create(&dir, REPORT_FILE, &report)?;
         let json = Table::create(&dir, SUMMARY_FILE, &(json + "\n"))?;
-        // An earlier run's summary must not vouch for this run's files.
+        // A summary of an earlier run must not make this run's files look complete.
         match fs::remove_file(&summary_path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(ResultError::at(&summary_path)(error));
@@ -164,7 +164,7 @@ impl ResultWriter {
     }
 }
 
-/// One file, written aside.
+/// One file under its temporary name.
 #[derive(Debug)]
 struct Table {
     path: PathBuf,
@@ -214,7 +214,8 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // After `finish` the name is gone already, and otherwise nobody could be told.
+        // After `finish` the temporary file is already renamed. Otherwise an error could not be
+        // reported.
         let _ = fs::remove_file(&self.aside);
     }
 }

@@ -1,5 +1,5 @@
-//! What a strategy can do and ask during a callback. Every question is one call of a few
-//! nanoseconds into the runtime; a strategy with a hot path keeps what it needs itself.
+//! The context of a callback: intents, queries and output. Each query is one call into the runtime,
+//! which takes a few nanoseconds. A strategy with a hot path stores the values that it needs.
 
 use std::fmt;
 
@@ -10,33 +10,33 @@ use crate::number::{Amount, Price, Qty, Time};
 use crate::order::{Order, OrderId, PositionSide, Side, Surface};
 use crate::rejection::Rejection;
 
-/// The contract's value for "there is none".
+/// The contract's value for a missing value.
 const NONE: i64 = i64::MIN;
-/// An order of its own, whose stop price stays.
+/// Marks an order without a group. Its stop price does not trail.
 const NO_GROUP: i64 = 0;
 const NO_TRAIL: i64 = 0;
 
-/// How much a message matters.
+/// Severity of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Something is wrong.
+    /// An error.
     Error = 1,
-    /// Something may become wrong.
+    /// A possible problem.
     Warn = 2,
-    /// Worth knowing.
+    /// Useful information.
     Info = 3,
-    /// For the author.
+    /// Details for the author of the strategy.
     Debug = 4,
 }
 
-/// Time, intents, questions, timers, messages and plots.
+/// Time, intents, queries, timers, log messages and plots.
 #[derive(Debug)]
 pub struct Ctx {
     time: Time,
     sequence: i64,
-    /// With the rules of now.
+    /// The instruments with their current rules.
     instruments: Vec<Instrument>,
-    /// Those whose grid is another one than at the start.
+    /// Instruments whose grid has changed since the start.
     moved: Vec<InstrumentId>,
     assets: Vec<String>,
 }
@@ -88,31 +88,33 @@ impl Ctx {
         self.time
     }
 
-    /// Number of the event; rises by one with each event of the engine.
+    /// Number of the event. It increases by one with each event of the engine.
     #[inline]
     pub const fn sequence(&self) -> i64 {
         self.sequence
     }
 
-    /// The instruments of this strategy, with the rules of now.
+    /// The instruments of this strategy, with their current rules.
     pub fn instruments(&self) -> &[Instrument] {
         &self.instruments
     }
 
-    /// One instrument, with the rules of now.
+    /// One instrument, with its current rules.
     pub fn instrument(&self, id: InstrumentId) -> Option<&Instrument> {
         self.instruments.iter().find(|i| i.id == id)
     }
 
-    /// Names of assets, in the order of their index.
+    /// Names of assets. The position in the list is the asset's index.
     pub fn assets(&self) -> &[String] {
         &self.assets
     }
 
-    /// Submits an order. The answer is immediate; it reaches the venue once the callback returned.
+    /// Submits an order. The runtime checks it at once. It is sent to the venue after the callback
+    /// has returned.
     ///
-    /// Where the venue changed tick or step since the strategy began, prices and quantity are put on
-    /// the present grid: no worse for the strategy, and no more than it asked for.
+    /// If the venue changed the tick or the step since the start, the prices and the quantity are
+    /// rounded to the current grid. The rounded order is never worse for the strategy and never
+    /// larger.
     #[inline]
     pub fn submit(&self, order: Order) -> Result<OrderId, Rejection> {
         let order = self.on_present_grid(order);
@@ -159,8 +161,8 @@ impl Ctx {
         order
     }
 
-    /// Asks to cancel an own order; the outcome comes as an order update. The order may still
-    /// be filled until then.
+    /// Requests the cancel of an own order. An order update reports the outcome. Until then, the
+    /// order may still fill.
     #[inline]
     pub fn cancel(&self, order: OrderId) -> Result<(), Rejection> {
         match orders::cancel(order.0) {
@@ -169,22 +171,22 @@ impl Ctx {
         }
     }
 
-    /// Asks to cancel all own orders of an instrument. How many.
+    /// Requests the cancel of all own orders of an instrument. Returns their number.
     pub fn cancel_all(&self, instrument: InstrumentId) -> i64 {
         orders::cancel_all(index(instrument))
     }
 
-    /// Asks to cancel all own orders. How many.
+    /// Requests the cancel of all own orders. Returns their number.
     pub fn cancel_everything(&self) -> i64 {
         orders::cancel_all(-1)
     }
 
-    /// Own position of one-way mode or of spot.
+    /// Own position in one-way mode or on spot.
     pub const fn position(&self, instrument: InstrumentId) -> PositionQuery {
         self.position_of(instrument, PositionSide::Both)
     }
 
-    /// Own position of a side of hedge mode.
+    /// Own position on one side in hedge mode.
     pub const fn position_of(&self, instrument: InstrumentId, side: PositionSide) -> PositionQuery {
         PositionQuery { instrument, side }
     }
@@ -195,17 +197,18 @@ impl Ctx {
         (0..count).map(move |at| OrderId(account::open_order(index(instrument), at)))
     }
 
-    /// An own order that is open or ended lately: the one that an update tells of can be asked for.
+    /// An own order that is open or ended recently. The order of an order update is always
+    /// available.
     pub const fn order(&self, order: OrderId) -> OrderQuery {
         OrderQuery { order }
     }
 
-    /// The account's balance of an asset, by its index in [`Ctx::assets`].
+    /// The account's balance of an asset. `asset` is its index in [`Ctx::assets`].
     pub const fn balance(&self, surface: Surface, asset: u32) -> BalanceQuery {
         BalanceQuery { surface, asset }
     }
 
-    /// The book.
+    /// The order book.
     pub const fn book(&self, instrument: InstrumentId) -> BookQuery {
         BookQuery { instrument }
     }
@@ -235,12 +238,13 @@ impl Ctx {
         some(market::last(instrument.0, 4)).map(Time::from_millis)
     }
 
-    /// Whether the instrument trades now.
+    /// Whether the instrument is trading now.
     pub fn is_trading(&self, instrument: InstrumentId) -> bool {
         market::rule(instrument.0, 12) == 1
     }
 
-    /// Asks for [`crate::Strategy::on_timer`] with `token` at `time`; a token set again moves.
+    /// Calls [`crate::Strategy::on_timer`] with `token` at `time`. Setting the same token again
+    /// moves the timer.
     pub fn set_timer(&self, time: Time, token: i64) -> Result<(), Rejection> {
         let (ms, ns) = time.parts();
         match timers::set(ms, ns, token) {
@@ -249,17 +253,17 @@ impl Ctx {
         }
     }
 
-    /// The same, `ms` milliseconds from now.
+    /// Like [`Ctx::set_timer`], `ms` milliseconds from now.
     pub fn set_timer_in(&self, ms: i64, token: i64) -> Result<(), Rejection> {
         self.set_timer(self.time.plus_ms(ms), token)
     }
 
-    /// Forgets a timer.
+    /// Cancels a timer.
     pub fn cancel_timer(&self, token: i64) {
         timers::cancel(token);
     }
 
-    /// A message; the macros [`crate::info!`] and so on are shorter.
+    /// Logs a message. The macros [`crate::info!`] and so on are shorter.
     pub fn log(&self, level: Level, message: fmt::Arguments<'_>) {
         match message.as_str() {
             Some(text) => log::log(level as u32, text.as_bytes()),
@@ -283,25 +287,25 @@ impl Ctx {
     }
 }
 
-/// An error message: `error!(ctx, "order {} refused", id)`.
+/// Logs an error: `error!(ctx, "order {} refused", id)`.
 #[macro_export]
 macro_rules! error {
     ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Error, format_args!($($message)+)) };
 }
 
-/// A warning.
+/// Logs a warning.
 #[macro_export]
 macro_rules! warn {
     ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Warn, format_args!($($message)+)) };
 }
 
-/// A message worth knowing.
+/// Logs useful information.
 #[macro_export]
 macro_rules! info {
     ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Info, format_args!($($message)+)) };
 }
 
-/// A message for the author.
+/// Logs details for the author of the strategy.
 #[macro_export]
 macro_rules! debug {
     ($ctx:expr, $($message:tt)+) => { $ctx.log($crate::Level::Debug, format_args!($($message)+)) };
@@ -317,13 +321,13 @@ const fn some(value: i64) -> Option<i64> {
     if value == NONE { None } else { Some(value) }
 }
 
-/// Zero for "there is none": a position or balance that was never touched.
+/// Zero for a missing value: a position or balance that was never changed.
 #[inline]
 const fn or_zero(value: i64) -> i64 {
     if value == NONE { 0 } else { value }
 }
 
-/// Questions about an own position.
+/// Queries an own position.
 #[derive(Clone, Copy, Debug)]
 pub struct PositionQuery {
     instrument: InstrumentId,
@@ -343,7 +347,7 @@ impl PositionQuery {
     pub fn qty(self) -> Qty {
         Qty(self.field(0))
     }
-    /// Cost, signed as the quantity.
+    /// Cost, with the sign of the quantity.
     pub fn cost(self) -> Amount {
         Amount(self.field(1))
     }
@@ -355,11 +359,11 @@ impl PositionQuery {
     pub fn unrealized(self) -> Amount {
         Amount(self.field(3))
     }
-    /// Open buy quantity, in-flight and unknown orders included.
+    /// Quantity of open buy orders, including in-flight and unknown orders.
     pub fn open_buy(self) -> Qty {
         Qty(self.field(4))
     }
-    /// Open sell quantity, in-flight and unknown orders included.
+    /// Quantity of open sell orders, including in-flight and unknown orders.
     pub fn open_sell(self) -> Qty {
         Qty(self.field(5))
     }
@@ -373,7 +377,7 @@ impl PositionQuery {
     }
 }
 
-/// Questions about an own open order; `None` once it is no longer known.
+/// Queries an own order. Every value is `None` when the runtime no longer knows the order.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderQuery {
     order: OrderId,
@@ -384,7 +388,7 @@ impl OrderQuery {
     fn field(self, field: u32) -> Option<i64> {
         some(account::order(self.order.0, field))
     }
-    /// State.
+    /// State of the order.
     pub fn state(self) -> Option<OrderState> {
         self.field(0).map(OrderState::from_code)
     }
@@ -415,7 +419,7 @@ impl OrderQuery {
     }
 }
 
-/// Questions about a balance of the account.
+/// Queries a balance of the account.
 #[derive(Clone, Copy, Debug)]
 pub struct BalanceQuery {
     surface: Surface,
@@ -423,7 +427,7 @@ pub struct BalanceQuery {
 }
 
 impl BalanceQuery {
-    /// Total.
+    /// Total balance.
     pub fn total(self) -> Amount {
         Amount(or_zero(account::balance(
             self.surface as u32,
@@ -431,7 +435,7 @@ impl BalanceQuery {
             0,
         )))
     }
-    /// Locked in spot orders.
+    /// Part of the balance that is locked in spot orders.
     pub fn locked(self) -> Amount {
         Amount(or_zero(account::balance(
             self.surface as u32,
@@ -441,7 +445,7 @@ impl BalanceQuery {
     }
 }
 
-/// Questions about a book.
+/// Queries an order book.
 #[derive(Clone, Copy, Debug)]
 pub struct BookQuery {
     instrument: InstrumentId,
@@ -468,7 +472,8 @@ mod tests {
     use crate::harness::{Harness, Intent, instrument};
     use crate::prelude::*;
 
-    /// Buys at each trade, on the grid of its start, and keeps what it was told.
+    /// Buys at each trade with the instrument from the start, and stores the events that it
+    /// receives.
     struct Buyer {
         instrument: Instrument,
         told: Vec<String>,
@@ -515,23 +520,23 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_put_on_the_grid_that_the_exchange_told_last() {
+    fn orders_are_rounded_to_the_current_grid() {
         let mut h = buyer();
         let mut rules = instrument("futures:BTCUSDT", "0.1", "0.001");
         assert_eq!(bought(&mut h), (650_007, 25));
         h.rules(&rules, false);
-        assert_eq!(bought(&mut h), (650_007, 25), "the same grid");
+        assert_eq!(bought(&mut h), (650_007, 25), "the grid has not changed");
         (rules.tick, rules.min_price, rules.step, rules.min_qty) = (5, 0, 10, 0);
         h.rules(&rules, true);
         assert_eq!(bought(&mut h), (650_005, 20));
         let told = ["tick 1, trading false", "tick 5, trading true"];
         assert_eq!(h.strategy.told, told);
-        // A copy of the strategy is not the present rules.
+        // The strategy's own copy keeps the old rules.
         assert_eq!(h.strategy.instrument.tick, 1);
     }
 
     #[test]
-    fn a_liquidation_is_told_with_its_figures_before_the_position() {
+    fn a_liquidation_comes_before_its_position_update() {
         let mut h = buyer();
         h.set_position("0.010", "65000.0");
         h.liquidate("60000.0", "0.004");

@@ -1,4 +1,4 @@
-//! Events as strategies see them: the flat integers of `on-event`, typed.
+//! Typed events for strategies, converted from the integers of `on-event`.
 
 use crate::instrument::InstrumentId;
 use crate::number::{Amount, Price, Qty, Time};
@@ -15,43 +15,43 @@ pub struct Trade {
     pub qty: Qty,
     /// The venue's trade id.
     pub id: i64,
-    /// The buyer was the maker: the aggressor sold.
+    /// Whether the buyer was the maker, so the seller was the aggressor.
     pub buyer_is_maker: bool,
 }
 
-/// The best bid and ask. An absent side has price and quantity 0.
+/// The best bid and ask. A missing side has price and quantity 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BookTop {
     /// Instrument.
     pub instrument: InstrumentId,
     /// Best bid.
     pub bid: Price,
-    /// Its quantity.
+    /// Quantity of the best bid.
     pub bid_qty: Qty,
     /// Best ask.
     pub ask: Price,
-    /// Its quantity.
+    /// Quantity of the best ask.
     pub ask_qty: Qty,
 }
 
 impl BookTop {
-    /// Both sides are there and do not cross.
+    /// Whether both sides exist and do not cross.
     #[inline]
     pub const fn is_complete(&self) -> bool {
         self.bid.0 > 0 && self.bid.0 < self.ask.0
     }
 }
 
-/// The book changed; its levels are queried with [`crate::Ctx::book`].
+/// A change of the order book. [`crate::Ctx::book`] returns its levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BookChange {
     /// The top after the change.
     pub top: BookTop,
     /// The venue's update id.
     pub update_id: i64,
-    /// The book was replaced by a snapshot.
+    /// Whether a snapshot replaced the book.
     pub snapshot: bool,
-    /// Updates were missed: the book is incomplete until the next snapshot.
+    /// Whether updates were missed. The book is then incomplete until the next snapshot.
     pub gap: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Bar {
     pub volume: Qty,
     /// Length in milliseconds.
     pub interval_ms: i64,
-    /// Start.
+    /// Start of the bar.
     pub open_time: Time,
 }
 
@@ -91,7 +91,7 @@ pub struct MarkPrice {
     pub next_funding: Time,
 }
 
-/// Funding received (negative: paid).
+/// A funding payment. A negative amount was paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Funding {
     /// Instrument.
@@ -107,28 +107,28 @@ pub struct Funding {
 /// State of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderState {
-    /// On its way to the venue.
+    /// Submitted, not yet acknowledged by the venue.
     Submitted = 0,
-    /// Resting.
+    /// Resting in the book.
     New = 1,
-    /// Filled in part, resting.
+    /// Partly filled, the rest is resting.
     PartiallyFilled = 2,
-    /// A cancel is on its way.
+    /// A cancel is in flight.
     CancelRequested = 3,
-    /// Not known whether the venue has it; the runtime finds out.
+    /// It is not known whether the venue has the order. The runtime finds out.
     Unknown = 4,
-    /// Filled entirely.
+    /// Completely filled.
     Filled = 5,
     /// Cancelled.
     Canceled = 6,
     /// Refused by the venue.
     Rejected = 7,
-    /// Ended by the venue (time in force, post-only that would have crossed).
+    /// Ended by the venue: time in force, or a post-only order that would have crossed.
     Expired = 8,
 }
 
 impl OrderState {
-    /// The state of a number of the contract; an unknown number is [`OrderState::Unknown`].
+    /// Converts a number of the contract. An unknown number becomes [`OrderState::Unknown`].
     #[inline]
     pub(crate) const fn from_code(code: i64) -> Self {
         match code {
@@ -144,7 +144,7 @@ impl OrderState {
         }
     }
 
-    /// Nothing more can happen to the order.
+    /// Whether the state is terminal.
     #[inline]
     pub const fn is_final(self) -> bool {
         matches!(
@@ -154,12 +154,12 @@ impl OrderState {
     }
 }
 
-/// An own order changed its state.
+/// A new state of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderUpdate {
     /// Instrument.
     pub instrument: InstrumentId,
-    /// Order.
+    /// Number of the order.
     pub id: OrderId,
     /// State.
     pub state: OrderState,
@@ -167,18 +167,18 @@ pub struct OrderUpdate {
     pub executed: Qty,
     /// Remaining quantity.
     pub remaining: Qty,
-    /// Average price of what was executed.
+    /// Average price of the executed quantity.
     pub average_price: Amount,
     /// The venue's error code, or 0.
     pub code: i64,
 }
 
-/// An own order was filled, wholly or in part.
+/// A complete or partial fill of an own order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
     /// Instrument.
     pub instrument: InstrumentId,
-    /// Order.
+    /// Number of the order.
     pub order: OrderId,
     /// Side of the order.
     pub side: Side,
@@ -194,11 +194,11 @@ pub struct Fill {
     pub trade_id: i64,
     /// Own position after the fill, signed.
     pub position: Qty,
-    /// Filled as maker.
+    /// Whether the order was the maker.
     pub maker: bool,
 }
 
-/// The own position changed.
+/// A change of the own position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionUpdate {
     /// Instrument.
@@ -207,87 +207,88 @@ pub struct PositionUpdate {
     pub side: PositionSide,
     /// Quantity, signed.
     pub qty: Qty,
-    /// Cost, signed as the quantity.
+    /// Cost, with the sign of the quantity.
     pub cost: Amount,
     /// Realized profit before fees.
     pub realized: Amount,
 }
 
-/// The account's balance of an asset changed.
+/// A change of the account's balance of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceUpdate {
     /// Surface.
     pub surface: Surface,
     /// Index of the asset in [`crate::Ctx::assets`].
     pub asset: u32,
-    /// Total.
+    /// Total balance.
     pub total: Amount,
-    /// Locked in spot orders.
+    /// Part of the balance that is locked in spot orders.
     pub locked: Amount,
 }
 
-/// What the runtime allows.
+/// The orders that the runtime currently permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuntimeState {
-    /// Everything.
+    /// All orders.
     Ready,
-    /// No new exposure: a stream is down or state is being rebuilt.
+    /// No new exposure: a stream is down or the state is being rebuilt.
     Degraded,
-    /// Own orders are cancelled; nothing until resumed.
+    /// None: own orders are cancelled, and new ones are refused until resume.
     Halted,
-    /// No new exposure until resumed.
+    /// No new exposure until resume.
     Paused,
 }
 
-/// The exchange changed the rules or the status of an instrument. [`crate::Ctx::instrument`] has the rules of
-/// now.
+/// The exchange changed the rules or the status of an instrument. [`crate::Ctx::instrument`]
+/// returns the current rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RulesUpdate {
     /// Instrument.
     pub instrument: InstrumentId,
-    /// It takes orders.
+    /// Whether the instrument accepts orders.
     pub trading: bool,
-    /// The runtime can use the new rules. Where it cannot, only closing orders pass until a restart.
+    /// Whether the runtime can use the new rules. If not, only closing orders are sent until a
+    /// restart.
     pub usable: bool,
 }
 
 /// Why the exchange closed a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForcedCloseKind {
-    /// The margin did not suffice.
+    /// The margin was too small.
     Liquidation,
-    /// Auto-deleveraging: the position was the other side of another account's liquidation.
+    /// Auto-deleveraging: the position was used as the other side of another account's liquidation.
     Adl,
-    /// No order explains the close. It may have been a person.
+    /// No known order explains the close. A person may have closed the position.
     Unreported,
 }
 
-/// The exchange closed a part of the own position.
+/// The exchange closed a part of the strategy's own position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForcedClose {
     /// Instrument.
     pub instrument: InstrumentId,
     /// Position side.
     pub position_side: PositionSide,
-    /// Why.
+    /// Reason of the close.
     pub kind: ForcedCloseKind,
     /// Side of the closing order: [`Side::Sell`] closes a long position.
     pub side: Side,
-    /// Average price; `None` where a balance alone shows the close.
+    /// Average price. `None` if only a balance shows the close.
     pub price: Option<Amount>,
-    /// Quantity that was closed of this strategy.
+    /// Closed quantity of this strategy.
     pub qty: Qty,
-    /// Fee that this strategy bears; `None` where the profit contains it.
+    /// This strategy's fee. `None` if the profit already includes it.
     pub fee: Option<Amount>,
     /// Realized profit before the fee.
     pub realized: Amount,
-    /// Own position after it, signed.
+    /// Own position after the close, signed.
     pub position: Qty,
-    /// The exchange's order; 0 where it is not known.
+    /// The exchange's order id; 0 if it is not known.
     pub venue_order: i64,
 }
 
-/// The contract's value for "there is none".
+/// The contract's value for a missing value.
 const NONE: i64 = i64::MIN;
 
 const fn amount(value: i64) -> Option<Amount> {
@@ -298,7 +299,7 @@ const fn amount(value: i64) -> Option<Amount> {
     }
 }
 
-/// The kind of an event that tells of rules.
+/// The event kind of changed rules.
 pub(crate) const RULES: u32 = 13;
 
 /// The raw arguments of `on-event` after time and sequence.

@@ -1,4 +1,4 @@
-//! The module's side of the contract: one strategy in one slot, and the exports around it.
+//! The module's side of the contract: one strategy in one slot, and the exported functions.
 
 use std::cell::RefCell;
 
@@ -10,18 +10,18 @@ use crate::number::Time;
 use crate::params::Params;
 use crate::strategy::{Strategy, dispatch};
 
-/// Holds the one strategy of a module. A module has one thread and the runtime never enters it
-/// twice, so the cell is never borrowed twice; the check costs less than a nanosecond.
+/// Contains the one strategy of a module. A module has one thread and the runtime never enters it
+/// twice, so the cell is never borrowed twice. The check costs less than a nanosecond.
 #[doc(hidden)]
 pub struct Slot<S> {
     loaded: RefCell<Option<(S, Ctx)>>,
 }
 
 impl<S: Strategy> Slot<S> {
-    /// Nothing loaded.
+    /// A slot without a strategy.
     #[expect(
         clippy::new_without_default,
-        reason = "only the macro makes one, in a constant"
+        reason = "only the macro creates one, in a constant"
     )]
     pub const fn new() -> Self {
         Self {
@@ -29,7 +29,7 @@ impl<S: Strategy> Slot<S> {
         }
     }
 
-    /// `describe`: name and version are those of the strategy's own package.
+    /// `describe`: the name and the version come from the strategy's package.
     pub fn describe(name: &str, version: &str) -> Vec<u8> {
         let mut out = String::from("{\"name\":");
         write_text(&mut out, name);
@@ -46,7 +46,7 @@ impl<S: Strategy> Slot<S> {
         out.into_bytes()
     }
 
-    /// `start`: empty, or the reason why it cannot start.
+    /// `start`: returns nothing, or the reason why the strategy cannot start.
     pub fn start(&self, config: &[u8], instruments: &[u8]) -> Vec<u8> {
         answer(self.try_start(config, instruments))
     }
@@ -71,7 +71,7 @@ impl<S: Strategy> Slot<S> {
         Ok(())
     }
 
-    /// `on-event`. Events before `start` are passed over.
+    /// `on-event`: events before `start` are ignored.
     #[inline]
     pub fn on_event(&self, ms: i64, ns: u32, sequence: i64, raw: &Raw) {
         if let Some((strategy, ctx)) = &mut *self.loaded.borrow_mut() {
@@ -80,7 +80,7 @@ impl<S: Strategy> Slot<S> {
         }
     }
 
-    /// `save`: the schema number, then the strategy's own bytes.
+    /// `save`: the schema number, followed by the strategy's own bytes.
     pub fn save(&self) -> Vec<u8> {
         let mut out = S::STATE_SCHEMA.to_le_bytes().to_vec();
         if let Some((strategy, _)) = &*self.loaded.borrow() {
@@ -89,7 +89,7 @@ impl<S: Strategy> Slot<S> {
         out
     }
 
-    /// `load`: empty, or the reason why the state cannot be used.
+    /// `load`: returns nothing, or the reason why the state cannot be used.
     pub fn load(&self, state: &[u8]) -> Vec<u8> {
         let Some((schema, own)) = state.split_first_chunk::<4>() else {
             return answer(Err("the state has no schema number".to_owned()));
@@ -101,12 +101,12 @@ impl<S: Strategy> Slot<S> {
     }
 }
 
-/// Most bytes of a panic's message: the runtime keeps no more of a fault.
+/// Largest length of a panic message, bytes. The runtime stores no more of a fault.
 #[cfg(any(target_arch = "wasm32", test))]
 const PANIC_BYTES_MAX: usize = 4_096;
 
-/// From now on a panic reports its message, file and line, which ends the callback. A trap would say
-/// neither.
+/// Installs a panic hook that reports the message, the file and the line. The report ends the
+/// callback. A trap would report neither message nor place.
 #[cfg(target_arch = "wasm32")]
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
@@ -115,7 +115,7 @@ pub fn report_panics() {
     }));
 }
 
-/// One line of bounded length from `panicked at FILE:LINE:COLUMN:` and the message below it.
+/// Joins `panicked at FILE:LINE:COLUMN:` and the message after it to one line of limited length.
 #[cfg(any(target_arch = "wasm32", test))]
 fn panic_line(text: &str) -> String {
     let mut line = text.replacen('\n', " ", 1);
@@ -135,8 +135,8 @@ fn answer(result: Result<(), String>) -> Vec<u8> {
     }
 }
 
-/// Makes a [`Strategy`] the strategy of this module. Name and version are those of the package.
-/// Natively it does nothing, so that the same source is tested with `cargo test`.
+/// Exports a [`Strategy`] as the strategy of this module. The name and the version come from the
+/// package. In native builds it does nothing, so the same source can be tested with `cargo test`.
 #[macro_export]
 macro_rules! export {
     ($strategy:ty) => {

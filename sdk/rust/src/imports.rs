@@ -1,4 +1,5 @@
-//! Where the host's functions come from: the runtime in a module, the harness's desk natively.
+//! The host's functions: the runtime provides them in a module, the harness's desk in a native
+//! build.
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::bindings::windvane::strategy::{

@@ -1,8 +1,8 @@
-//! An instrument's scales and grid, and arithmetic that stays on it.
+//! The scales and the grid of an instrument, and arithmetic that stays on the grid.
 //!
-//! A price is allowed when `price - min_price` is a multiple of the tick, a quantity when
-//! `qty - min_qty` is a multiple of the step (spec 1, Symbol rules; spec 2, Filters). A bound of 0
-//! means that there is none.
+//! A price is allowed if `price - min_price` is a multiple of the tick. A quantity is allowed if
+//! `qty - min_qty` is a multiple of the step (spec 1, Symbol rules; spec 2, Filters). A limit of 0
+//! means no limit.
 
 use crate::json::Json;
 use crate::number::{Amount, NumberError, Price, Qty, clamp_i64, div_nearest, parse_scaled};
@@ -15,7 +15,7 @@ pub struct InstrumentId(pub u32);
 /// One instrument of the strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instrument {
-    /// Index in events and intents.
+    /// Index of the instrument in events and intents.
     pub id: InstrumentId,
     /// `spot:SYMBOL` or `futures:SYMBOL`.
     pub name: String,
@@ -27,20 +27,20 @@ pub struct Instrument {
     pub tick: i64,
     /// `stepSize`, a quantity mantissa of at least 1.
     pub step: i64,
-    /// `minPrice`, 0 for none.
+    /// `minPrice`; 0 means no limit.
     pub min_price: i64,
-    /// `maxPrice`, 0 for none.
+    /// `maxPrice`; 0 means no limit.
     pub max_price: i64,
-    /// `minQty`, 0 for none.
+    /// `minQty`; 0 means no limit.
     pub min_qty: i64,
-    /// `maxQty`, 0 for none.
+    /// `maxQty`; 0 means no limit.
     pub max_qty: i64,
-    /// Least `price * qty` of an order.
+    /// Smallest `price * qty` of an order.
     pub min_notional: Amount,
 }
 
 impl Instrument {
-    /// Reads one entry of `start`'s `instruments`. The bounds are optional there.
+    /// Reads one entry of the `instruments` of `start`. Its limits are optional.
     pub(crate) fn from_json(json: &Json) -> Result<Self, String> {
         let integer = |key: &str| -> Result<Option<i64>, String> {
             match json.get(key) {
@@ -69,7 +69,7 @@ impl Instrument {
             name: name.ok_or("instruments: name is missing")?.to_owned(),
             price_scale: scale("price_scale")?,
             qty_scale: scale("qty_scale")?,
-            // A tick or step of 0 disables the rule: every mantissa is then allowed.
+            // A tick or step of 0 disables the rule, so every mantissa is allowed.
             tick: required("tick")?.max(1),
             step: required("step")?.max(1),
             min_price: integer("min_price")?.unwrap_or(0),
@@ -80,7 +80,7 @@ impl Instrument {
         })
     }
 
-    /// Spot or futures, from the name.
+    /// The surface, taken from the name.
     pub fn surface(&self) -> Surface {
         if self.name.starts_with("spot:") {
             Surface::Spot
@@ -89,17 +89,17 @@ impl Instrument {
         }
     }
 
-    /// Decimal text as a price; it need not lie on the grid.
+    /// Parses decimal text as a price. It may be off the grid.
     pub fn parse_price(&self, text: &str) -> Result<Price, NumberError> {
         parse_scaled(text, self.price_scale).map(Price)
     }
 
-    /// Decimal text as a quantity; it need not lie on the grid.
+    /// Parses decimal text as a quantity. It may be off the grid.
     pub fn parse_qty(&self, text: &str) -> Result<Qty, NumberError> {
         parse_scaled(text, self.qty_scale).map(Qty)
     }
 
-    /// Whether prices and quantities lie on the same grid within the same bounds.
+    /// Whether both instruments have the same grid and the same limits.
     pub(crate) const fn has_grid_of(&self, other: &Self) -> bool {
         self.tick == other.tick
             && self.min_price == other.min_price
@@ -109,21 +109,21 @@ impl Instrument {
             && self.max_qty == other.max_qty
     }
 
-    /// The highest allowed price that is not over `price`.
+    /// The highest allowed price that is not above `price`.
     #[inline]
     pub fn floor_price(&self, price: Price) -> Option<Price> {
         let grid = Grid::new(self.min_price, self.max_price, self.tick);
         grid.floor(price.0).map(Price)
     }
 
-    /// The lowest allowed price that is not under `price`.
+    /// The lowest allowed price that is not below `price`.
     #[inline]
     pub fn ceil_price(&self, price: Price) -> Option<Price> {
         let grid = Grid::new(self.min_price, self.max_price, self.tick);
         grid.ceil(price.0).map(Price)
     }
 
-    /// The nearest allowed price; the higher of two equally near ones.
+    /// The nearest allowed price. If two are equally near, the higher one.
     #[inline]
     pub fn nearest_price(&self, price: Price) -> Option<Price> {
         match (self.floor_price(price), self.ceil_price(price)) {
@@ -132,8 +132,8 @@ impl Instrument {
         }
     }
 
-    /// The nearest allowed price that is no worse for `side` than `price`: a buy is rounded down,
-    /// a sell up.
+    /// The nearest allowed price that is not worse for `side` than `price`: rounded down for a buy,
+    /// up for a sell.
     #[inline]
     pub fn passive_price(&self, side: Side, price: Price) -> Option<Price> {
         match side {
@@ -142,32 +142,32 @@ impl Instrument {
         }
     }
 
-    /// A mark, index or average price as an allowed price: the nearest one.
+    /// Converts a mark, index or average price to the nearest allowed price.
     pub fn price_of(&self, amount: Amount) -> Option<Price> {
         self.nearest_price(Price(rescale(amount.0, Amount::SCALE, self.price_scale)))
     }
 
-    /// `price` moved by a number of ticks.
+    /// `price` plus a number of ticks.
     #[inline]
     #[must_use]
     pub const fn plus_ticks(&self, price: Price, ticks: i64) -> Price {
         Price(price.0.saturating_add(ticks.saturating_mul(self.tick)))
     }
 
-    /// Whole ticks from `from` to `to`, toward zero.
+    /// The number of whole ticks from `from` to `to`, rounded toward zero.
     #[inline]
     pub const fn ticks_between(&self, from: Price, to: Price) -> i64 {
         to.0.saturating_sub(from.0) / self.tick
     }
 
-    /// The largest allowed quantity that is not over `qty`; `None` under the minimum.
+    /// The largest allowed quantity that is not above `qty`. `None` below the minimum.
     #[inline]
     pub fn floor_qty(&self, qty: Qty) -> Option<Qty> {
         let grid = Grid::new(self.min_qty, self.max_qty, self.step);
         grid.floor(qty.0).filter(|q| *q > 0).map(Qty)
     }
 
-    /// The smallest allowed quantity that is not under `qty`; `None` over the maximum.
+    /// The smallest allowed quantity that is not below `qty`. `None` above the maximum.
     #[inline]
     pub fn ceil_qty(&self, qty: Qty) -> Option<Qty> {
         let grid = Grid::new(self.min_qty, self.max_qty, self.step);
@@ -190,7 +190,7 @@ impl Instrument {
         Amount(clamp_i64(quotient + i128::from(up)))
     }
 
-    /// The largest allowed quantity whose notional at `price` is not over `amount`.
+    /// The largest allowed quantity whose notional at `price` is not above `amount`.
     pub fn qty_for(&self, amount: Amount, price: Price) -> Option<Qty> {
         if price.0 <= 0 || amount.0 <= 0 {
             return None;
@@ -206,7 +206,7 @@ impl Instrument {
         self.floor_qty(Qty(clamp_i64(above / below)))
     }
 
-    /// Whether an order of this price and quantity reaches the least notional.
+    /// Whether an order with this price and quantity reaches the minimum notional.
     pub fn reaches_min_notional(&self, price: Price, qty: Qty) -> bool {
         self.notional(price, qty) >= self.min_notional
     }
@@ -242,7 +242,7 @@ impl Grid {
     }
 }
 
-/// A mantissa at scale `from` as the nearest one at scale `to`, halves away from zero.
+/// Converts a mantissa from scale `from` to the nearest one at scale `to`, halves away from zero.
 fn rescale(mantissa: i64, from: u8, to: u8) -> i64 {
     let mantissa = i128::from(mantissa);
     if to >= from {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold() {
+    fn results_stay_within_the_limits() {
         let i = instrument(3, 10);
         assert_eq!(i.floor_price(Price(200_000)), Some(Price(99_993)));
         assert_eq!(i.ceil_price(Price(99_994)), None);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_minimum_no_quantity_of_zero_is_made() {
+    fn without_a_minimum_quantities_stay_above_zero() {
         let mut i = instrument(0, 1);
         i.min_qty = 0;
         assert_eq!(i.floor_qty(Qty(4)), None);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_start_is_read_and_a_broken_one_named() {
+    fn an_invalid_instrument_names_its_field() {
         let good =
             br#"{"index":1,"name":"spot:ABC","price_scale":2,"qty_scale":0,"tick":1,"step":1}"#;
         let read = Instrument::from_json(&Json::parse(good).unwrap()).unwrap();

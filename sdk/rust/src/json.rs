@@ -1,9 +1,9 @@
-//! The little JSON that the contract needs. Numbers stay text, so that 0.01 is exact; the common
-//! parsers would turn it into a binary fraction and add more code than a whole strategy has.
+//! A minimal JSON parser for the contract. Numbers stay text, so that 0.01 is exact. The usual
+//! parsers convert numbers to binary fractions, and are larger than a whole strategy.
 
 use std::fmt::Write as _;
 
-/// A JSON value; numbers as they were written.
+/// A JSON value. Numbers keep their text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Json {
     Null,
@@ -14,11 +14,11 @@ pub(crate) enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// Nesting beyond this is refused: the contract needs four levels.
+/// Deeper nesting is refused. The contract needs four levels.
 const DEPTH_MAX: u32 = 32;
 
 impl Json {
-    /// Reads one value; the error says where it stops making sense.
+    /// Parses one value. An error states the position.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "JSON is not UTF-8".to_owned())?;
         let mut parser = Parser { text, at: 0 };
@@ -31,7 +31,7 @@ impl Json {
         }
     }
 
-    /// Value of a key of an object.
+    /// The value of a key in an object.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(entries) => entries.iter().find(|(k, _)| k == key).map(|(_, v)| v),
@@ -39,7 +39,7 @@ impl Json {
         }
     }
 
-    /// A number or a text as text: decimals may be written either way.
+    /// The text of a number or of a string, because decimals may be either.
     pub(crate) fn scalar(&self) -> Option<&str> {
         match self {
             Self::Number(text) | Self::Text(text) => Some(text),
@@ -55,7 +55,7 @@ pub(crate) fn write_text(out: &mut String, text: &str) {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
             c if c < ' ' => {
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             c => out.push(c),
@@ -84,7 +84,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes `byte` after optional space; false and nothing taken if something else stands there.
+    /// Consumes `byte` after optional white space. Returns false and consumes nothing if another
+    /// byte follows.
     fn take(&mut self, byte: u8) -> bool {
         self.skip_space();
         let found = self.peek() == Some(byte);
@@ -204,7 +205,7 @@ impl Parser<'_> {
         Ok(c)
     }
 
-    /// `uXXXX`, or a pair of surrogates.
+    /// Reads `uXXXX`, or a pair of surrogates.
     fn unicode(&mut self) -> Result<char, String> {
         let high = self.hex4()?;
         let code = if (0xd800..0xdc00).contains(&high) {
@@ -249,7 +250,7 @@ mod tests {
             Some(&Json::Text("A\n\u{1f600}\"".to_owned()))
         );
         let Some(Json::List(items)) = json.get("a") else {
-            panic!("a list was written");
+            panic!("`a` must be a list");
         };
         assert_eq!(items.len(), 4);
     }

@@ -1,7 +1,7 @@
-//! What strategy authors compile against: typed callbacks, intents that cannot leave the
-//! instrument's grid, indicators in integer arithmetic and a native test harness.
+//! The SDK for strategy authors: typed callbacks, orders that are always on the instrument's grid,
+//! indicators in integer arithmetic and a native test harness.
 //!
-//! A strategy is a type that implements [`Strategy`], named once in [`export!`]:
+//! A strategy is a type that implements [`Strategy`] and is named once in [`export!`]:
 //!
 //! ```
 //! use windvane_sdk::prelude::*;
@@ -30,10 +30,11 @@
 //! windvane_sdk::export!(BuyOnce);
 //! ```
 //!
-//! Collections: use `BTreeMap` and `BTreeSet`. The keys of the standard `HashMap` come from
-//! addresses in a module, so its iteration order changes with a reload and a replay would differ.
+//! Use `BTreeMap` and `BTreeSet` as collections. The standard `HashMap` seeds its hash function
+//! from addresses in the module. So its iteration order changes with a reload, and a replay would
+//! differ.
 //!
-//! Nothing of the runtime may enter: the contract is `sdk/wit/strategy.wit`, and only that.
+//! This crate must not depend on the runtime. It uses only the contract, `sdk/wit/strategy.wit`.
 
 mod ctx;
 mod event;
@@ -56,7 +57,7 @@ pub mod indicator;
 #[allow(unsafe_code, missing_docs, clippy::all, clippy::pedantic)]
 #[doc(hidden)]
 pub mod bindings {
-    //! The contract as generated from `strategy.wit`; the generated glue passes raw pointers.
+    //! The bindings that are generated from `strategy.wit`. The generated code passes raw pointers.
     wit_bindgen::generate!({
         path: "../wit",
         world: "strategy",
@@ -83,7 +84,7 @@ pub use strategy::{Capability, Strategy};
 #[doc(hidden)]
 pub use {event::Raw, export::Slot};
 
-/// Everything that a strategy usually names.
+/// The names that strategies usually need.
 pub mod prelude {
     pub use crate::{
         Amount, BalanceUpdate, Bar, BookChange, BookTop, Capability, Ctx, Fill, ForcedClose,

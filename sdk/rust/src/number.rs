@@ -1,4 +1,4 @@
-//! Numbers of the contract: integers in a known scale, and their decimal text. No floating point.
+//! Numbers of the contract: integers with a known scale, and their decimal text. No floating point.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl Amount {
     /// Decimal places of an amount.
     pub const SCALE: u8 = 8;
 
-    /// Reads decimal text such as `0.0004`.
+    /// Parses decimal text such as `0.0004`.
     pub fn parse(text: &str) -> Result<Self, NumberError> {
         parse_scaled(text, Self::SCALE).map(Self)
     }
@@ -35,11 +35,12 @@ impl fmt::Display for Amount {
 }
 
 impl Time {
-    /// From milliseconds since the epoch.
+    /// Creates a time from milliseconds since the epoch.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
-    /// From milliseconds since the epoch and the nanoseconds of that millisecond, as the contract passes it.
+    /// Creates a time from milliseconds since the epoch and the nanoseconds of that millisecond.
+    /// The contract passes times in this form.
     #[inline]
     pub(crate) const fn from_parts(ms: i64, ns: u32) -> Self {
         Self(ms.saturating_mul(1_000_000).saturating_add(ns as i64))
@@ -54,21 +55,21 @@ impl Time {
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
-    /// Later by `ms` milliseconds.
+    /// The time `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms.saturating_mul(1_000_000)))
     }
 }
 
-/// Why a text is not a number of the wanted scale.
+/// Why text is not a number of the required scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberError {
     /// Not a decimal number.
     NotANumber,
-    /// More decimal places than the scale has.
+    /// More decimal places than the scale permits.
     TooPrecise(u8),
-    /// Over 18 digits.
+    /// Outside the range of a 64-bit integer.
     TooLarge,
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for NumberError {
 
 impl std::error::Error for NumberError {}
 
-/// Decimal text (`-12.50`, `1e-3`) as a mantissa at `scale`, exactly.
+/// Converts decimal text (`-12.50`, `1e-3`) to a mantissa at `scale`, without rounding.
 pub(crate) fn parse_scaled(text: &str, scale: u8) -> Result<i64, NumberError> {
     let (body, exponent) = match text.split_once(['e', 'E']) {
         Some((body, exponent)) => {
@@ -116,7 +117,7 @@ pub(crate) fn parse_scaled(text: &str, scale: u8) -> Result<i64, NumberError> {
     Ok(if negative { -scaled } else { scaled })
 }
 
-/// `mantissa * 10^shift`, refused when digits would be lost.
+/// `mantissa * 10^shift`. It fails if digits would be lost.
 fn shift_decimal(mut mantissa: i64, shift: i64, scale: u8) -> Result<i64, NumberError> {
     for _ in 0..shift.unsigned_abs() {
         if mantissa == 0 {
@@ -133,7 +134,7 @@ fn shift_decimal(mut mantissa: i64, shift: i64, scale: u8) -> Result<i64, Number
     Ok(mantissa)
 }
 
-/// A mantissa at `scale` as decimal text, with all its places.
+/// Writes a mantissa at `scale` as decimal text with all its decimal places.
 pub(crate) fn write_scaled(f: &mut dyn fmt::Write, mantissa: i64, scale: u8) -> fmt::Result {
     let sign = if mantissa < 0 { "-" } else { "" };
     let power = 10_u64.saturating_pow(u32::from(scale));
@@ -149,7 +150,7 @@ pub(crate) fn write_scaled(f: &mut dyn fmt::Write, mantissa: i64, scale: u8) -> 
     )
 }
 
-/// `a / b` to the nearest integer, halves away from zero; `b` is over 0.
+/// `a / b` rounded to the nearest integer, halves away from zero. `b` must be above 0.
 pub(crate) const fn div_nearest(a: i128, b: i128) -> i128 {
     let half = b / 2;
     if a >= 0 {
@@ -159,7 +160,7 @@ pub(crate) const fn div_nearest(a: i128, b: i128) -> i128 {
     }
 }
 
-/// Into the range of an i64.
+/// Clamps the value to the range of `i64`.
 pub(crate) fn clamp_i64(value: i128) -> i64 {
     value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_two_numbers_that_fit_into_53_bits() {
+    fn a_time_is_two_numbers_of_at_most_53_bits() {
         let time = Time(1_704_067_200_123_456_789);
         assert_eq!(time.parts(), (1_704_067_200_123, 456_789));
         for time in [time, Time(0), Time(-1), Time(i64::MAX)] {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_exponent_ends_at_once() {
+    fn a_huge_exponent_is_parsed_at_once() {
         assert_eq!(parse_scaled("0e2000000000", 2), Ok(0));
         assert_eq!(
             parse_scaled("1e-2000000000", 2),

@@ -1,9 +1,9 @@
-//! Orders as intents: a builder whose prices and quantities are put on the instrument's grid.
+//! Orders as intents. The builder rounds prices and quantities to the instrument's grid.
 
 use crate::instrument::{Instrument, InstrumentId};
 use crate::number::{Amount, Price, Qty};
 
-/// Number of an own order, over 0.
+/// Number of an own order, above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OrderId(pub i64);
 
@@ -101,7 +101,7 @@ pub enum TimeInForce {
     Hidden = 5,
 }
 
-/// Which price triggers a conditional order.
+/// The price that triggers a conditional order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkingType {
     /// The mark price.
@@ -120,10 +120,11 @@ const PRICE_PROTECT: u32 = 1 << 13;
 
 /// An order to submit.
 ///
-/// Constructors round to the instrument's grid so that the order is never worse than what was
-/// asked: limit prices of buys down and of sells up, quantities down, trigger prices to the
-/// nearest tick. What rounds to nothing (a quantity under the minimum, a price out of bounds) is
-/// sent as 0, which the runtime refuses with the rule's name and without a request.
+/// The constructors round to the instrument's grid, so that the order is never worse than
+/// requested. Limit prices of buys are rounded down, of sells up. Quantities are rounded down,
+/// trigger prices to the nearest tick. A value without an allowed result (a quantity below the
+/// minimum, a price beyond its limits) becomes 0. The runtime refuses it with the name of the rule,
+/// and sends no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an order does nothing until it is submitted"]
 pub struct Order {
@@ -164,26 +165,28 @@ impl Order {
         self
     }
 
-    /// A limit order, good until cancelled unless said otherwise.
+    /// A limit order. Its default time in force is GTC (good until cancelled).
     #[inline]
     pub fn limit(instrument: &Instrument, side: Side, price: Price, qty: Qty) -> Self {
         Self::new(instrument, side, OrderType::Limit, qty).with_price(instrument, price)
     }
 
-    /// A market order by quantity. A spot buy needs [`Order::market_spend`] (spec 1, Place order).
+    /// A market order by quantity. For a spot buy use [`Order::market_spend`] (spec 1, Place
+    /// order).
     #[inline]
     pub fn market(instrument: &Instrument, side: Side, qty: Qty) -> Self {
         Self::new(instrument, side, OrderType::Market, qty)
     }
 
-    /// A market buy that spends an amount of the quote asset; spot only.
+    /// A market buy that spends an amount of the quote asset. Spot only.
     pub fn market_spend(instrument: &Instrument, amount: Amount) -> Self {
         let mut order = Self::new(instrument, Side::Buy, OrderType::Market, Qty(0));
         order.quote_qty = amount.0.max(0);
         order
     }
 
-    /// A market order of about `qty` on either surface: a spot buy spends `qty` at `price`.
+    /// A market order of about `qty` on either surface. A spot buy spends the notional of `qty` at
+    /// `price`.
     pub fn market_near(instrument: &Instrument, side: Side, qty: Qty, price: Price) -> Self {
         if instrument.surface() == Surface::Spot && side == Side::Buy {
             Self::market_spend(instrument, instrument.notional(price, qty))
@@ -192,7 +195,7 @@ impl Order {
         }
     }
 
-    /// A stop-limit order: rests at `price` once `stop` is reached.
+    /// A stop-limit order. It is placed at `price` when `stop` is reached.
     pub fn stop(i: &Instrument, side: Side, stop: Price, price: Price, qty: Qty) -> Self {
         let order = Self::new(i, side, OrderType::Stop, qty);
         order.with_price(i, price).with_stop(i, stop)
@@ -214,14 +217,14 @@ impl Order {
         Self::new(i, side, OrderType::TakeProfitMarket, qty).with_stop(i, stop)
     }
 
-    /// A trailing stop; `callback_ppm` in millionths (1000 to 50000 for 0.1 % to 5 %).
+    /// A trailing stop. `callback_ppm` is in millionths: 1000 to 50000 for 0.1 % to 5 %.
     pub fn trailing_stop(i: &Instrument, side: Side, callback_ppm: u32, qty: Qty) -> Self {
         let mut order = Self::new(i, side, OrderType::TrailingStopMarket, qty);
         order.callback_ppm = callback_ppm;
         order
     }
 
-    /// A trailing stop starts to trail at this price.
+    /// Sets the price at which a trailing stop starts to trail.
     pub fn activation_price(mut self, instrument: &Instrument, price: Price) -> Self {
         self.activation_price = instrument.nearest_price(price).unwrap_or_default().0;
         self
@@ -234,49 +237,51 @@ impl Order {
         self
     }
 
-    /// Never takes: refused or expired if it would cross (GTX).
+    /// Makes the order post-only (GTX): it is refused or expires if it would cross.
     #[inline]
     pub const fn post_only(self) -> Self {
         self.time_in_force(TimeInForce::Gtx)
     }
 
-    /// Fills what is there at once, cancels the rest.
+    /// Fills the available quantity at once and cancels the rest.
     pub const fn immediate_or_cancel(self) -> Self {
         self.time_in_force(TimeInForce::Ioc)
     }
 
-    /// Fills entirely at once or not at all.
+    /// Fills completely at once, or not at all.
     pub const fn fill_or_kill(self) -> Self {
         self.time_in_force(TimeInForce::Fok)
     }
 
-    /// Only ever makes this strategy's own position smaller, on spot too.
+    /// Makes the order reduce-only: it can only reduce this strategy's own position, also on spot.
     #[inline]
     pub const fn reduce_only(mut self) -> Self {
         self.flags |= REDUCE_ONLY;
         self
     }
 
-    /// Closes the whole position once triggered; for stop-market and take-profit-market.
+    /// Closes the whole position when it is triggered. For stop-market and take-profit-market
+    /// orders.
     pub const fn close_position(mut self) -> Self {
         self.flags |= CLOSE_POSITION;
         self.qty = 0;
         self
     }
 
-    /// The position of hedge mode that it belongs to.
+    /// Sets the position in hedge mode that the order belongs to.
     pub const fn position_side(mut self, side: PositionSide) -> Self {
         self.flags = (self.flags & !(3 << POSITION_SIDE)) | (side as u32) << POSITION_SIDE;
         self
     }
 
-    /// Which price triggers it.
+    /// Sets the price that triggers the order.
     pub const fn working_type(mut self, value: WorkingType) -> Self {
         self.flags = (self.flags & !(3 << WORKING_TYPE)) | (value as u32) << WORKING_TYPE;
         self
     }
 
-    /// Not triggered while mark and last price are too far apart (`priceProtect`).
+    /// Prevents a trigger while the mark price and the last price are too far apart
+    /// (`priceProtect`).
     pub const fn price_protect(mut self) -> Self {
         self.flags |= PRICE_PROTECT;
         self
@@ -310,22 +315,22 @@ impl Order {
         self.instrument
     }
 
-    /// Quantity after rounding; 0 when it rounded to nothing or is not sent.
+    /// Quantity after rounding; 0 if no allowed quantity exists or it is not sent.
     pub const fn qty(&self) -> Qty {
         Qty(self.qty)
     }
 
-    /// Limit price after rounding; 0 when not sent.
+    /// Limit price after rounding; 0 if it is not sent.
     pub const fn price(&self) -> Price {
         Price(self.price)
     }
 
-    /// Trigger price after rounding; 0 when not sent.
+    /// Trigger price after rounding; 0 if it is not sent.
     pub const fn stop_price(&self) -> Price {
         Price(self.stop_price)
     }
 
-    /// Amount of the quote asset to spend; 0 when not sent.
+    /// Amount of the quote asset to spend; 0 if it is not sent.
     pub const fn quote_qty(&self) -> Amount {
         Amount(self.quote_qty)
     }
@@ -335,7 +340,7 @@ impl Order {
         self.flags >> TIME_IN_FORCE & 7 == TimeInForce::Gtx as u32
     }
 
-    /// Whether it only reduces.
+    /// Whether it is reduce-only.
     pub const fn is_reduce_only(&self) -> bool {
         self.flags & REDUCE_ONLY != 0
     }

@@ -1,18 +1,18 @@
-//! The `params` of a strategy's configuration, typed. Errors name the parameter, its value, the
-//! rule and what to write instead.
+//! Typed access to the `params` of a strategy's configuration. Errors name the parameter, its value
+//! and the rule.
 
 use crate::instrument::Instrument;
 use crate::json::Json;
 use crate::number::{Amount, NumberError, Price, Qty, write_scaled};
 
-/// The parameters of a strategy. Decimals may be written as text (`"0.01"`) or as a number.
+/// The parameters of a strategy. A decimal may be text (`"0.01"`) or a number.
 #[derive(Clone, Debug)]
 pub struct Params {
     json: Json,
 }
 
 impl Params {
-    /// Reads a JSON object; an empty text is an empty object.
+    /// Parses a JSON object. Empty input is an empty object.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let json = match bytes {
             [] => Json::Object(Vec::new()),
@@ -24,7 +24,7 @@ impl Params {
         }
     }
 
-    /// Refuses parameters that the strategy does not know, so that a typing error is not silent.
+    /// Refuses unknown parameters, so that a typing error is noticed.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         let Json::Object(entries) = &self.json else {
             return Ok(());
@@ -41,12 +41,12 @@ impl Params {
         }
     }
 
-    /// Whether a parameter is given.
+    /// Whether a parameter is set.
     pub fn has(&self, key: &str) -> bool {
         !matches!(self.json.get(key), None | Some(Json::Null))
     }
 
-    /// A text, or `None` if it is not given.
+    /// A text parameter, or `None` if it is not set.
     pub fn text(&self, key: &str) -> Result<Option<&str>, String> {
         match self.json.get(key) {
             None | Some(Json::Null) => Ok(None),
@@ -55,7 +55,7 @@ impl Params {
         }
     }
 
-    /// One of a few words; the first is the default.
+    /// One of several named values. The first one is the default.
     pub fn choice<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, String> {
         let text = self.text(key)?;
         let wanted = text.or_else(|| words.first().map(|(word, _)| *word));
@@ -70,7 +70,7 @@ impl Params {
         })
     }
 
-    /// A truth value, or `default` if it is not given.
+    /// A boolean parameter, or `default` if it is not set.
     pub fn bool_or(&self, key: &str, default: bool) -> Result<bool, String> {
         match self.json.get(key) {
             None | Some(Json::Null) => Ok(default),
@@ -79,7 +79,7 @@ impl Params {
         }
     }
 
-    /// An integer of `range`, or `default` if it is not given.
+    /// An integer within `range`, or `default` if it is not set.
     pub fn integer_or(
         &self,
         key: &str,
@@ -96,7 +96,7 @@ impl Params {
         })
     }
 
-    /// An amount of money or a fraction, or `None` if it is not given.
+    /// An amount of money or a fraction, or `None` if it is not set.
     pub fn amount(&self, key: &str) -> Result<Option<Amount>, String> {
         let Some(text) = self.scalar(key)? else {
             return Ok(None);
@@ -106,13 +106,13 @@ impl Params {
             .map_err(|error| number_error(key, text, error))
     }
 
-    /// A quantity that the instrument allows.
+    /// A quantity that the instrument's rules allow.
     pub fn qty(&self, key: &str, instrument: &Instrument) -> Result<Qty, String> {
         self.qty_opt(key, instrument)?
             .ok_or_else(|| format!("params.{key} is missing; give a quantity, such as \"0.01\""))
     }
 
-    /// A quantity that the instrument allows, or `None` if it is not given.
+    /// A quantity that the instrument's rules allow, or `None` if it is not set.
     pub fn qty_opt(&self, key: &str, instrument: &Instrument) -> Result<Option<Qty>, String> {
         let Some(text) = self.scalar(key)? else {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Params {
             (", maximum ", instrument.max_qty),
         ] {
             rule.push_str(word);
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write_scaled(&mut rule, mantissa, instrument.qty_scale);
         }
         Err(format!(
@@ -139,7 +139,7 @@ impl Params {
         ))
     }
 
-    /// A price, or `None` if it is not given; it need not lie on the grid.
+    /// A price, or `None` if it is not set. It may be off the grid.
     pub fn price_opt(&self, key: &str, instrument: &Instrument) -> Result<Option<Price>, String> {
         let Some(text) = self.scalar(key)? else {
             return Ok(None);

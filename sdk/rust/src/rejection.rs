@@ -1,13 +1,13 @@
-//! Refusals of intents: which rule an intent broke.
+//! Rejections of intents: the rule that an intent broke.
 
 use std::fmt;
 
-/// The rule that an intent broke, by its number in `sdk/wit/RULES.md`. The intent had no effect
-/// and cost no request.
+/// The rule that an intent broke, identified by its number in `sdk/wit/RULES.md`. The intent had no
+/// effect, and no request was sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rejection(u16);
 
-/// Numbers and names of `sdk/wit/RULES.md`, in its order; a test holds the two together.
+/// The numbers and names in `sdk/wit/RULES.md`, in the same order. A test compares both.
 const RULES: &[(u16, &str)] = &[
     (1, "UNKNOWN_INSTRUMENT"),
     (2, "CAPABILITY"),
@@ -111,23 +111,23 @@ const RULES: &[(u16, &str)] = &[
 ];
 
 impl Rejection {
-    /// A rule by its number; unknown numbers of later runtimes are carried.
+    /// Creates a rejection from a rule number. Unknown numbers of later runtimes are kept.
     pub const fn from_number(number: u16) -> Self {
         Self(number)
     }
 
-    /// The rule of a negative answer of the host.
+    /// Creates a rejection from a negative return value of the host.
     #[inline]
     pub(crate) fn from_answer(answer: i64) -> Self {
         Self(u16::try_from(answer.saturating_neg()).unwrap_or(u16::MAX))
     }
 
-    /// The rule's number.
+    /// Number of the rule.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// The rule's name; `unknown rule` for numbers of later runtimes.
+    /// Name of the rule, or `unknown rule` for a number of a later runtime.
     pub fn name(self) -> &'static str {
         let known = RULES.iter().find(|(number, _)| *number == self.0);
         known.map_or("unknown rule", |(_, name)| name)
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_the_one_of_the_contract() {
+    fn the_table_equals_that_of_the_contract() {
         let page = include_str!("../../wit/RULES.md");
         let rows = page.lines().filter_map(|line| {
             let mut cells = line.strip_prefix("| ")?.split(" | ");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_are_carried() {
+    fn unknown_numbers_are_kept() {
         let rejection = Rejection::from_answer(-60_000);
         assert_eq!(rejection.to_string(), "unknown rule (rule 60000)");
         assert_eq!(Rejection::from_answer(i64::MIN).number(), u16::MAX);

@@ -1,4 +1,4 @@
-//! State to carry over a restart or a hot swap, as a row of integers.
+//! State to keep over a restart or a hot swap, as a sequence of integers.
 
 /// Writes the values of a state.
 #[derive(Clone, Debug, Default)]
@@ -7,7 +7,7 @@ pub struct StateWriter {
 }
 
 impl StateWriter {
-    /// An empty state.
+    /// A state without values.
     pub const fn new() -> Self {
         Self { bytes: Vec::new() }
     }
@@ -17,7 +17,7 @@ impl StateWriter {
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
-    /// The state.
+    /// Returns the state.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -30,11 +30,11 @@ pub struct StateReader<'a> {
 }
 
 impl<'a> StateReader<'a> {
-    /// From what [`StateWriter::finish`] gave.
+    /// A reader for the bytes of [`StateWriter::finish`].
     pub const fn new(state: &'a [u8]) -> Self {
         Self { rest: state }
     }
-    /// The next value.
+    /// Returns the next value.
     pub fn take(&mut self) -> Result<i64, String> {
         match self.rest.split_first_chunk::<8>() {
             Some((bytes, rest)) => {
@@ -44,7 +44,7 @@ impl<'a> StateReader<'a> {
             None => Err("the state is too short".to_owned()),
         }
     }
-    /// Refuses values that nobody read.
+    /// Fails if values are left.
     pub fn finish(self) -> Result<(), String> {
         if self.rest.is_empty() {
             Ok(())

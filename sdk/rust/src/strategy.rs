@@ -1,4 +1,4 @@
-//! What a strategy is: a constructor and callbacks with empty defaults.
+//! The strategy trait: a constructor, and callbacks with empty defaults.
 
 use crate::ctx::Ctx;
 use crate::event::{
@@ -11,15 +11,15 @@ use crate::params::Params;
 /// A capability that the configuration may grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Submit and cancel.
+    /// Submit and cancel orders.
     Orders,
     /// Own position, own orders, balances.
     Account,
-    /// Books, prices and rules.
+    /// Order books, prices and rules.
     Market,
     /// Timers.
     Timers,
-    /// Messages.
+    /// Log messages.
     Log,
     /// Plotted series.
     Plot,
@@ -40,17 +40,18 @@ impl Capability {
 
 /// A trading strategy.
 ///
-/// Callbacks run one at a time, under a budget; nothing of a callback that panics takes effect.
-/// All intents of a callback take effect together once it has returned.
+/// Callbacks run one at a time and have a fuel budget. All intents of a callback take effect
+/// together after it has returned. If a callback panics, none of its intents takes effect.
 #[expect(
     unused_variables,
     reason = "defaults are empty; the names document the parameters"
 )]
 pub trait Strategy: Sized {
-    /// Number of the format that [`Strategy::save`] writes; raise it with every change of it.
+    /// Format number of the state that [`Strategy::save`] writes. Increase it when the format
+    /// changes.
     const STATE_SCHEMA: u32 = 1;
 
-    /// The capabilities that it needs.
+    /// The capabilities that the strategy needs.
     const CAPABILITIES: &'static [Capability] = &[
         Capability::Orders,
         Capability::Account,
@@ -60,17 +61,17 @@ pub trait Strategy: Sized {
         Capability::Plot,
     ];
 
-    /// Made once before any event; the error is the reason why it cannot start.
+    /// Creates the strategy, once, before any event. The error is the reason why it cannot start.
     fn new(params: Params, instruments: &[Instrument]) -> Result<Self, String>;
 
     /// A trade of the market.
     fn on_trade(&mut self, ctx: &Ctx, trade: &Trade) {}
 
-    /// The best bid or ask changed. Called for every change of a whole book too, unless
-    /// [`Strategy::on_book`] is written.
+    /// The best bid or ask changed. It is also called for each change of a whole book, unless
+    /// [`Strategy::on_book`] is implemented.
     fn on_book_top(&mut self, ctx: &Ctx, top: &BookTop) {}
 
-    /// The book changed; its levels are in [`Ctx::book`].
+    /// The order book changed. [`Ctx::book`] returns its levels.
     fn on_book(&mut self, ctx: &Ctx, change: &BookChange) {
         self.on_book_top(ctx, &change.top);
     }
@@ -84,11 +85,12 @@ pub trait Strategy: Sized {
     /// Funding was received or paid.
     fn on_funding(&mut self, ctx: &Ctx, funding: &Funding) {}
 
-    /// An own order changed its state. After a restart or a swap, open orders are told again, and
-    /// those that ended meanwhile; after a restart all of that before the first book.
+    /// An own order has a new state. After a restart or a hot swap, the strategy receives an update
+    /// for each open order and for each order that ended meanwhile. After a restart, all of these
+    /// updates come before the first book.
     fn on_order(&mut self, ctx: &Ctx, update: &OrderUpdate) {}
 
-    /// An own order was filled, wholly or in part.
+    /// An own order was completely or partly filled.
     fn on_fill(&mut self, ctx: &Ctx, fill: &Fill) {}
 
     /// The own position changed.
@@ -100,30 +102,32 @@ pub trait Strategy: Sized {
     /// A timer set with [`Ctx::set_timer`] is due.
     fn on_timer(&mut self, ctx: &Ctx, token: i64) {}
 
-    /// The runtime allows more or less than before.
+    /// The runtime now permits more or fewer orders than before.
     fn on_runtime_state(&mut self, ctx: &Ctx, state: RuntimeState) {}
 
-    /// The exchange changed the rules or the status of an instrument. Orders are put on the new grid by
-    /// themselves; a strategy that keeps a copy of the instrument takes the new one from [`Ctx::instrument`].
+    /// The exchange changed the rules or the status of an instrument. Orders are rounded to the new
+    /// grid automatically. A strategy that keeps a copy of the instrument must read it again with
+    /// [`Ctx::instrument`].
     fn on_rules(&mut self, ctx: &Ctx, rules: &RulesUpdate) {}
 
-    /// The exchange closed a part of the own position: a liquidation, ADL, or a close that no order explains. It
-    /// comes before [`Strategy::on_position`] and before what `[risk] on_liquidation` does.
+    /// The exchange closed a part of the own position: a liquidation, ADL, or a close that no known
+    /// order explains. It is called before [`Strategy::on_position`] and before
+    /// `[risk] on_liquidation` takes effect.
     fn on_forced_close(&mut self, ctx: &Ctx, close: &ForcedClose) {}
 
-    /// The state to carry over a restart or a hot swap. Orders and positions are not part of it:
-    /// they live in the runtime, which tells them again.
+    /// The state to keep over a restart or a hot swap. Orders and positions are not part of it.
+    /// They are in the runtime, which reports them again.
     ///
-    /// Asked for after each callback that tells of an own order or fill or orders something, and
-    /// every 100 ms: after a kill, a state of up to 4 KiB is not behind what was done. A larger one,
-    /// or one that takes more than a million fuel to say, is asked for less often; more than the
-    /// fuel of fifty events is a fault.
+    /// The runtime calls it after each callback about an own order or fill, after each callback
+    /// that submits orders, and every 100 ms. So after a kill, a state of up to 4 KiB is up to date
+    /// with the orders. It is called less often for a larger state, or if it uses more than a
+    /// million fuel. Using more fuel than fifty events is a fault.
     fn save(&self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Takes a state of [`Strategy::save`] that was written under `schema`. The error is the
-    /// reason why it cannot be used.
+    /// Loads a state that [`Strategy::save`] wrote with the format number `schema`. The error is
+    /// the reason why the state cannot be used.
     fn load(&mut self, schema: u32, state: &[u8]) -> Result<(), String> {
         if state.is_empty() {
             Ok(())
@@ -133,7 +137,7 @@ pub trait Strategy: Sized {
     }
 }
 
-/// Calls the callback of an event. Kinds of later contracts are passed over.
+/// Calls the callback for an event. Unknown kinds of later contracts are ignored.
 #[inline]
 pub(crate) fn dispatch<S: Strategy>(strategy: &mut S, ctx: &Ctx, raw: &Raw) {
     match raw.kind {

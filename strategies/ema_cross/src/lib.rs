@@ -3,21 +3,21 @@
 use windvane_sdk::indicator::Ema;
 use windvane_sdk::prelude::*;
 
-/// Timer: try again what was refused.
+/// Timer token: try a rejected order again.
 const RETRY: i64 = 1;
-/// How long to wait after a refusal.
+/// How long to wait after a rejection, milliseconds.
 const RETRY_MS: i64 = 1_000;
 
-/// What a crossing does.
+/// The reaction to a crossing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Holds one position of `qty` in the direction of the fast average.
     Position,
-    /// One market order of `qty` at each change of sign, whatever the position.
+    /// Sends one market order of `qty` at each change of sign, whatever the position is.
     FlipEachSign,
 }
 
-/// The position that is wanted, in multiples of `qty`.
+/// The target position, in multiples of `qty`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Want {
     Long = 1,
@@ -35,12 +35,12 @@ pub struct EmaCross {
     plot_every: u32,
     fast: Ema,
     slow: Ema,
-    /// Sign of fast minus slow at the last crossing.
+    /// The sign of fast minus slow at the last crossing.
     sign: i64,
     trades_until_plot: u32,
     last_price: Price,
     want: Want,
-    /// The order that is under way; at most one at a time.
+    /// The order that is in flight or open. There is at most one.
     working: Option<OrderId>,
     ready: bool,
 }
@@ -109,11 +109,11 @@ impl Strategy for EmaCross {
             if update.executed > Qty(0) {
                 self.pursue(ctx);
             } else {
-                // At once would be a loop of refusals.
+                // An immediate retry could cause an endless loop of rejections.
                 Self::retry_later(ctx);
             }
         } else if self.working.is_none() && !update.state.is_final() {
-            // Told again after a restart or a swap.
+            // An open order, reported again after a restart or a hot swap.
             self.working = Some(update.id);
         }
     }
@@ -162,7 +162,7 @@ impl Strategy for EmaCross {
 }
 
 impl EmaCross {
-    /// The averages changed their order. The first sign is where they start, not a crossing.
+    /// The averages have crossed. The first sign is only their initial order, not a crossing.
     fn crossed(&mut self, ctx: &Ctx, sign: i64) {
         let first = self.sign == 0;
         self.sign = sign;
@@ -189,14 +189,14 @@ impl EmaCross {
         }
     }
 
-    /// Takes the next step toward the wanted position: first out of a wrong one, then into the
-    /// right one. One order at a time, so that nothing is done twice.
+    /// Takes the next step toward the target position: first closes a wrong position, then opens
+    /// the right one. It sends one order at a time, so that no step is done twice.
     fn pursue(&mut self, ctx: &Ctx) {
         if self.mode != Mode::Position || self.working.is_some() || self.last_price.0 == 0 {
             return;
         }
         let held = ctx.position(self.instrument.id).qty().0;
-        // What is left under the least quantity counts as flat: it cannot be traded.
+        // A rest below the minimum quantity counts as flat, because it cannot be traded.
         let exit = self.instrument.floor_qty(Qty(held.abs()));
         let wanted = self.want as i64;
         let order = match exit {

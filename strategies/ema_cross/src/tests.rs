@@ -1,4 +1,4 @@
-//! The crossing on a scripted market.
+//! Tests of the crossing on a scripted market.
 
 use super::*;
 use windvane_sdk::harness::{Harness, Intent, instrument};
@@ -30,7 +30,7 @@ fn each_change_of_sign_is_one_market_order() {
     trades(&mut h, &["100", "110", "120"]);
     assert!(
         submitted(&mut h).is_empty(),
-        "the first sign is no crossing"
+        "the first sign must not count as a crossing"
     );
     trades(&mut h, &["90", "80"]);
     let orders = submitted(&mut h);
@@ -45,14 +45,14 @@ fn each_change_of_sign_is_one_market_order() {
 }
 
 #[test]
-fn equal_averages_are_no_sign() {
+fn equal_averages_do_not_cross() {
     let mut h = harness(FLIP);
     trades(&mut h, &["100", "100", "100", "110"]);
     assert!(submitted(&mut h).is_empty());
 }
 
 #[test]
-fn a_position_is_left_with_reduce_only_before_the_other_is_taken() {
+fn a_reduce_only_exit_comes_before_the_next_entry() {
     let mut h = harness(PARAMS);
     trades(&mut h, &["100", "90", "80", "120"]);
     let orders = submitted(&mut h);
@@ -85,7 +85,7 @@ fn a_partial_exit_is_completed() {
 }
 
 #[test]
-fn a_refused_order_is_tried_again_later_and_not_at_once() {
+fn a_rejected_order_is_tried_again_after_a_wait() {
     let mut h = harness(PARAMS);
     h.refuse_next(7);
     trades(&mut h, &["100", "90", "80", "120", "121"]);
@@ -123,11 +123,11 @@ fn spot_is_long_only_and_spends_the_quote_asset() {
     let sell = submitted(&mut h);
     assert_eq!((sell.len(), sell[0].1.qty()), (1, Qty(10)));
     h.fill(sell[0].0, "60", "0.010");
-    assert!(submitted(&mut h).is_empty(), "flat, not short");
+    assert!(submitted(&mut h).is_empty(), "it must stay flat");
 }
 
 #[test]
-fn a_swap_carries_averages_and_the_wanted_position() {
+fn a_hot_swap_keeps_averages_and_target_position() {
     let mut h = harness(PARAMS);
     trades(&mut h, &["100", "90", "80", "120"]);
     let entry = submitted(&mut h)[0].0;
@@ -148,7 +148,7 @@ fn averages_are_plotted_every_few_trades() {
 }
 
 #[test]
-fn senseless_parameters_are_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let error = |params: &str| {
         let i = instrument("futures:BTCUSDT", "0.1", "0.001");
         Harness::<EmaCross>::new(params, &[i]).unwrap_err()

@@ -5,7 +5,7 @@ mod rung;
 use rung::{Rung, Slot};
 use windvane_sdk::prelude::*;
 
-/// How long to wait after a refusal before it is tried again.
+/// How long to wait after a rejection, milliseconds.
 const RETRY_MS: i64 = 1_000;
 
 /// The strategy.
@@ -14,14 +14,14 @@ pub struct Grid {
     instrument: Instrument,
     qty: Qty,
     levels: i64,
-    /// Distance of two lines, in price units.
+    /// Distance between two lines, in price units.
     step: i64,
-    /// Starts flat and never sells what it has not bought.
+    /// The strategy starts flat and never sells more than it has bought.
     long_only: bool,
     centre: Option<Price>,
     rungs: Vec<Rung>,
     top: BookTop,
-    /// Some rung may have to be placed: the only thing that a book is looked at for.
+    /// Some rung may need an order. If this is false, books are ignored.
     work_left: bool,
     ready: bool,
 }
@@ -52,7 +52,8 @@ impl Strategy for Grid {
             ready: true,
             instrument,
         };
-        // Orders that rest since before a restart are told before the first book.
+        // Create the rungs now: open orders from before a restart are reported before the first
+        // book.
         if let Some(centre) = grid.centre {
             grid.lay(centre);
         }
@@ -105,7 +106,8 @@ impl Strategy for Grid {
                 Self::wake_later(ctx);
             }
             OrderState::Filled => self.place_missing(ctx),
-            // Expired: it would have crossed. Cancelled: by someone else. The next book decides.
+            // Expired: the order would have crossed. Cancelled: another party cancelled it. In both
+            // cases the next book decides.
             _ => {}
         }
     }
@@ -168,8 +170,8 @@ impl Strategy for Grid {
 }
 
 impl Grid {
-    /// Lays the rungs: between every two neighbouring lines there is one order, a buy at the
-    /// lower or a sell at the upper one. Rungs under the centre begin with the buy.
+    /// Creates the rungs. Between each pair of neighbouring lines there is one order: a buy at the
+    /// lower line or a sell at the upper line. Rungs below the centre start with the buy.
     fn lay(&mut self, centre: Price) {
         let line = |k: i64| Price(centre.0.saturating_add(k.saturating_mul(self.step)));
         let rungs = (-self.levels..self.levels).filter_map(|k| {
@@ -185,8 +187,8 @@ impl Grid {
         self.rungs = rungs.collect();
     }
 
-    /// What the rungs bought and sold was closed without them, as `flatten` does: kept on, their other
-    /// sides would lead as far beyond the bounds.
+    /// Creates new rungs if the position was closed by others, for example by `flatten`. The old
+    /// rungs would still place their other sides and exceed the position limits.
     fn begin_anew_if_closed(&mut self, ctx: &Ctx) {
         let held: i64 = self.rungs.iter().map(|rung| rung.held(self.qty).0).sum();
         let rests = self.rungs.iter().any(|rung| rung.id().is_some());
@@ -201,7 +203,7 @@ impl Grid {
         }
     }
 
-    /// Places every free rung that would not take.
+    /// Places the orders of all free rungs, except orders that would take.
     fn place_missing(&mut self, ctx: &Ctx) {
         if !self.top.is_complete() || !self.ready {
             self.work_left = true;
@@ -236,15 +238,15 @@ impl Grid {
                 }
             }
         }
-        // One line and one timer, however many were refused.
+        // Log one line and set one timer, even if several orders were rejected.
         if let Some((side, price, rejection)) = refused {
             warn!(ctx, "{side:?} at {} refused: {rejection}", price.0);
             Self::wake_later(ctx);
         }
     }
 
-    /// An open order that we do not know: told again after a restart or a swap. It belongs to the
-    /// rung of its side and price; one that fits nowhere is cancelled.
+    /// Takes over an unknown open order, which is reported again after a restart or a hot swap. It
+    /// belongs to the rung with its side and price. If no rung matches, the order is cancelled.
     fn adopt(&mut self, ctx: &Ctx, id: OrderId) {
         if let Some(rung) = self.free_rung_of(ctx, id) {
             rung.place(id);
@@ -256,7 +258,7 @@ impl Grid {
         }
     }
 
-    /// An order that ended while nobody looked: what it filled counts.
+    /// Counts the fills of an order that ended while the strategy was not running.
     fn settle(&mut self, ctx: &Ctx, update: &OrderUpdate) {
         let (qty, instrument) = (self.qty, self.instrument.clone());
         if let Some(rung) = self.free_rung_of(ctx, update.id)
@@ -267,7 +269,7 @@ impl Grid {
         }
     }
 
-    /// The rung of an order's side and price, where it has no order.
+    /// The rung with an order's side and price, if that rung has no order.
     fn free_rung_of(&mut self, ctx: &Ctx, id: OrderId) -> Option<&mut Rung> {
         let order = ctx.order(id);
         let (side, price) = (order.side()?, order.price()?);

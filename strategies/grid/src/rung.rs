@@ -1,15 +1,16 @@
-//! The space between two lines of the grid: one order at a time, a buy below or a sell above.
+//! The space between two lines of the grid. It has one order at a time: a buy at the lower line or
+//! a sell at the upper line.
 
 use windvane_sdk::prelude::*;
 
-/// What a rung has.
+/// The state of a rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// Nothing: free to place.
+    /// No order: one can be placed.
     Free,
-    /// Nothing, and not before the timer.
+    /// No order until the timer.
     Resting,
-    /// An order.
+    /// A live order.
     Live(OrderId),
 }
 
@@ -18,7 +19,7 @@ pub(crate) enum Slot {
 pub(crate) struct Rung {
     low: Price,
     high: Price,
-    /// What it begins with.
+    /// The side of its first order.
     first: Side,
     side: Side,
     remaining: Qty,
@@ -41,7 +42,7 @@ impl Rung {
         self.side
     }
 
-    /// Price of its order.
+    /// Price of its current or next order.
     pub(crate) const fn price(&self) -> Price {
         match self.side {
             Side::Buy => self.low,
@@ -54,7 +55,7 @@ impl Rung {
         self.remaining
     }
 
-    /// What its ended orders left of the position, of whole orders of `qty`.
+    /// The position that its ended orders built up. `qty` is the quantity of a whole order.
     pub(crate) fn held(&self, qty: Qty) -> Qty {
         let done = if self.side == self.first {
             qty.0 - self.remaining.0
@@ -79,7 +80,7 @@ impl Rung {
         self.slot = Slot::Live(id);
     }
 
-    /// Nothing until [`Rung::wake`].
+    /// Places no order until [`Rung::wake`].
     pub(crate) const fn rest(&mut self) {
         self.slot = Slot::Resting;
     }
@@ -90,14 +91,15 @@ impl Rung {
         }
     }
 
-    /// Its order ended. Once the whole quantity is done, the other side is next; what a
-    /// cancelled order left is ordered again, unless it is under the least quantity.
+    /// Handles the end of its order. If the whole quantity is executed, the other side is next. The
+    /// rest of a cancelled order is ordered again, unless it is below the minimum quantity.
     pub(crate) fn ended(&mut self, executed: Qty, qty: Qty, instrument: &Instrument) {
         self.slot = Slot::Free;
         self.remaining.0 -= executed.0;
         if instrument.floor_qty(self.remaining).is_none() {
             self.side = self.side.opposite();
-            // What could not be ordered is not there to be turned either.
+            // A rest that was too small to order was not executed, so the other side must not
+            // include it.
             self.remaining = Qty(qty.0 - self.remaining.0.max(0));
         }
     }

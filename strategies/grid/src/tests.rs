@@ -1,4 +1,4 @@
-//! The grid on a scripted market.
+//! Tests of the grid on a scripted market.
 
 use super::*;
 use windvane_sdk::harness::{Harness, Intent, instrument};
@@ -9,7 +9,7 @@ fn harness(params: &str) -> Harness<Grid> {
     Harness::new(params, &[instrument("futures:BTCUSDT", "0.1", "0.001")]).unwrap()
 }
 
-/// Side and price of every open order, lowest price first.
+/// Side and price of each open order, lowest price first.
 fn orders(h: &Harness<Grid>) -> Vec<(Side, i64)> {
     let open = h.open_orders();
     let mut list: Vec<_> = open
@@ -26,7 +26,7 @@ fn order_at(h: &Harness<Grid>, price: i64) -> OrderId {
 }
 
 #[test]
-fn the_grid_is_laid_around_the_centre() {
+fn the_grid_is_placed_around_the_centre() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     let want = [
@@ -40,7 +40,7 @@ fn the_grid_is_laid_around_the_centre() {
 }
 
 #[test]
-fn without_a_centre_the_first_mid_is_it() {
+fn the_first_mid_is_the_default_centre() {
     let mut h = harness(r#"{"qty":"0.010","levels":1,"step_ticks":10}"#);
     h.book("200.0", "1", "200.2", "1");
     assert_eq!(orders(&h), [(Side::Buy, 1_991), (Side::Sell, 2_011)]);
@@ -51,7 +51,7 @@ fn without_a_centre_the_first_mid_is_it() {
 }
 
 #[test]
-fn a_fill_arms_the_other_side_of_its_rung() {
+fn a_fill_places_the_other_side_of_its_rung() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();
@@ -77,7 +77,7 @@ fn a_partial_fill_keeps_the_order() {
 }
 
 #[test]
-fn what_a_cancelled_order_left_is_ordered_again() {
+fn the_rest_of_a_cancelled_order_is_ordered_again() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();
@@ -92,7 +92,7 @@ fn what_a_cancelled_order_left_is_ordered_again() {
 }
 
 #[test]
-fn the_position_never_leaves_levels_times_quantity() {
+fn the_position_is_limited_to_levels_times_quantity() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();
@@ -142,7 +142,7 @@ fn spot_begins_flat_with_buys_only() {
 }
 
 #[test]
-fn refusals_rest_the_rung_until_the_timer() {
+fn a_rejected_rung_waits_for_its_timer() {
     let mut h = harness(PARAMS);
     h.refuse_next(202);
     h.book("99.9", "1", "100.1", "1");
@@ -159,7 +159,7 @@ fn refusals_rest_the_rung_until_the_timer() {
 }
 
 #[test]
-fn a_swap_keeps_centre_sides_and_orders() {
+fn a_hot_swap_keeps_centre_sides_and_orders() {
     let params = r#"{"qty":"0.010","levels":2,"step_ticks":10}"#;
     let mut h = harness(params);
     h.book("99.9", "1", "100.1", "1");
@@ -174,7 +174,7 @@ fn a_swap_keeps_centre_sides_and_orders() {
         .intents()
         .iter()
         .any(|intent| matches!(intent, Intent::Submit(..)));
-    assert!(!placed, "nothing is placed twice");
+    assert!(!placed, "no order is placed twice");
     assert_eq!(orders(&h), before);
     assert!(
         h.swap(r#"{"qty":"0.020","levels":2,"step_ticks":10}"#)
@@ -184,7 +184,7 @@ fn a_swap_keeps_centre_sides_and_orders() {
 }
 
 #[test]
-fn what_was_filled_while_nobody_looked_counts_for_its_rung() {
+fn fills_during_a_restart_count_for_their_rung() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();
@@ -194,7 +194,7 @@ fn what_was_filled_while_nobody_looked_counts_for_its_rung() {
     h.strategy = Grid::new(Params::parse(PARAMS.as_bytes()).unwrap(), &instruments).unwrap();
     h.strategy.load(Grid::STATE_SCHEMA, &state).unwrap();
     h.intents();
-    // Told as it ended: the process before did not live to hear of it.
+    // The order is reported as ended. The earlier process did not receive the fill.
     h.confirm_cancel(bid);
     h.book("99.9", "1", "100.1", "1");
     let intents = h.intents();
@@ -202,11 +202,11 @@ fn what_was_filled_while_nobody_looked_counts_for_its_rung() {
         Intent::Submit(_, order) => order.price().0 == 990,
         _ => false,
     });
-    assert!(!again, "bought once: {intents:?}");
+    assert!(!again, "the rung must not buy twice: {intents:?}");
 }
 
 #[test]
-fn after_its_position_was_closed_the_grid_begins_anew() {
+fn a_closed_position_starts_a_new_grid() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();
@@ -219,11 +219,15 @@ fn after_its_position_was_closed_the_grid_begins_anew() {
     }
     h.set_position("0", "0");
     h.runtime_state(RuntimeState::Ready);
-    assert_eq!(orders(&h), laid, "not a sell at 100.0 of what is gone");
+    assert_eq!(
+        orders(&h),
+        laid,
+        "the closed quantity must not be sold at 100.0"
+    );
 }
 
 #[test]
-fn a_halt_alone_changes_no_side() {
+fn a_halt_keeps_the_sides_of_the_rungs() {
     let mut h = harness(PARAMS);
     h.book("99.9", "1", "100.1", "1");
     h.settle();

@@ -5,16 +5,16 @@ mod quote;
 use quote::{Quote, Slot};
 use windvane_sdk::prelude::*;
 
-/// What the quotes keep their distance from.
+/// The price from which the distance of a quote is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reference {
-    /// The best price of the own side.
+    /// The best price of the quote's own side.
     Touch,
-    /// The middle of best bid and ask.
+    /// The midpoint of the best bid and the best ask.
     Mid,
 }
 
-/// How long a side rests after a refusal.
+/// How long a side waits after a rejection, milliseconds.
 const RETRY_MS: i64 = 1_000;
 
 /// The strategy.
@@ -27,17 +27,18 @@ pub struct MarketMaker {
     skew_ticks_per_qty: i64,
     max_position: Qty,
     min_position: Qty,
-    /// Twice the threshold in price units, as everything here is measured on twice the mid.
+    /// Twice the threshold in price units. All distances are computed with twice the mid, to avoid
+    /// fractions.
     threshold2: i64,
     top: BookTop,
     position: Qty,
     ready: bool,
-    /// While twice the mid stays between these, there is nothing to do: the hot path.
+    /// While twice the mid is between these values, no quote needs a change. This is the hot path.
     quiet: (i64, i64),
     quotes: [Quote; 2],
 }
 
-/// Bounds that nothing lies between: the next book is looked at.
+/// Empty bounds, so that the next book is always processed.
 const NOT_QUIET: (i64, i64) = (i64::MAX, i64::MIN);
 
 impl Strategy for MarketMaker {
@@ -66,7 +67,7 @@ impl Strategy for MarketMaker {
             half_spread_ticks: params.integer_or("half_spread_ticks", 5, 0..=1_000_000)?,
             skew_ticks_per_qty: params.integer_or("skew_ticks_per_qty", 0, 0..=1_000_000)?,
             max_position,
-            // Spot cannot be sold short: only what was bought is offered.
+            // Spot cannot be sold short, so only the quantity that was bought is offered.
             min_position: if spot { Qty(0) } else { Qty(-max_position.0) },
             threshold2: instrument.tick.saturating_mul(2 * threshold),
             top: BookTop::default(),
@@ -109,8 +110,8 @@ impl Strategy for MarketMaker {
             OrderState::PartiallyFilled | OrderState::Filled | OrderState::Canceled => {
                 self.requote(ctx);
             }
-            // It would have crossed a book that we have not seen yet, or its cancel was refused:
-            // the next book decides.
+            // Expired: the quote would have crossed a newer book. New: the venue refused its
+            // cancel. In both cases the next book decides.
             OrderState::Expired | OrderState::New => self.quiet = NOT_QUIET,
             OrderState::Rejected => {
                 quote.rest();
@@ -126,14 +127,14 @@ impl Strategy for MarketMaker {
     }
 
     fn on_fill(&mut self, _ctx: &Ctx, fill: &Fill) {
-        // The order's update follows, and with it the next quote.
+        // An order update follows, which places the next quote.
         if fill.instrument == self.instrument.id {
             self.position = fill.position;
         }
     }
 
     fn on_position(&mut self, ctx: &Ctx, position: &PositionUpdate) {
-        // Another position than the fills told: after a restart, or by the venue's hand.
+        // The position differs from the fills, after a restart or because the venue changed it.
         if position.instrument == self.instrument.id && self.position != position.qty {
             self.position = position.qty;
             self.requote(ctx);
@@ -154,7 +155,7 @@ impl Strategy for MarketMaker {
 }
 
 impl MarketMaker {
-    /// How far both quotes are moved against the position, in price units.
+    /// The shift of both quotes against the position, in price units.
     fn skew(&self) -> i64 {
         if self.skew_ticks_per_qty == 0 {
             return 0;
@@ -163,7 +164,7 @@ impl MarketMaker {
         ticks.saturating_neg().saturating_mul(self.instrument.tick)
     }
 
-    /// Quantity that a side may quote without leaving the bounds of the position.
+    /// The quantity that a side may quote without exceeding the position limits.
     fn room(&self, side: Side) -> Option<Qty> {
         let room = match side {
             Side::Buy => self.max_position.0.saturating_sub(self.position.0),
@@ -172,7 +173,7 @@ impl MarketMaker {
         self.instrument.floor_qty(Qty(room.min(self.qty.0)))
     }
 
-    /// Price that a side wants: on the grid, and never one that would take.
+    /// The price for a side: on the grid, and never a price that would take.
     fn wanted(&self, side: Side, skew: i64) -> Option<Price> {
         let mid2 = self.top.bid.0 + self.top.ask.0;
         let distance = self.half_spread_ticks.saturating_mul(self.instrument.tick);
@@ -195,7 +196,7 @@ impl MarketMaker {
         self.instrument.passive_price(side, Price(passive))
     }
 
-    /// Brings both sides to what they should be, one step each.
+    /// Moves both sides one step toward their targets.
     fn requote(&mut self, ctx: &Ctx) {
         self.quiet = NOT_QUIET;
         if !self.top.is_complete() {
@@ -219,7 +220,7 @@ impl MarketMaker {
         self.quiet = (low.saturating_sub(skew * 2), high.saturating_sub(skew * 2));
     }
 
-    /// False if the side wants an order, may have one and has none: the next book tries again.
+    /// Returns false if the side should have an order but has none. The next book then tries again.
     fn requote_side(&mut self, ctx: &Ctx, index: usize, skew: i64, anchor: i64) -> bool {
         let side = self.quotes[index].side();
         let wanted = self.wanted(side, skew).filter(|_| self.ready);
@@ -251,7 +252,7 @@ impl MarketMaker {
         quote.slot() != Slot::Empty || target.is_none()
     }
 
-    /// An open order that we do not know: told again after a restart or a swap.
+    /// Takes over an unknown open order, which is reported again after a restart or a hot swap.
     fn adopt(&mut self, ctx: &Ctx, id: OrderId) {
         let order = ctx.order(id);
         let (Some(side), Some(price)) = (order.side(), order.price()) else {

@@ -1,28 +1,28 @@
-//! One side's quote: never more than one live order.
+//! The quote of one side, with at most one live order.
 
 use windvane_sdk::prelude::*;
 
-/// An order that rests, or is on its way.
+/// An order that rests or is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Live {
-    /// Its id.
+    /// Id of the order.
     pub(crate) id: OrderId,
-    /// Its price.
+    /// Price of the order.
     pub(crate) price: Price,
-    /// Twice the mid, with skew, that it was placed at.
+    /// Twice the mid, including the skew, at the time of its placement.
     pub(crate) anchor: i64,
 }
 
-/// What a side has.
+/// The state of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// Nothing: free to place.
+    /// No order: one can be placed.
     Empty,
-    /// Nothing, and not before the timer.
+    /// No order until the timer.
     Resting,
-    /// A quote.
+    /// A live order.
     Live(Live),
-    /// A quote whose cancel is on its way; it may still be filled.
+    /// An order whose cancel is in flight. It may still fill.
     Leaving(Live),
 }
 
@@ -56,7 +56,8 @@ impl Quote {
         }
     }
 
-    /// Where the market was when the quote was placed; `None` if no move of it matters now.
+    /// The market's level when the quote was placed. `None` if moves of the market do not matter
+    /// now.
     pub(crate) const fn anchor(&self) -> Option<i64> {
         match self.slot {
             Slot::Live(live) => Some(live.anchor),
@@ -68,7 +69,7 @@ impl Quote {
         self.slot = Slot::Live(Live { id, price, anchor });
     }
 
-    /// The quote stands where it should: measure moves from here.
+    /// Measures moves from here, because the quote already has the right price.
     pub(crate) const fn anchor_at(&mut self, anchor: i64) {
         if let Slot::Live(live) = &mut self.slot {
             live.anchor = anchor;
@@ -81,7 +82,7 @@ impl Quote {
         };
         self.slot = Slot::Leaving(live);
         if let Err(rejection) = ctx.cancel(live.id) {
-            // It ended meanwhile: then no update is left to come.
+            // The order may have ended meanwhile. Then no further update comes.
             debug!(ctx, "cancel of {}: {rejection}", live.id.0);
             if ctx.order(live.id).state().is_none_or(OrderState::is_final) {
                 self.slot = Slot::Empty;
@@ -89,7 +90,7 @@ impl Quote {
         }
     }
 
-    /// Nothing until [`Quote::wake`].
+    /// Places no order until [`Quote::wake`].
     pub(crate) const fn rest(&mut self) {
         self.slot = Slot::Resting;
     }
@@ -103,7 +104,8 @@ impl Quote {
     pub(crate) const fn on_update(&mut self, state: OrderState) {
         match self.slot {
             _ if state.is_final() => self.slot = Slot::Empty,
-            // New once more after a cancel was asked for: the venue refused it, the quote stands.
+            // A second `New` after a cancel request means that the venue refused the cancel. The
+            // quote still rests.
             Slot::Leaving(live) if matches!(state, OrderState::New) => {
                 self.slot = Slot::Live(live);
             }

@@ -1,9 +1,10 @@
-//! Quoting on a scripted market.
+//! Tests of the quotes on a scripted market.
 
 use super::*;
 use windvane_sdk::harness::{Harness, Intent, instrument};
 
-/// The maker of the benchmark: 3 ticks from the touch, replaced when the mid moved by more than 5.
+/// The benchmark's parameters: 3 ticks from the best price, replaced when the mid moved by more
+/// than 5.
 const BENCH: &str = r#"{"qty":"0.010","reference":"touch","half_spread_ticks":3,
     "replace_threshold_ticks":5,"max_position":"100"}"#;
 
@@ -15,7 +16,7 @@ fn book(h: &mut Harness<MarketMaker>, bid: &str, ask: &str) {
     h.book(bid, "1", ask, "1");
 }
 
-/// Side and price of every open order.
+/// Side and price of each open order.
 fn quotes(h: &Harness<MarketMaker>) -> Vec<(Side, i64)> {
     h.open_orders()
         .iter()
@@ -39,13 +40,13 @@ fn both_sides_are_quoted_post_only_from_the_touch() {
 }
 
 #[test]
-fn the_mid_is_a_reference_too_and_never_crosses() {
+fn quotes_around_the_mid_never_cross() {
     let mut h = harness(r#"{"qty":"0.010","reference":"mid","half_spread_ticks":2}"#);
     book(&mut h, "100.0", "100.3");
     assert_eq!(
         quotes(&h),
         [(Side::Buy, 999), (Side::Sell, 1_004)],
-        "the mid of 1001.5, outward"
+        "the mid of 1001.5 is rounded outward"
     );
     let mut tight = harness(r#"{"qty":"0.010","reference":"mid","half_spread_ticks":0}"#);
     book(&mut tight, "100.0", "100.1");
@@ -53,7 +54,7 @@ fn the_mid_is_a_reference_too_and_never_crosses() {
 }
 
 #[test]
-fn quotes_stay_while_the_mid_moves_by_no_more_than_the_threshold() {
+fn quotes_stay_within_the_threshold() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
@@ -74,27 +75,27 @@ fn quotes_stay_while_the_mid_moves_by_no_more_than_the_threshold() {
 }
 
 #[test]
-fn a_replacement_waits_for_the_cancel_and_takes_the_newest_book() {
+fn a_replacement_waits_for_the_cancel() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
     book(&mut h, "65001.0", "65001.2");
     h.intents();
     book(&mut h, "65001.1", "65001.3");
-    assert_eq!(h.intents(), [], "cancels are under way");
+    assert_eq!(h.intents(), [], "cancels are in flight");
     h.settle();
     assert_eq!(quotes(&h), [(Side::Buy, 650_008), (Side::Sell, 650_016)]);
 }
 
 #[test]
-fn a_fill_during_a_cancel_is_no_second_order() {
+fn a_fill_during_a_cancel_places_no_second_order() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
     let bid = only(&h, Side::Buy);
     book(&mut h, "64999.0", "64999.2");
     h.fill(bid, "64999.7", "0.004");
-    assert_eq!(only(&h, Side::Buy), bid, "the cancel is still under way");
+    assert_eq!(only(&h, Side::Buy), bid, "the cancel is still in flight");
     h.confirm_cancel(bid);
     let next = only(&h, Side::Buy);
     assert_ne!(next, bid);
@@ -102,13 +103,13 @@ fn a_fill_during_a_cancel_is_no_second_order() {
 }
 
 #[test]
-fn a_filled_side_is_quoted_again_at_once_and_the_other_stays() {
+fn a_filled_side_is_quoted_again_at_once() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
     let (bid, ask) = (only(&h, Side::Buy), only(&h, Side::Sell));
     h.fill(bid, "64999.7", "0.004");
-    assert_eq!(only(&h, Side::Buy), bid, "a partial fill leaves the rest");
+    assert_eq!(only(&h, Side::Buy), bid, "a partly filled order stays");
     h.fill(bid, "64999.7", "0.006");
     assert_ne!(only(&h, Side::Buy), bid);
     assert_eq!(only(&h, Side::Sell), ask);
@@ -124,7 +125,7 @@ fn inventory_moves_both_quotes_against_it() {
     assert_eq!(
         quotes(&h),
         [(Side::Buy, 649_991), (Side::Sell, 650_003)],
-        "4 ticks lower"
+        "both quotes are 4 ticks lower"
     );
     h.settle();
     let bid = only(&h, Side::Buy);
@@ -147,7 +148,11 @@ fn the_position_stays_within_its_bounds() {
     h.settle();
     let bid = only(&h, Side::Buy);
     h.fill(bid, "64999.9", "0.003");
-    assert_eq!(quotes(&h), [(Side::Sell, 650_003)], "no room to buy");
+    assert_eq!(
+        quotes(&h),
+        [(Side::Sell, 650_003)],
+        "the position limit allows no buy"
+    );
 }
 
 #[test]
@@ -164,7 +169,7 @@ fn spot_offers_only_what_it_bought() {
 }
 
 #[test]
-fn a_refusal_rests_the_side_and_the_timer_wakes_it() {
+fn a_rejected_side_waits_for_its_timer() {
     let mut h = harness(BENCH);
     h.refuse_next(202);
     book(&mut h, "65000.0", "65000.2");
@@ -175,7 +180,7 @@ fn a_refusal_rests_the_side_and_the_timer_wakes_it() {
         h.logs()
     );
     book(&mut h, "65000.1", "65000.3");
-    assert_eq!(quotes(&h).len(), 1, "not at every event");
+    assert_eq!(quotes(&h).len(), 1, "no retry before the timer");
     h.advance_ms(RETRY_MS);
     assert_eq!(quotes(&h).len(), 2);
     let bid = only(&h, Side::Buy);
@@ -197,7 +202,7 @@ fn an_expired_quote_waits_for_the_next_book() {
 }
 
 #[test]
-fn a_refused_cancel_leaves_the_quote_and_is_asked_again() {
+fn a_refused_cancel_is_requested_again() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
@@ -225,7 +230,7 @@ fn no_quote_on_an_incomplete_book_or_while_not_ready() {
 }
 
 #[test]
-fn after_a_swap_open_quotes_are_taken_over() {
+fn after_a_hot_swap_open_quotes_are_adopted() {
     let mut h = harness(BENCH);
     book(&mut h, "65000.0", "65000.2");
     h.settle();
@@ -237,12 +242,12 @@ fn after_a_swap_open_quotes_are_taken_over() {
         !h.intents()
             .iter()
             .any(|intent| matches!(intent, Intent::Submit(..))),
-        "nothing is placed twice"
+        "no quote is placed twice"
     );
 }
 
 #[test]
-fn levels_of_a_whole_book_drive_it_too() {
+fn changes_of_a_whole_book_update_quotes() {
     let mut h = harness(BENCH);
     h.book_levels(&[(650_000, 5), (649_999, 5)], &[(650_002, 5)]);
     assert_eq!(quotes(&h), [(Side::Buy, 649_997), (Side::Sell, 650_005)]);

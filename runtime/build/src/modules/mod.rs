@@ -149,7 +149,7 @@ fn module_bytes(
     let id = || strategy.id.as_str().to_owned();
     let module = strategy.module.clone();
     if module.is_dir() {
-        let built = crate(&module, &mut |step| building(step));
+        let built = crate::build(&module, &mut |step| building(step));
         let built = built.map_err(|source| ModuleError::Build {
             strategy: id(),
             source: Box::new(source),

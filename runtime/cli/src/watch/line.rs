@@ -1,8 +1,8 @@
-//! A line of `windvane watch`: who says it, and what.
+//! One output line of `windvane watch`: its stream and its content.
 
 use windvane_protocol::route::Surface;
 
-/// What a stream says.
+/// A message of a stream.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) surface: Surface,
@@ -12,16 +12,16 @@ pub(super) struct Line {
 
 #[derive(Debug)]
 pub(super) enum Said {
-    /// A frame as it came.
+    /// A frame, unchanged.
     Event(String),
-    /// Of the stream itself.
+    /// A notice about the stream itself.
     Notice(String),
-    /// Of the stream itself: there is no use in going on.
+    /// A notice about the stream itself, after which it cannot continue.
     Final(String),
 }
 
 impl Line {
-    /// For people.
+    /// Formats the line for people.
     pub(super) fn text(&self) -> String {
         let (surface, stream) = (self.surface, self.stream);
         match &self.said {
@@ -32,8 +32,8 @@ impl Line {
         }
     }
 
-    /// For programs. The frame stands in it as it came, if it is JSON; its line breaks, which JSON
-    /// has only between its values, are spaces.
+    /// Formats the line for programs. A JSON frame is inserted unchanged, except that line breaks
+    /// become spaces. In JSON they can only be between values.
     pub(super) fn json(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (key, value) = match &self.said {
@@ -50,7 +50,8 @@ impl Line {
     }
 }
 
-/// On one line, without anything that a terminal would obey: the venue writes to it.
+/// Puts the text on one line and escapes control characters, because the venue's text must not
+/// control the terminal.
 fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -67,7 +68,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A line of a spot user stream.
+    /// A line of the spot user stream.
     fn line(said: Said) -> Line {
         Line {
             surface: Surface::Spot,
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_reaches_it() {
+    fn control_characters_are_escaped() {
         let venue = "\u{1b}[2J\u{9b}31m\u{7}\n\u{7f}é";
         for said in [
             Said::Event(venue.to_owned()),

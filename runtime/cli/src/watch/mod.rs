@@ -1,4 +1,4 @@
-//! `windvane watch`: user streams and market data, an event a line.
+//! `windvane watch`: prints user streams and market data, one event per line.
 
 mod line;
 mod tell;
@@ -17,32 +17,31 @@ use super::{Failure, has_reader_for};
 use line::{Line, Said};
 use windvane_live::connection::Needs;
 
-/// Lines that may wait for the terminal.
+/// How many lines may wait for the terminal.
 const LINES: usize = 1024;
 
 #[derive(Debug, Args)]
 pub(super) struct Watch {
-    /// `user` for the user stream, else a symbol, such as BTCUSDT or futures:BTCUSDT; several are
-    /// watched together
+    /// `user` for the user stream, or a symbol such as BTCUSDT or futures:BTCUSDT; can be several
     #[arg(required = true, value_name = "user|SYMBOL")]
     targets: Vec<String>,
     #[command(flatten)]
     place: Place,
-    /// Surface, instead of every one with a WebSocket address
+    /// Surface to watch; without it, every surface with a WebSocket address
     #[arg(long, value_enum)]
     surface: Option<SurfaceWord>,
     /// Public streams of each symbol, such as tradepro,bookTicker,depth@100ms
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     streams: Vec<String>,
-    /// End after so many events
+    /// Stop after this number of events
     #[arg(long, value_name = "NUMBER")]
     events: Option<u64>,
-    /// Print a JSON object a line, notices too
+    /// Print one JSON object per line, also for notices
     #[arg(long)]
     json: bool,
 }
 
-/// A stream that can begin.
+/// A stream to start.
 #[derive(Debug)]
 enum Wanted {
     User(Surface),
@@ -59,7 +58,7 @@ impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
         let is_user = self.targets.iter().any(|target| target == "user");
         let settings = self.place.settings(|settings| {
-            // The stream's own requests are those of listen keys.
+            // A user stream only requests listen keys.
             let v3 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V3);
             let v1 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V1);
             Ok(Needs {
@@ -107,7 +106,7 @@ impl Watch {
         }
         if wanted.is_empty() {
             return Err(Failure::Usage(
-                "none of the targets is on a surface that is watched; see --surface".to_owned(),
+                "no target is on a watched surface; see --surface".to_owned(),
             ));
         }
         Ok(wanted)
@@ -131,7 +130,7 @@ impl Watch {
         Ok(surfaces)
     }
 
-    /// The topics of the symbols that are of this surface.
+    /// The topics of the symbols on this surface.
     fn topics(&self, surface: Surface) -> Result<Vec<Topic>, Failure> {
         let mut topics = Vec::new();
         for target in self.targets.iter().filter(|target| *target != "user") {
@@ -141,7 +140,7 @@ impl Watch {
                 Some(("spot" | "futures", _)) => continue,
                 Some((word, _)) => {
                     return Err(Failure::Usage(format!(
-                        "{target}: {word} is no surface with streams; write spot: or futures:"
+                        "{target}: {word} is not a surface with streams; write spot: or futures:"
                     )));
                 }
             };
@@ -164,12 +163,12 @@ impl Watch {
         }
     }
 
-    /// Prints until enough events came, nobody reads them, or nothing can come any more.
+    /// Prints lines until enough events arrived, the reader closed the pipe, or all streams ended.
     async fn print(&self, mut lines: mpsc::Receiver<Line>) -> Result<(), Failure> {
         let mut left = self.events.unwrap_or(u64::MAX);
         while left > 0 {
             let Some(line) = lines.recv().await else {
-                let nothing = "nothing is left to watch: every stream has ended, as told above";
+                let nothing = "nothing is left to watch: every stream has ended, see above";
                 return Err(Failure::Failed(nothing.to_owned()));
             };
             match &line.said {
@@ -193,22 +192,19 @@ impl Watch {
     }
 }
 
-/// A stream that can never get a listen key would try for ever.
+/// Fails early: a stream that can never get a listen key would retry forever.
 fn can_ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let ready = client.prepare(key_route(surface)?, None, &Parameters::new(), None);
     ready.map(|_| ()).map_err(Failure::usage)
 }
 
 fn key_route(surface: Surface) -> Result<&'static Route, Failure> {
-    route::named(&format!("{surface}.create_listen_key")).ok_or_else(|| {
-        Failure::Usage(format!(
-            "{surface} has no user stream; spot and futures have"
-        ))
-    })
+    route::named(&format!("{surface}.create_listen_key"))
+        .ok_or_else(|| Failure::Usage(format!("{surface} has no user stream; use spot or futures")))
 }
 
-/// Asks once before the stream does, which is given the same key: a refusal that no retry heals
-/// ends the verb, any other is told.
+/// Requests the listen key once before the stream does; the venue returns the same key to both. A
+/// permanent refusal ends the command; other failures are printed.
 async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let route = key_route(surface)?;
     let listing = route.listing(client.settings().version(route));
@@ -228,7 +224,7 @@ async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     }
 }
 
-/// Nothing will pass until a person changes the key (spec 1, Errors).
+/// Whether the refusal stays until a person changes the key (spec 1, Errors).
 fn is_final(not_done: &NotDone) -> bool {
     let NotDone::Refused(refusal) = not_done else {
         return false;

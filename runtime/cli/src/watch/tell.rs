@@ -1,4 +1,4 @@
-//! What streams and feeds say, as lines.
+//! Converts items of streams and feeds to output lines.
 
 use tokio::sync::mpsc;
 use windvane_client::streams::{
@@ -12,7 +12,7 @@ use windvane_protocol::user_stream::Surface as EventSurface;
 use super::is_final;
 use super::line::{Line, Said};
 
-/// Tells what a user stream says, until nobody listens.
+/// Sends the items of a user stream as lines, until the receiver is closed.
 pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
     let events_of = match surface {
         Surface::Spot => EventSurface::Spot,
@@ -46,11 +46,11 @@ pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::
 fn obstacle(why: &Obstacle) -> Said {
     match why {
         Obstacle::NoKey(not_done) if is_final(not_done) => Said::Final(why.to_string()),
-        _ => Said::Notice(format!("{why}; it is tried again")),
+        _ => Said::Notice(format!("{why}; retrying")),
     }
 }
 
-/// Tells what a feed says, until nobody listens or none of its topics has a source any more.
+/// Sends the items of a feed as lines, until the receiver is closed or no topic has a source.
 pub(super) async fn market(
     surface: Surface,
     topics: Vec<Topic>,
@@ -81,7 +81,7 @@ fn said(item: FeedItem) -> Said {
         FeedItem::Gap { topics, reason } => format!("gap: {reason}: {}", names(&topics)),
         FeedItem::Failed { topics, why } => format!("{}: {why}", names(&topics)),
         FeedItem::NotPolled { topics, why } => {
-            format!("{}: polling is not answered: {why}", names(&topics))
+            format!("{}: polling failed: {why}", names(&topics))
         }
     })
 }
@@ -91,7 +91,7 @@ fn moved(topic: &Topic, source: Source, why: &Why) -> String {
         Source::Stream => "streamed from now on",
         Source::Polling => "polled from now on",
         Source::Both => "polled too from now on",
-        Source::None => "cannot be had",
+        Source::None => "not available",
     };
     format!("{topic}: {words}: {why}")
 }

@@ -1,22 +1,23 @@
-//! The market of a synthetic session: a limit order book and the flow of orders that moves it.
-//! Integers only, so that a seed gives the same session on every machine.
+//! The market of a synthetic session: a limit order book and the flow of orders that moves it. It
+//! uses only integers, so that a seed gives the same session on every machine.
 //!
-//! A hidden fair value makes a random walk with rare jumps. Orders arrive at random times; who
-//! knows the fair value trades towards it, so that the price follows it with a lag and the flow is
-//! autocorrelated. Of all actions a fifth are market orders, half add and the rest cancel. Sizes
-//! double with probability one half each (a discrete heavy tail). A market order walks the book
-//! and prints one trade per level, so that trades are always consistent with the book.
+//! A hidden fair value is a random walk with rare jumps. Orders arrive at random times. Informed
+//! traders know the fair value and trade towards it, so the price follows it with a lag and the
+//! order flow is autocorrelated. One fifth of all actions are market orders, half are new orders
+//! and the rest are cancels. Each further doubling of a size has probability one half (a discrete
+//! heavy tail). A market order walks the book and prints one trade per level, so trades are always
+//! consistent with the book.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_engine::Side;
 
-/// Fair value counts in this part of a tick.
+/// The fair value is counted in this fraction of a tick.
 const FINE: i64 = 16;
-/// Levels that each side keeps.
+/// Number of levels per side.
 const LEVELS: usize = 250;
 
-/// `SplitMix64`: 64 bits of state, full period, the same everywhere.
+/// The generator `SplitMix64`: 64 bits of state, full period, the same sequence on every machine.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
@@ -33,19 +34,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `below - 1`.
+    /// A random number from 0 to `below - 1`.
     pub(super) fn below(&mut self, below: i64) -> i64 {
         let product = u128::from(self.next()) * u128::from(below.unsigned_abs());
         (product >> 64) as i64
     }
 
-    /// How many coins in a row show heads, at most `most`.
+    /// How many coin tosses in a row show heads, at most `most`.
     fn heads(&mut self, most: u32) -> u32 {
         self.next().trailing_zeros().min(most)
     }
 }
 
-/// A trade between others.
+/// A trade between other traders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Print {
     pub(super) price: i64,
@@ -60,14 +61,14 @@ pub(super) struct Touch {
     pub(super) ask: (i64, i64),
 }
 
-/// Book and order flow; prices in ticks, quantities in steps.
+/// Order book and order flow. Prices are in ticks, quantities in steps.
 #[derive(Clone, Debug)]
 pub(super) struct Market {
     random: Random,
     fair: i64,
     bids: BTreeMap<i64, i64>,
     asks: BTreeMap<i64, i64>,
-    /// Rises by one with every change of a level.
+    /// Increases by one with every change of a level.
     pub(super) update_id: i64,
     changed_bids: BTreeSet<i64>,
     changed_asks: BTreeSet<i64>,
@@ -91,7 +92,7 @@ impl Market {
         market
     }
 
-    /// One action; the trades that it makes.
+    /// Performs one random action. Returns its trades.
     pub(super) fn step(&mut self) -> Vec<Print> {
         self.drift();
         let prints = match self.random.below(10) {
@@ -126,8 +127,8 @@ impl Market {
         ]
     }
 
-    /// The levels that changed since the last call, with their quantities now; 0 for a level that
-    /// is gone.
+    /// The levels that changed since the last call, with their current quantities; 0 for a removed
+    /// level.
     pub(super) fn changes(&mut self) -> [Vec<(i64, i64)>; 2] {
         let now = |changed: BTreeSet<i64>, side: &BTreeMap<i64, i64>| {
             let level = |price| (price, side.get(&price).copied().unwrap_or(0));
@@ -150,7 +151,8 @@ impl Market {
         self.fair = (self.fair + walk + jump).max(floor);
     }
 
-    /// Towards the fair value more often than away from it: 50 % at it, at most 95 %.
+    /// The side of a market order. It moves the price towards the fair value more often than away:
+    /// with probability 50 % at the fair value, at most 95 %.
     fn taker(&mut self) -> Side {
         let Touch { bid, ask } = self.touch();
         let mid = (bid.0 + ask.0) * FINE / 2;
@@ -166,7 +168,7 @@ impl Market {
         let taker = self.taker();
         let mut left = (self.random.below(30) + 1) << self.random.heads(7);
         let mut prints = Vec::new();
-        // The last level stays, so that there is always a price.
+        // The last level is never used up, so that there is always a price.
         while left > 0 && self.side(taker.opposite()).len() > 1 {
             let Touch { bid, ask } = self.touch();
             let (price, there) = if taker == Side::Buy { ask } else { bid };
@@ -179,7 +181,7 @@ impl Market {
     }
 
     fn add(&mut self) {
-        // Makers lean with the fair value too.
+        // New limit orders are also more frequent on the side of the fair value.
         let side = self.taker();
         let Touch { bid, ask } = self.touch();
         let depth = self.random.below(4) << self.random.heads(5);
@@ -216,7 +218,7 @@ impl Market {
         self.set(side, price, there - gone);
     }
 
-    /// Deep levels come and go so that each side stays as deep as it was.
+    /// Adds or removes deep levels, so that each side keeps its number of levels.
     fn refill(&mut self) {
         for side in [Side::Buy, Side::Sell] {
             while self.side(side).len() < LEVELS {

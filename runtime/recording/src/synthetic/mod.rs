@@ -1,5 +1,6 @@
-//! Plausible sessions out of nothing, for the demo, the tests and the benches: the same text as a
-//! recording of the real thing. Seeded; nothing but integers, so that all machines write the same.
+//! Generates plausible sessions for the demo, the tests and the benchmarks, in the same text format
+//! as a real recording. Everything comes from a seed and integer arithmetic, so every machine
+//! writes the same bytes.
 
 mod market;
 
@@ -13,36 +14,37 @@ use windvane_engine::{Side, Surface, Time};
 
 use market::{Market, Print, Random, Touch};
 
-/// A session to be written. The module `market` describes its market: a hidden fair value, informed
-/// and uninformed orders, a book of 250 levels a side.
+/// A session to generate. Module `market` describes its market: a hidden fair value, informed and
+/// uninformed orders, and a book of 250 levels per side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntheticSession {
-    /// Futures sessions have mark prices, spot sessions have none.
+    /// Surface. Only futures sessions contain mark prices.
     pub surface: Surface,
-    /// Symbol, upper case; one that ends in `USDT`, unless exchange information is left out.
+    /// Symbol, upper case. With exchange information it must end in `USDT`.
     pub symbol: String,
-    /// Same seed, same bytes.
+    /// The same seed gives the same bytes.
     pub seed: u64,
-    /// Length.
+    /// Length in minutes.
     pub minutes: u32,
-    /// When it starts. Funding is due at every 8 hours UTC.
+    /// Start time. Funding is due every 8 hours UTC.
     pub start: Time,
     /// First mid price, in ticks of 0.1.
     pub mid_ticks: i64,
-    /// Starts with an exchange information line; without one, rules are inferred.
+    /// Whether the session starts with an exchange information line. Without it, rules are
+    /// inferred.
     pub exchange_info: bool,
 }
 
-/// Mean time between two actions in the market, µs: 10 minutes make some 80,000 lines.
+/// Mean time between two market actions, µs. 10 minutes have about 80,000 lines.
 const ACTION_US: i64 = 9_000;
 const DEPTH_US: i64 = 100_000;
 const MARK_US: i64 = 1_000_000;
-/// When the depth snapshot arrives.
+/// When the depth snapshot arrives, µs after the start.
 const SNAPSHOT_US: i64 = 350_000;
 const FUNDING_MS: i64 = 8 * 3_600_000;
 
 impl SyntheticSession {
-    /// Ten minutes around a funding time, starting at 60,000 USDT.
+    /// Ten minutes around a funding time. The first price is 60,000 USDT.
     pub fn new(surface: Surface, symbol: &str, seed: u64) -> Self {
         Self {
             surface,
@@ -56,7 +58,7 @@ impl SyntheticSession {
         }
     }
 
-    /// Writes the session as a gzip recording; gives back the number of lines.
+    /// Writes the session as a gzip recording. Returns the number of lines.
     pub fn write(&self, path: &Path) -> io::Result<u64> {
         let file = BufWriter::new(std::fs::File::create(path)?);
         let mut out = GzEncoder::new(file, Compression::new(4));
@@ -67,7 +69,7 @@ impl SyntheticSession {
         Ok(lines)
     }
 
-    /// Writes the session as text; gives back the number of lines.
+    /// Writes the session as text. Returns the number of lines.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<u64> {
         let mut writer = Writer::new(self, out);
         let market = Market::new(Random::new(self.seed), self.mid_ticks, 5_000_000_000);
@@ -76,7 +78,7 @@ impl SyntheticSession {
     }
 }
 
-/// A JSON object, its members in the order in which a venue writes them.
+/// A JSON object. Its members are in the order in which a venue writes them.
 struct Json(String);
 
 impl Json {
@@ -84,14 +86,14 @@ impl Json {
         Self("{".to_owned())
     }
 
-    /// A member in quotes.
+    /// Adds a member with a quoted value.
     fn text(self, key: &str, value: impl Display) -> Self {
         self.plain(key, format_args!("\"{value}\""))
     }
 
     fn plain(mut self, key: &str, value: impl Display) -> Self {
         let comma = if self.0.len() == 1 { "" } else { "," };
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(self.0, "{comma}\"{key}\":{value}");
         self
     }
@@ -105,17 +107,17 @@ impl Json {
 struct Writer<'a, W> {
     session: &'a SyntheticSession,
     out: &'a mut W,
-    /// Latency, apart from the market's randomness.
+    /// Randomness of the latency, separate from that of the market.
     random: Random,
     stream: String,
     frame: String,
     lines: u64,
     last_recv: i64,
     trade_id: i64,
-    /// First update of the running depth frame, and the last of the frame before.
+    /// First update id of the current depth frame, and last update id of the previous frame.
     first_update: i64,
     previous_update: i64,
-    /// Slow average of mid, in 1/64 tick: the index price.
+    /// The index price: a slow average of mid, in 1/64 tick.
     index: i64,
 }
 
@@ -178,8 +180,8 @@ impl<'a, W: Write> Writer<'a, W> {
         self.session.start.plus_ns(now * 1000).millis()
     }
 
-    /// Writes the frame, received a few milliseconds after `now`, sometimes later, never out of
-    /// order.
+    /// Writes the frame. It is received a few milliseconds after `now`, sometimes later, but never
+    /// before an earlier frame.
     fn line(&mut self, now: i64) -> io::Result<()> {
         let late = if self.random.below(500) == 0 {
             25_000_000
@@ -314,7 +316,8 @@ impl<'a, W: Write> Writer<'a, W> {
             .end();
     }
 
-    /// Mark is the average of mid and a slow index; funding pays the premium, around 0.01 %.
+    /// Writes a mark price: the average of mid and a slow index. The funding rate follows the
+    /// premium, around 0.01 %.
     fn mark(&mut self, now: i64, touch: Touch) -> io::Result<()> {
         if !self.is_futures() {
             return Ok(());
@@ -322,7 +325,7 @@ impl<'a, W: Write> Writer<'a, W> {
         let mid = (touch.bid.0 + touch.ask.0) * 32;
         self.index += (mid - self.index) / 16;
         let mark = i64::midpoint(mid, self.index);
-        // A tick is 0.1, so that 1/64 tick is 156,250 units of 1e-8.
+        // A tick is 0.1, so 1/64 tick is 156,250 units of 1e-8.
         let text = |price: i64| {
             let units = price * 156_250;
             format!("{}.{:08}", units / 100_000_000, units % 100_000_000)
@@ -344,7 +347,7 @@ impl<'a, W: Write> Writer<'a, W> {
         self.line(now)
     }
 
-    /// The filters that a venue of this kind gives such a symbol.
+    /// Writes exchange information with the usual filters of such a symbol.
     fn exchange_info(&mut self) {
         let symbol = &self.session.symbol;
         let base = symbol.strip_suffix("USDT").unwrap_or(symbol);
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_session_and_another_seed_another() {
+    fn the_session_depends_only_on_the_seed() {
         let one = SyntheticSession {
             minutes: 1,
             ..SyntheticSession::new(Surface::Futures, "BTCUSDT", 1)
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_both_surfaces_are_whole_recordings() {
+    fn sessions_of_both_surfaces_are_valid_recordings() {
         let dir = tempfile::tempdir().unwrap();
         for (surface, marks) in [(Surface::Futures, 601), (Surface::Spot, 0)] {
             let path = dir.path().join("session.gz");

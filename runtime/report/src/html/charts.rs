@@ -1,4 +1,4 @@
-//! What the report draws, collected while the run goes on, in constant memory.
+//! Collects the data of the report's charts during the run, in constant memory.
 
 use windvane_engine::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
 use windvane_engine::ids::Time;
@@ -7,34 +7,35 @@ use windvane_engine::order::Side;
 use super::series::Series;
 use crate::{EquityRow, FillRow};
 
-/// Most fills that are marked in the price chart of an instrument.
+/// Largest number of fills that the price chart of an instrument shows.
 pub(super) const MARKERS_MAX: usize = 4000;
-/// Most series that strategies may plot; points of further ones are counted and dropped.
+/// Largest number of series that strategies may plot. Points of further series are counted and
+/// dropped.
 pub(super) const PLOTS_MAX: usize = 32;
 
-/// Everything that the report draws.
+/// The data of all charts.
 #[derive(Debug, Default)]
 pub struct Charts {
-    /// Ids of the strategies that had a fill, in the order of their first.
+    /// Ids of the strategies that had a fill, in the order of their first fill.
     pub strategies: Vec<String>,
-    /// Per instrument, in the order of the configuration.
+    /// One chart per instrument, in the order of the configuration.
     pub instruments: Vec<InstrumentChart>,
-    /// One per strategy and instrument that had a fill.
+    /// One chart per strategy and instrument with a fill.
     pub positions: Vec<PositionChart>,
     /// Equity, scale 8.
     pub equity: Series,
     /// Drawdown, a fraction at scale 8.
     pub drawdown: Series,
-    /// What strategies plotted.
+    /// Series that strategies plotted.
     pub plots: Vec<Plot>,
-    /// Points of series beyond [`PLOTS_MAX`].
+    /// Number of dropped points, from series beyond [`PLOTS_MAX`].
     pub plot_points_dropped: u64,
 }
 
 /// Price and fills of one instrument.
 #[derive(Debug)]
 pub struct InstrumentChart {
-    /// Its name.
+    /// Name of the instrument.
     pub name: String,
     /// Mid price, scale 8.
     pub mid: Series,
@@ -42,7 +43,7 @@ pub struct InstrumentChart {
     pub markers: Markers,
 }
 
-/// The position that one strategy built by its fills in one instrument.
+/// One strategy's position in one instrument, computed from its fills.
 #[derive(Debug)]
 pub struct PositionChart {
     /// Id of the strategy.
@@ -68,13 +69,13 @@ pub struct Plot {
 /// One fill in the price chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// When.
+    /// Time of the fill.
     pub time: Time,
     /// Price, scale 8.
     pub price: i128,
     /// Side.
     pub side: Side,
-    /// As maker.
+    /// Whether the order was the maker.
     pub maker: bool,
     /// Quantity, scale 8.
     pub qty: i128,
@@ -82,8 +83,8 @@ pub struct Marker {
     pub strategy: usize,
 }
 
-/// At most [`MARKERS_MAX`] fills, spread evenly over all of them: each time that the list is full,
-/// every second one goes, and from then on half as many come in.
+/// At most [`MARKERS_MAX`] fills, spread evenly over all fills. Each time the list is full, every
+/// second entry is removed, and from then on only half as many are added.
 #[derive(Debug)]
 pub struct Markers {
     kept: Vec<Marker>,
@@ -119,12 +120,12 @@ impl Markers {
         self.seen += 1;
     }
 
-    /// The fills that are kept, oldest first.
+    /// The fills in the list, oldest first.
     pub fn kept(&self) -> &[Marker] {
         &self.kept
     }
 
-    /// How many there were.
+    /// Number of all fills.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -144,7 +145,7 @@ impl Charts {
         }
     }
 
-    /// Marks a fill and moves the strategy's position.
+    /// Adds a fill to the price chart and to the strategy's position.
     pub fn fill(&mut self, fill: &FillRow<'_>) {
         let strategy = self.strategy(fill.strategy);
         let known = |chart: &&mut InstrumentChart| chart.name == fill.instrument;
@@ -184,20 +185,20 @@ impl Charts {
         })
     }
 
-    /// The mid price of an instrument, by its index in the configuration.
+    /// Adds the mid price of an instrument. `instrument` is its index in the configuration.
     pub fn price(&mut self, time: Time, instrument: usize, mid: Amount) {
         if let Some(chart) = self.instruments.get_mut(instrument) {
             chart.mid.push(time, mid.0);
         }
     }
 
-    /// The account at the end of a second.
+    /// Adds the account's equity at the end of a second.
     pub fn equity(&mut self, row: &EquityRow, drawdown: i128) {
         self.equity.push(row.time, row.equity.0);
         self.drawdown.push(row.time, drawdown);
     }
 
-    /// A point `value / 10^scale` of a strategy's own series.
+    /// Adds a point `value / 10^scale` of a strategy's own series.
     pub fn plot(&mut self, time: Time, strategy: &str, series: &str, value: i64, scale: u32) {
         let same = |plot: &Plot| plot.name == series && plot.strategy == strategy;
         let at = match self.plots.iter().position(same) {
@@ -221,7 +222,7 @@ impl Charts {
     }
 }
 
-/// `mantissa / 10^scale` in units of 1e-8, half to even; what is too small to see becomes 0.
+/// `mantissa / 10^scale` in units of 1e-8, rounded half to even. Very small values become 0.
 fn at_amount_scale(mantissa: i128, scale: u32) -> i128 {
     let places = u32::from(AMOUNT_SCALE);
     match u8::try_from(scale.abs_diff(places)) {

@@ -1,5 +1,5 @@
-//! The charts as the JSON that the page's script draws: numbers as exact decimal text, times in
-//! milliseconds since the start of the run.
+//! Formats the charts as the JSON that the page's script draws. Numbers are exact decimals. Times
+//! are milliseconds since the start of the run.
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ use crate::Summary;
 use crate::format::grouped;
 use crate::text::decimal_text;
 
-/// Plots whose ranges differ more than this get charts of their own.
+/// Plots share a chart only if the ratio of their ranges is at most this.
 const RANGE_RATIO_MAX: i128 = 20;
 
-/// How a panel is drawn; the words are those of the script.
+/// How a panel is drawn. The script uses the same names.
 #[derive(Clone, Copy)]
 enum Style {
     /// Straight lines between values.
     Line,
-    /// A value holds until the next.
+    /// A value is valid until the next value.
     Step,
-    /// Hangs down from zero, in percent.
+    /// An area below zero, in percent.
     Depth,
 }
 
@@ -47,7 +47,7 @@ struct Panel<'a> {
     note: String,
 }
 
-/// All panels as one JSON object that may stand inside a script element.
+/// All panels as one JSON object, which is safe inside a script element.
 pub(super) fn chart_json(summary: &Summary, charts: &Charts) -> String {
     let panels: Vec<String> = panels(summary, charts)
         .iter()
@@ -130,7 +130,7 @@ fn marker_note(chart: &InstrumentChart) -> String {
     let (kept, seen) = (chart.markers.kept().len() as u64, chart.markers.seen());
     if kept < seen {
         format!(
-            "{} of {} fills are marked, evenly thinned to at most {}; fills.csv has them all",
+            "{} of {} fills are shown, an even selection of at most {}; fills.csv contains all",
             grouped(kept),
             grouped(seen),
             grouped(MARKERS_MAX as u64)
@@ -140,7 +140,8 @@ fn marker_note(chart: &InstrumentChart) -> String {
     }
 }
 
-/// Plots that share a chart: of one strategy, with ranges that overlap and are of like size.
+/// Groups plots into charts. Plots share a chart if they belong to the same strategy and their
+/// ranges overlap and have a similar size.
 fn plot_groups(plots: &[Plot]) -> Vec<Vec<&Plot>> {
     let mut groups: Vec<Vec<&Plot>> = Vec::new();
     for plot in plots {
@@ -189,7 +190,8 @@ impl Panel<'_> {
     }
 }
 
-/// Columns: `t` time of the last value of a bucket, `v` that value, `lo` and `hi` the extremes.
+/// The columns of a series: `t` is the time of the last value in a bucket, `v` is that value, and
+/// `lo` and `hi` are the extremes.
 fn series_json(name: &str, series: &Series, start: Time, end: Time, style: Style) -> String {
     let sign = if matches!(style, Style::Depth) {
         -100
@@ -228,7 +230,7 @@ fn series_json(name: &str, series: &Series, start: Time, end: Time, style: Style
     )
 }
 
-/// Rows `[time, price, quantity, side sign, maker, strategy]`.
+/// The rows of the fill markers: `[time, price, quantity, side sign, maker, strategy]`.
 fn marks_json(chart: &InstrumentChart, start: Time) -> String {
     let mut rows = String::new();
     for (at, marker) in chart.markers.kept().iter().enumerate() {
@@ -247,13 +249,13 @@ fn marks_json(chart: &InstrumentChart, start: Time) -> String {
     format!("[{rows}]")
 }
 
-/// Milliseconds with microseconds behind the point.
+/// Milliseconds since the start, with three decimals.
 fn since(start: Time, time: Time) -> String {
     let ns = i128::from(time.0) - i128::from(start.0);
     decimal_text(ns / 1000, 3)
 }
 
-/// A value at scale 8 as a JSON number; the script does not need more than 8 decimals.
+/// A value at scale 8 as a JSON number. The script needs at most 8 decimals.
 fn number(value: i128) -> String {
     decimal_text(Amount(value).0, AMOUNT_SCALE)
 }
@@ -262,7 +264,7 @@ fn quoted_list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.map(quoted).collect::<Vec<_>>().join(","))
 }
 
-/// A JSON string that cannot end the script element around it.
+/// A JSON string that cannot close the script element around it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text)
         .to_string()

@@ -1,5 +1,5 @@
-//! `report.html`: one self-contained page about a run that opens offline. No script or style of
-//! others, no address of the network, and every text that comes from outside is escaped.
+//! `report.html`: one self-contained page about a run, which works offline. It loads no script,
+//! style or network address, and all text from outside is escaped.
 
 mod charts;
 mod data;

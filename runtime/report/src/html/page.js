@@ -1,4 +1,4 @@
-// Draws the panels of a report: one canvas each, one time axis for all. Nothing is loaded.
+// Draws the panels of a report: one canvas per panel, one time axis for all. It loads nothing.
 (() => {
   'use strict';
   const data = JSON.parse(document.getElementById('data').textContent);
@@ -8,13 +8,13 @@
   const RIGHT = 92, BOTTOM = 22, TOP = 8, LEFT = 4;
   const whole = { from: 0, to: Math.max(data.length, 1) };
   let view = { ...whole };
-  let pointer = null;          // time under the pointer, or null
-  let drag = null;             // time where a drag began
+  let pointer = null;          // time under the pointer; null outside the charts
+  let drag = null;             // time at the start of a drag, or null
 
   const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const make = (tag, parent) => parent.appendChild(document.createElement(tag));
 
-  // Numbers and times as text.
+  // Formats numbers and times as text.
   const plain = (value, digits) => value
     .toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
     .replace('-', '\u2212');
@@ -27,7 +27,7 @@
   }
   const day = ms => new Date(data.start + ms).toISOString().slice(0, 10);
 
-  // Index of the last entry of a sorted list that is not after `t`; -1 before the first.
+  // Index of the last entry of a sorted list that is not after `t`; -1 if all entries are after it.
   function floor(list, t) {
     let low = 0, high = list.length;
     while (low < high) {
@@ -136,7 +136,7 @@
       }, { passive: false });
     }
 
-    // Smallest and largest value in view.
+    // The smallest and the largest visible value.
     range() {
       let low = Infinity, high = -Infinity;
       this.series.forEach((series, at) => {
@@ -182,7 +182,7 @@
       const lines = () => this.series.forEach((series, at) => {
         if (this.shown[at]) this.line(pen, series, css(`--s${at % 6}`));
       });
-      // Many marks would hide the line.
+      // Draw many marks below the line, because they would hide it.
       const marks = this.visibleMarks();
       if (marks.length > 600) { this.fills(pen, marks); lines(); } else { lines(); this.fills(pen, marks); }
       this.cursor(pen, plotHeight);
@@ -231,7 +231,7 @@
       const first = Math.max(0, floor(t, view.from));
       const last = Math.min(t.length - 1, floor(t, view.to) + 1);
       pen.fillStyle = pen.strokeStyle = color;
-      // About as many values as pixels: a step chart would be a wall, so its lines are faint.
+      // With about as many values as pixels, a step chart would be one solid area: use faint lines.
       const crowded = this.style === 'step' && last - first > (this.x(view.to) - LEFT) / 3;
       if ((this.style !== 'step' || crowded) && t.length > 1) {
         pen.globalAlpha = crowded ? 0.45 : 0.22;
@@ -300,7 +300,7 @@
       pen.setLineDash([]);
     }
 
-    // The values under the pointer, or at the end of the view, stand in the caption.
+    // Shows in the caption the values under the pointer, or at the end of the view.
     readout() {
       const at = pointer === null ? view.to : pointer;
       this.series.forEach((series, index) => {
@@ -311,7 +311,7 @@
       });
     }
 
-    // The fill nearest to the pointer, else the time.
+    // Shows the fill nearest to the pointer, or the time.
     hint(event) {
       const box = this.canvas.getBoundingClientRect();
       const px = event.clientX - box.left, py = event.clientY - box.top;

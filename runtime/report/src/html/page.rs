@@ -1,4 +1,4 @@
-//! The page as a whole: its head, the key figures, and the order of its parts.
+//! Builds the whole page: header, key figures, and the order of its sections.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ use crate::utc::seconds_text;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page of a run.
+/// Renders the page of a run.
 pub fn render(summary: &Summary, charts: &Charts) -> String {
     let name = Escaped(&summary.config);
     let body = [
@@ -48,7 +48,7 @@ pub fn render(summary: &Summary, charts: &Charts) -> String {
     )
 }
 
-/// Stands before everything else: the figures are not those of a strategy that ran to the end.
+/// A warning at the top: the figures do not show a complete run of these strategies.
 fn quarantine(summary: &Summary) -> String {
     let lines = summary.quarantined.iter().map(|one| {
         let text = one.to_string();
@@ -100,12 +100,12 @@ fn figures(summary: &Summary) -> String {
         (
             format!("Net profit, {asset}"),
             colored(net, &signed_money(net, 2)),
-            format!("{} of the start", percent(change, true)),
+            format!("{} of start equity", percent(change, true)),
         ),
         (
             "Largest drawdown".to_owned(),
             percent(summary.max_drawdown, false),
-            "of the peak of equity".to_owned(),
+            "of peak equity".to_owned(),
         ),
         (
             "Sharpe ratio".to_owned(),
@@ -145,7 +145,7 @@ fn figures(summary: &Summary) -> String {
     html + "</section>\n"
 }
 
-/// The identity of the summary, spelled out.
+/// Shows how the final equity is the sum of its parts.
 fn equity_sum(summary: &Summary) -> String {
     let term = |sign: &str, label: &str, amount: Amount| {
         format!(
@@ -167,16 +167,16 @@ fn equity_sum(summary: &Summary) -> String {
 }
 
 fn chart_section() -> String {
-    "<section>\n<div class=\"head\"><h2>Course of the run</h2><span class=\"soft\" id=\"hint\">\
-     drag to zoom, double click to see all, click a name to hide it</span>\
-     <button type=\"button\" id=\"reset\" hidden>See all</button></div>\n\
+    "<section>\n<div class=\"head\"><h2>Timeline</h2><span class=\"soft\" id=\"hint\">\
+     drag to zoom, double-click to show all, click a name to hide it</span>\
+     <button type=\"button\" id=\"reset\" hidden>Show all</button></div>\n\
      <div id=\"charts\"></div>\n<noscript><p>\
-     The charts are drawn by a script in this file; the tables below need none.</p>\
+     A script in this file draws the charts. The tables below work without it.</p>\
      </noscript>\n</section>\n"
         .to_owned()
 }
 
-/// An amount in green or red.
+/// An amount in green if it is positive, in red if it is negative.
 pub(super) fn colored(amount: Amount, text: &str) -> String {
     match amount.0 {
         0 => text.to_owned(),

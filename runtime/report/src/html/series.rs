@@ -1,14 +1,14 @@
-//! A time series in constant memory: buckets that double their width when there are too many.
+//! A time series in constant memory: if it has too many buckets, their width is doubled.
 
 use windvane_engine::ids::Time;
 
-/// Most buckets that a series keeps.
+/// Largest number of buckets in a series.
 pub(super) const BUCKETS_MAX: usize = 2000;
 
-/// What happened in one bucket.
+/// The values within one bucket of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Number of the bucket: its start is this many widths after the series' start.
+    /// Index of the bucket: it starts `index` widths after the series' start.
     index: u64,
     /// Time of the last value.
     pub time: Time,
@@ -20,18 +20,18 @@ pub struct Bucket {
     pub last: i128,
 }
 
-/// Values over time, thinned on the way in. The extremes and the last value of every bucket are
-/// kept, so that no spike is lost.
+/// Values over time, reduced to buckets. Each bucket keeps its extremes and its last value, so that
+/// no peak is lost.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     start: Option<Time>,
-    /// Width of a bucket is `2^width_bits` nanoseconds.
+    /// The width of a bucket is `2^width_bits` nanoseconds.
     width_bits: u32,
     buckets: Vec<Bucket>,
 }
 
 impl Series {
-    /// Takes the next value. Times do not go back; one that does counts as the last time.
+    /// Adds the next value. A time before the last one counts as the last time.
     pub fn push(&mut self, time: Time, value: i128) {
         let start = *self.start.get_or_insert(time);
         let time = self.buckets.last().map_or(time, |last| last.time.max(time));
@@ -59,19 +59,19 @@ impl Series {
         }
     }
 
-    /// The buckets, oldest first; empty ones are left out.
+    /// The buckets, oldest first, without empty ones.
     pub fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
 
-    /// Smallest and largest value.
+    /// The smallest and the largest value.
     pub fn range(&self) -> Option<(i128, i128)> {
         let min = self.buckets.iter().map(|bucket| bucket.min).min()?;
         let max = self.buckets.iter().map(|bucket| bucket.max).max()?;
         Some((min, max))
     }
 
-    /// Doubles the width of the buckets and joins neighbours.
+    /// Doubles the bucket width and merges neighbours.
     fn widen(&mut self) {
         self.width_bits += 1;
         let mut kept = 0;
@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn few_values_are_kept_as_they_are() {
+    fn few_values_are_kept_unchanged() {
         let mut series = Series::default();
         for second in 0..10 {
             series.push(Time(second * 1_000_000_000), second.into());

@@ -1,4 +1,4 @@
-//! The tables of the report: strategies, rejections, latency and queue, instruments, data.
+//! Builds the tables of the report: strategies, rejections, latency and queue, instruments, data.
 
 use std::fmt::Write;
 
@@ -8,14 +8,14 @@ use super::page::colored;
 use crate::format::{Escaped, duration, grouped, money, share};
 use crate::{Quantiles, StrategySummary, Summary};
 
-/// Rows of HTML cells inside a card.
+/// A table in a card, built row by row.
 struct Table {
     html: String,
     rows: usize,
 }
 
 impl Table {
-    /// `heads` are column names; one that starts with `<` is a column of text.
+    /// Creates a table with these column names. A name that starts with `<` marks a text column.
     fn new(heads: &[&str]) -> Self {
         let mut html = String::from("<div class=\"card\"><table>\n<thead><tr>");
         for head in heads {
@@ -28,7 +28,7 @@ impl Table {
         Self { html, rows: 0 }
     }
 
-    /// Cells are HTML already; the first names the row.
+    /// Adds a row. The cells are already HTML, and the first cell names the row.
     fn row(&mut self, cells: &[String]) {
         self.rows += 1;
         self.cells(cells);
@@ -49,7 +49,7 @@ impl Table {
         self.html.push_str("</tr>\n");
     }
 
-    /// A row of a distribution, if anything was measured.
+    /// Adds a row with the figures of a distribution, if anything was measured.
     fn quantiles(&mut self, name: &str, of: Option<Quantiles>, shown: impl Fn(i64) -> String) {
         if let Some(of) = of {
             let mut cells = vec![Escaped(name).to_string(), grouped(of.count)];
@@ -72,7 +72,7 @@ impl Table {
     }
 }
 
-/// A cell of text, left-aligned and escaped.
+/// An escaped, left-aligned text cell.
 fn text(value: &str) -> String {
     format!("\t{}", Escaped(value))
 }
@@ -81,7 +81,7 @@ fn amount_cell(amount: Amount) -> String {
     colored(amount, &money(amount, 4))
 }
 
-/// Per strategy, with a sum where there are several.
+/// One row per strategy, and a total if there are several.
 pub(super) fn strategy_table(summary: &Summary) -> String {
     let heads = [
         "<Strategy",
@@ -112,8 +112,8 @@ pub(super) fn strategy_table(summary: &Summary) -> String {
     let note = match summary.strategies.len() {
         0 | 1 => "",
         _ => {
-            "<p class=\"soft\">Strategies share one position at the venue: what each \
-             realized and what is still open may be split otherwise than in the account; \
+            "<p class=\"soft\">Strategies share one position at the venue. Their split into \
+             realized and unrealized profit may differ from the account's; \
              the net is the same.</p>\n"
         }
     };
@@ -169,7 +169,7 @@ fn strategy_total(strategies: &[StrategySummary]) -> [String; 13] {
     ]
 }
 
-/// Every rule that refused an order, with its count.
+/// Each rule that refused an order, with its count.
 pub(super) fn rejection_table(summary: &Summary) -> String {
     if summary.rejections.is_empty() {
         return "<section><h2>Rejections</h2>\n\
@@ -198,16 +198,16 @@ pub(super) fn rejection_table(summary: &Summary) -> String {
     table.finish("Rejections by rule")
 }
 
-/// Latency and queue figures.
+/// Figures of latency and queue.
 pub(super) fn latency_table(summary: &Summary) -> String {
     let heads = [
         "<Distribution",
         "Count",
-        "Least",
+        "Min",
         "Median",
         "90 %",
         "99 %",
-        "Most",
+        "Max",
         "Mean",
     ];
     let mut table = Table::new(&heads);
@@ -224,12 +224,12 @@ pub(super) fn latency_table(summary: &Summary) -> String {
         duration,
     );
     table.quantiles(
-        "Time in the queue until the first fill",
+        "Time from submission to the first fill",
         queue.time_to_fill_ns,
         duration,
     );
     let ahead = format!(
-        "Quantity ahead on entering the queue, in {}",
+        "Quantity ahead when the order starts to rest, in {}",
         queue.ahead_unit
     );
     table.quantiles(&ahead, queue.ahead, count);
@@ -249,7 +249,7 @@ pub(super) fn latency_table(summary: &Summary) -> String {
     table.finish("Latency and queue") + &facts
 }
 
-/// Per instrument.
+/// One row per instrument.
 pub(super) fn instrument_table(summary: &Summary) -> String {
     let heads = [
         "<Instrument",
@@ -281,7 +281,7 @@ pub(super) fn instrument_table(summary: &Summary) -> String {
     table.finish("Instruments")
 }
 
-/// Where the wall-clock time went.
+/// How the wall time is divided between components.
 pub(super) fn time_share(summary: &Summary) -> String {
     let Some(share) = summary.time_share else {
         return String::new();
@@ -307,14 +307,14 @@ pub(super) fn time_share(summary: &Summary) -> String {
         );
     }
     format!(
-        "<section><h2>Time of the machine <span class=\"soft\">{:.2} s in all</span></h2>\n\
+        "<section><h2>Wall time by component <span class=\"soft\">{:.2} s in total</span></h2>\n\
          <div class=\"card\"><div class=\"bar\">{bar}</div>\
          <p class=\"keys\">{keys}</p></div></section>\n",
         summary.wall_seconds
     )
 }
 
-/// A list of names and values; values are HTML already.
+/// A list of names and values. The values are already HTML.
 fn facts(title: &str, rows: &[(&str, String)]) -> String {
     let mut html = format!("<section><h2>{title}</h2>\n<div class=\"card\"><dl class=\"facts\">\n");
     for (name, value) in rows {
@@ -323,7 +323,7 @@ fn facts(title: &str, rows: &[(&str, String)]) -> String {
     html + "</dl></div></section>\n"
 }
 
-/// What was read, and what was wrong with it.
+/// The data that was read, and its faults.
 pub(super) fn data_facts(summary: &Summary) -> String {
     let data = &summary.data;
     let files: Vec<String> = data
@@ -352,15 +352,18 @@ pub(super) fn data_facts(summary: &Summary) -> String {
         ("Damaged lines", trouble(data.damaged_lines)),
     ];
     if data.cut {
-        rows.push(("End", "a file ends in the middle of a record".to_owned()));
+        rows.push((
+            "End",
+            "a file breaks off in the middle of a record".to_owned(),
+        ));
     }
     if data.from_cache {
-        rows.push(("Decoded", "from the cache beside the recording".to_owned()));
+        rows.push(("Decoded", "from the cache of decoded recordings".to_owned()));
     }
     facts("Data", &rows)
 }
 
-/// Modules and versions.
+/// Hashes of the modules, and versions.
 pub(super) fn module_facts(summary: &Summary) -> String {
     let mut rows: Vec<(&str, String)> = summary
         .module_sha256

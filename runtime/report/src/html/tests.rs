@@ -1,4 +1,4 @@
-//! The page as a whole.
+//! Tests of the whole page.
 
 use crate::{ResultWriter, sample};
 
@@ -10,7 +10,7 @@ fn page(config: &str) -> String {
     std::fs::read_to_string(dir.path().join("report.html")).unwrap()
 }
 
-/// The JSON that the script draws.
+/// The JSON that the script of the page draws.
 fn chart_data(page: &str) -> serde_json::Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     let (json, _) = rest.split_once("</script>").unwrap();
@@ -18,16 +18,16 @@ fn chart_data(page: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_page_needs_nothing_else() {
+fn the_page_loads_nothing() {
     let page = page("sample");
     for outside in ["http://", "https://", "src=", "href=", "@import", "url("] {
-        assert!(!page.contains(outside), "the page reaches out: {outside}");
+        assert!(!page.contains(outside), "the page refers to {outside}");
     }
     assert!(page.contains("default-src &#39;none&#39;") || page.contains("default-src 'none'"));
 }
 
 #[test]
-fn the_page_shows_what_a_reader_asks_for() {
+fn the_page_shows_all_sections() {
     let page = page("sample");
     for part in [
         "Fingerprint",
@@ -47,7 +47,7 @@ fn the_page_shows_what_a_reader_asks_for() {
         "2024-08-08 23:54:15",
         "Damaged lines",
     ] {
-        assert!(page.contains(part), "the page lacks {part:?}");
+        assert!(page.contains(part), "{part:?} is missing in the page");
     }
     let data = chart_data(&page);
     let titles: Vec<&str> = data["panels"]
@@ -98,7 +98,8 @@ fn a_run_without_fills_has_a_page() {
     );
 }
 
-/// Writes a page to look at: `WINDVANE_SAMPLE_REPORT=FILE cargo test -p windvane sample_page`.
+/// Also writes the page to a file: `WINDVANE_SAMPLE_REPORT=FILE cargo test -p windvane
+/// sample_page`.
 #[test]
 fn sample_page_is_of_moderate_size() {
     let page = page("backtest-usdm");

@@ -1,4 +1,4 @@
-//! The order desk in memory: what the harness's strategy sees of orders, positions and the market.
+//! The order desk in memory: orders, positions and market data as the tested strategy sees them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,14 +8,14 @@ use crate::instrument::{Instrument, InstrumentId};
 use crate::number::{Price, Qty, Time};
 use crate::order::{Order, OrderId, Side};
 
-/// What a strategy asked for.
+/// An intent of the strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// An order, under its id.
+    /// An order, with the id that it got.
     Submit(OrderId, Order),
-    /// A cancel.
+    /// A cancel of one order.
     Cancel(OrderId),
-    /// A cancel of all orders, of one instrument or of all.
+    /// A cancel of all orders, of one instrument or of all instruments.
     CancelAll(Option<InstrumentId>),
 }
 
@@ -24,7 +24,7 @@ pub enum Intent {
 pub struct DeskOrder {
     /// Id.
     pub id: OrderId,
-    /// What was submitted.
+    /// The submitted order.
     pub order: Order,
     /// State.
     pub state: OrderState,
@@ -32,7 +32,7 @@ pub struct DeskOrder {
     pub executed: Qty,
 }
 
-/// An own position; cost and realized profit in 1e-8.
+/// An own position. Cost and realized profit are in units of 1e-8.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
     pub(super) qty: i64,
@@ -40,7 +40,7 @@ pub(super) struct Position {
     pub(super) realized: i64,
 }
 
-/// What a fill did.
+/// The effects of a fill.
 pub(super) struct Filled {
     pub(super) state: OrderState,
     pub(super) realized: i64,
@@ -59,7 +59,7 @@ pub(crate) struct Desk {
     books: BTreeMap<InstrumentId, [Levels; 2]>,
     last: BTreeMap<(InstrumentId, u32), i64>,
     timers: BTreeMap<i64, Time>,
-    /// Instruments that do not trade.
+    /// Instruments that are not trading.
     stopped: BTreeSet<InstrumentId>,
     pub(super) refusals: VecDeque<u16>,
     pub(super) intents: Vec<Intent>,
@@ -87,7 +87,7 @@ impl Desk {
         id.0
     }
 
-    /// 0, or -1 when there is no such open order.
+    /// Returns 0, or -1 if there is no open order with this id.
     pub(super) fn cancel(&mut self, id: OrderId) -> i64 {
         match self.orders.get_mut(&id) {
             Some(order) if !order.state.is_final() => {
@@ -119,7 +119,7 @@ impl Desk {
     /// An open order.
     ///
     /// # Panics
-    /// If there is none of this id: the test is wrong.
+    /// If no order with this id is open, because the test is then wrong.
     pub(super) fn order(&self, id: OrderId) -> DeskOrder {
         let found = self.open().find(|order| order.id == id);
         found
@@ -138,7 +138,7 @@ impl Desk {
         order.clone()
     }
 
-    /// The oldest order that waits for an answer of the venue.
+    /// The oldest order with a request that the venue has not answered yet.
     pub(super) fn under_way(&self) -> Option<(OrderId, OrderState)> {
         let waits =
             |o: &&DeskOrder| matches!(o.state, OrderState::Submitted | OrderState::CancelRequested);
@@ -194,7 +194,7 @@ impl Desk {
         );
     }
 
-    /// Quantity that open orders of a side may still execute.
+    /// Quantity that the open orders of a side may still execute.
     pub(super) fn open_qty(&self, instrument: InstrumentId, side: Side) -> i64 {
         let of = |o: &&DeskOrder| o.order.instrument == instrument && o.order.side() == side;
         self.open()
@@ -231,7 +231,7 @@ impl Desk {
         self.stopped.contains(&instrument)
     }
 
-    /// The exchange closes a part of the position.
+    /// Closes a part of the position on behalf of the exchange.
     pub(super) fn close(&mut self, i: &Instrument, side: Side, price: i64, qty: i64) -> Filled {
         let position = self.positions.entry(i.id).or_default();
         let realized = position.apply(i, side, price, qty);
@@ -252,7 +252,8 @@ impl Desk {
         self.timers.remove(&token);
     }
 
-    /// Takes the next timer that is due by `until`; equal times in the order of their tokens.
+    /// Removes and returns the next timer that is due by `until`. Timers with equal times come in
+    /// the order of their tokens.
     pub(super) fn take_timer(&mut self, until: Time) -> Option<(Time, i64)> {
         let next = self
             .timers
@@ -267,7 +268,7 @@ impl Desk {
 }
 
 impl Position {
-    /// Average-cost accounting; the profit that the fill realized.
+    /// Updates the position at average cost. Returns the profit that the fill realized.
     fn apply(&mut self, i: &Instrument, side: Side, price: i64, qty: i64) -> i64 {
         let notional = |qty: i64| i.notional(Price(price), Qty(qty)).0;
         let signed = qty * side.sign();
@@ -305,7 +306,7 @@ mod tests {
         assert_eq!(
             position.apply(&i, Side::Sell, 105, 5),
             0,
-            "three at cost, two new short"
+            "closes three at their cost and opens two short"
         );
         assert_eq!((position.qty, position.cost), (-2, -210 * 100_000_000));
         assert_eq!(position.apply(&i, Side::Buy, 100, 2), 10 * 100_000_000);

@@ -1,4 +1,4 @@
-//! The host's functions as the desk answers them, with the signatures of the contract.
+//! The host's functions, implemented by the desk with the signatures of the contract.
 
 use std::cell::RefCell;
 
@@ -6,18 +6,18 @@ use super::desk::Desk;
 
 thread_local! {
     /// The desk of the harness whose strategy runs on this thread. Tests of one process run on
-    /// several threads, each with its own.
+    /// several threads, and each thread has its own desk.
     static DESK: RefCell<Desk> = RefCell::new(Desk::default());
 }
 
-/// Runs `callback` with `desk` behind the imports.
+/// Runs `callback` while `desk` implements the imports.
 pub(super) fn lend(desk: &mut Desk, callback: impl FnOnce()) {
     DESK.with_borrow_mut(|slot| std::mem::swap(slot, desk));
     callback();
     DESK.with_borrow_mut(|slot| std::mem::swap(slot, desk));
 }
 
-/// The contract's value for "there is none".
+/// The contract's value for a missing value.
 const NONE: i64 = i64::MIN;
 
 pub(crate) mod orders {
@@ -140,7 +140,7 @@ pub(crate) mod market {
             .unwrap_or(NONE)
     }
 
-    /// Whether the instrument trades; everything else is in [`crate::Instrument`].
+    /// Implements only the trading status. [`crate::Instrument`] contains all other rules.
     pub(crate) fn rule(instrument: u32, field: u32) -> i64 {
         let stopped = DESK.with_borrow(|desk| desk.is_stopped(InstrumentId(instrument)));
         if field == 12 {

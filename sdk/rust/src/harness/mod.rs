@@ -1,8 +1,8 @@
-//! A strategy under a virtual clock, with a scripted market and an order desk in memory: what
-//! authors test with `cargo test`, without a runtime. Native only.
+//! Tests a strategy natively with `cargo test`, without a runtime: a virtual clock, a scripted
+//! market and an order desk in memory.
 //!
-//! The desk executes nothing by itself: a test says when an order is accepted, filled, cancelled
-//! or refused, so that every race can be written down. It checks no rule of the venue either;
+//! The desk executes nothing by itself. The test states when an order is accepted, filled,
+//! cancelled or refused, so every race can be tested. The desk checks no rule of the venue;
 //! [`Harness::refuse_next`] scripts a refusal.
 //!
 //! ```
@@ -44,14 +44,14 @@ use crate::params::Params;
 use crate::strategy::{Strategy, dispatch};
 use desk::Desk;
 
-/// 2024-01-01, so that times in tests look like times.
+/// 2024-01-01, so that times in tests look realistic.
 const START: Time = Time::from_millis(1_704_067_200_000);
 
-/// An instrument for tests, index 0: scales from the tick and the step, which are their own
-/// minimum, and no other bound.
+/// An instrument for tests, with index 0. The scales come from the tick and the step. The tick is
+/// also the smallest price, the step is also the smallest quantity, and there are no other limits.
 ///
 /// # Panics
-/// If tick or step is not a decimal over 0.
+/// If the tick or the step is not a decimal above 0.
 pub fn instrument(name: &str, tick: &str, step: &str) -> Instrument {
     let scale_of = |text: &str| {
         text.split_once('.')
@@ -59,7 +59,7 @@ pub fn instrument(name: &str, tick: &str, step: &str) -> Instrument {
     };
     let (price_scale, qty_scale) = (scale_of(tick), scale_of(step));
     let (tick, step) = (mantissa(tick, price_scale), mantissa(step, qty_scale));
-    assert!(tick > 0 && step > 0, "tick and step are over 0");
+    assert!(tick > 0 && step > 0, "tick and step must be above 0");
     Instrument {
         id: InstrumentId(0),
         name: name.to_owned(),
@@ -78,7 +78,7 @@ pub fn instrument(name: &str, tick: &str, step: &str) -> Instrument {
 /// A strategy under test.
 #[derive(Debug)]
 pub struct Harness<S> {
-    /// The strategy itself, for a look inside.
+    /// The strategy itself, so that tests can inspect it.
     pub strategy: S,
     ctx: Ctx,
     desk: Desk,
@@ -88,7 +88,7 @@ pub struct Harness<S> {
 }
 
 impl<S: Strategy> Harness<S> {
-    /// Makes the strategy from a JSON object of parameters.
+    /// Creates the strategy from a JSON object of parameters.
     pub fn new(params: &str, instruments: &[Instrument]) -> Result<Self, String> {
         let ctx = Ctx::new(
             instruments.to_vec(),
@@ -107,7 +107,7 @@ impl<S: Strategy> Harness<S> {
         })
     }
 
-    /// The instrument that the following calls are about; the first one at the start.
+    /// Selects the instrument for the following calls. At the start it is the first one.
     pub const fn at(&mut self, instrument: InstrumentId) -> &mut Self {
         self.at = instrument;
         self
@@ -118,7 +118,7 @@ impl<S: Strategy> Harness<S> {
         self.time
     }
 
-    /// A trade of the market; the aggressor bought.
+    /// Delivers a trade of the market with a buyer as the aggressor.
     pub fn trade(&mut self, price: &str, qty: &str) {
         let (price, qty) = (self.price(price), self.qty(qty));
         self.desk.set_last(self.at, 0, price);
@@ -130,7 +130,7 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// A new top of the book.
+    /// Delivers a new best bid and ask.
     pub fn book(&mut self, bid: &str, bid_qty: &str, ask: &str, ask_qty: &str) {
         let bids = [(self.price(bid), self.qty(bid_qty))];
         let asks = [(self.price(ask), self.qty(ask_qty))];
@@ -138,7 +138,7 @@ impl<S: Strategy> Harness<S> {
         self.deliver_top(2, bids[0], asks[0]);
     }
 
-    /// A new whole book, best levels first; mantissas.
+    /// Delivers a new whole book. The levels are mantissas, the best levels first.
     ///
     /// # Panics
     /// If a side is empty.
@@ -147,7 +147,7 @@ impl<S: Strategy> Harness<S> {
         self.deliver_top(3, bids[0], asks[0]);
     }
 
-    /// The book loses a side or both: prices and quantities of 0.
+    /// Empties both sides of the book. The strategy sees prices and quantities of 0.
     pub fn book_empty(&mut self) {
         self.desk.set_book(self.at, &[], &[]);
         self.deliver_top(2, (0, 0), (0, 0));
@@ -163,7 +163,7 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// A bar of one minute.
+    /// Delivers a bar of one minute.
     pub fn bar(&mut self, open: &str, high: &str, low: &str, close: &str, volume: &str) {
         let raw = Raw {
             a: self.price(open),
@@ -178,7 +178,7 @@ impl<S: Strategy> Harness<S> {
         self.deliver(raw);
     }
 
-    /// A mark price, which is the index price too, and a funding rate.
+    /// Delivers a mark price, which is also the index price, and a funding rate.
     pub fn mark_price(&mut self, mark: &str, funding_rate: &str) {
         let (mark, rate) = (
             mantissa(mark, Amount::SCALE),
@@ -197,7 +197,7 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// The runtime allows more or less.
+    /// Changes the state of the runtime.
     pub fn runtime_state(&mut self, state: RuntimeState) {
         self.deliver(Raw {
             a: state as i64,
@@ -205,10 +205,10 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// The exchange changes the rules of an instrument that the strategy has: `rules` has its id.
+    /// Changes the rules of one of the strategy's instruments. `rules` contains its id.
     ///
     /// # Panics
-    /// If the instrument was not given.
+    /// If the strategy does not have the instrument.
     pub fn rules(&mut self, rules: &Instrument, trading: bool) {
         self.desk.set_trading(rules.id, trading);
         let raw = Raw {
@@ -226,7 +226,7 @@ impl<S: Strategy> Harness<S> {
         self.deliver(raw);
     }
 
-    /// The exchange liquidates a part of the position: forced close, position.
+    /// Liquidates a part of the position: delivers a forced close, then a position update.
     ///
     /// # Panics
     /// If the position is smaller than `qty`.
@@ -257,7 +257,7 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// Moves the clock and fires the timers that fall due, in their order.
+    /// Advances the clock and delivers the timers that become due, in order.
     pub fn advance_ms(&mut self, ms: i64) {
         let until = self.time.plus_ms(ms);
         while let Some((time, token)) = self.desk.take_timer(until) {
@@ -270,15 +270,15 @@ impl<S: Strategy> Harness<S> {
         self.time = until;
     }
 
-    /// The venue takes an order.
+    /// The venue acknowledges an order.
     pub fn accept(&mut self, id: OrderId) {
         self.update(id, OrderState::New, 0);
     }
 
-    /// An order of the strategy is filled at a price: fill, position, order update.
+    /// Fills an order of the strategy: delivers a fill, a position update, then an order update.
     ///
     /// # Panics
-    /// If the order is not open, or `qty` is over what remains.
+    /// If the order is not open, or `qty` is larger than its remaining quantity.
     pub fn fill(&mut self, id: OrderId, price: &str, qty: &str) {
         let order = self.desk.order(id);
         let (price, qty) = (self.price(price), self.qty(qty));
@@ -311,23 +311,23 @@ impl<S: Strategy> Harness<S> {
         self.update(id, filled.state, 0);
     }
 
-    /// The venue confirms a cancel, or cancels on its own.
+    /// The venue confirms a cancel, or cancels the order itself.
     pub fn confirm_cancel(&mut self, id: OrderId) {
         self.update(id, OrderState::Canceled, 0);
     }
 
-    /// The venue refuses an order with its own code.
+    /// The venue rejects an order with this error code.
     pub fn reject(&mut self, id: OrderId, code: i64) {
         self.update(id, OrderState::Rejected, code);
     }
 
-    /// The venue ends an order (a post-only one that would have crossed).
+    /// The venue expires an order, such as a post-only order that would have crossed.
     pub fn expire(&mut self, id: OrderId) {
         self.update(id, OrderState::Expired, 0);
     }
 
-    /// Accepts whatever was submitted and confirms whatever cancel was asked for, until nothing
-    /// is under way.
+    /// Acknowledges all submitted orders and confirms all requested cancels, until nothing is in
+    /// flight.
     pub fn settle(&mut self) {
         while let Some((id, state)) = self.desk.under_way() {
             match state {
@@ -337,27 +337,27 @@ impl<S: Strategy> Harness<S> {
         }
     }
 
-    /// The next submit is refused with the rule of this number.
+    /// Refuses the next order with the rule of this number.
     pub fn refuse_next(&mut self, rule: u16) {
         self.desk.refusals.push_back(rule);
     }
 
-    /// What the strategy asked for since the last call.
+    /// The intents of the strategy since the last call.
     pub fn intents(&mut self) -> Vec<Intent> {
         std::mem::take(&mut self.desk.intents)
     }
 
-    /// Orders that are not in a final state, oldest first.
+    /// Orders that are not in a terminal state, oldest first.
     pub fn open_orders(&self) -> Vec<DeskOrder> {
         self.desk.open().cloned().collect()
     }
 
-    /// Own position on the current instrument.
+    /// Own position in the current instrument.
     pub fn position(&self) -> Qty {
         Qty(self.desk.position(self.at).qty)
     }
 
-    /// Gives the strategy a position without telling it, as after a restart.
+    /// Gives the strategy a position without a fill, as after a restart.
     pub fn set_position(&mut self, qty: &str, price: &str) {
         let (qty, price) = (self.qty(qty), self.price(price));
         let cost = self.instrument().notional(Price(price), Qty(qty));
@@ -369,18 +369,18 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// Messages so far.
+    /// All log messages so far.
     pub fn logs(&self) -> &[(Level, String)] {
         &self.desk.logs
     }
 
-    /// Points plotted so far: series, value, scale.
+    /// All plotted points so far: series, value, scale.
     pub fn plots(&self) -> &[(String, i64, u8)] {
         &self.desk.plots
     }
 
-    /// Saves the state and loads it into a new strategy of the same parameters, as a hot swap
-    /// does; orders and positions stay and are told again.
+    /// Saves the state and loads it into a new strategy with these parameters, as a hot swap does.
+    /// Orders and positions stay, and the new strategy receives updates of them.
     pub fn swap(&mut self, params: &str) -> Result<(), String> {
         let mut next = S::new(Params::parse(params.as_bytes())?, self.ctx.instruments())?;
         next.load(S::STATE_SCHEMA, &self.strategy.save())?;
@@ -415,7 +415,7 @@ impl<S: Strategy> Harness<S> {
         });
     }
 
-    /// Delivers one event; the desk stands in for the runtime meanwhile.
+    /// Delivers one event. Meanwhile the desk implements the imports.
     fn deliver(&mut self, raw: Raw) {
         self.sequence += 1;
         self.ctx.enter(self.time, self.sequence, &raw);

@@ -2,7 +2,7 @@
 
 use super::{Fixed, Wilder};
 
-/// Wilder's average of the true range: the bar's range, stretched to the last close.
+/// Wilder's average of the true range: the range of a bar, extended to the close of the bar before.
 #[derive(Clone, Debug)]
 pub struct Atr {
     last_close: Option<i64>,
@@ -10,7 +10,7 @@ pub struct Atr {
 }
 
 impl Atr {
-    /// Of `length` bars; 0 is taken as 1. 14 is usual.
+    /// An average over `length` bars; 0 counts as 1. The usual length is 14.
     pub const fn new(length: u32) -> Self {
         Self {
             last_close: None,
@@ -18,7 +18,7 @@ impl Atr {
         }
     }
 
-    /// Adds a bar; `None` until `length` bars were seen. The first bar's range is its own.
+    /// Adds a bar. Returns `None` until `length` bars were added. The first bar's range is its own.
     pub fn update(&mut self, high: i64, low: i64, close: i64) -> Option<Fixed> {
         let last = self.last_close.replace(close);
         let (top, bottom) = match last {
@@ -28,7 +28,7 @@ impl Atr {
         self.mean.update(top.saturating_sub(bottom))
     }
 
-    /// The average; `None` until `length` bars were seen.
+    /// The average; `None` until `length` bars were added.
     pub const fn value(&self) -> Option<Fixed> {
         self.mean.value()
     }

@@ -2,8 +2,8 @@
 
 use super::{Fixed, Window};
 
-/// Population standard deviation of the last `length` values, rounded down by less than 1/65536
-/// of the input's unit as long as the values differ by less than 2^28, else by less than 1.
+/// Population standard deviation of the last `length` values. It is rounded down by less than
+/// 1/65536 of the input's unit if the values differ by less than 2^28, otherwise by less than 1.
 #[derive(Clone, Debug)]
 pub struct StdDev {
     window: Window<i64>,
@@ -12,7 +12,7 @@ pub struct StdDev {
 }
 
 impl StdDev {
-    /// Of `length` values; 0 is taken as 1, and more than 65536 as 65536.
+    /// A deviation over `length` values; 0 counts as 1, and more than 65536 counts as 65536.
     pub fn new(length: u32) -> Self {
         Self {
             window: Window::new(length.min(1 << 16)),
@@ -21,7 +21,7 @@ impl StdDev {
         }
     }
 
-    /// Adds a value; `None` until `length` values were seen.
+    /// Adds a value. Returns `None` until `length` values were added.
     pub fn update(&mut self, value: i64) -> Option<Fixed> {
         let value = Fixed::new(value).floor();
         self.add(value, 1);
@@ -37,7 +37,7 @@ impl StdDev {
         self.squares += sign * value * value;
     }
 
-    /// The deviation; `None` until `length` values were seen.
+    /// The deviation; `None` until `length` values were added.
     pub fn value(&self) -> Option<Fixed> {
         if !self.window.is_full() {
             return None;
@@ -45,10 +45,10 @@ impl StdDev {
         let n = self.window.len() as i128;
         // n^2 times the variance: at most 2^(16 + 88 + 16), and never negative.
         let scaled = (n * self.squares - self.sum * self.sum).unsigned_abs();
-        // As many extra binary places as fit, up to 32, keep 16 after the root.
+        // Use as many extra binary places as fit, up to 32. The root then has 16.
         let shift = (scaled.leading_zeros() & !1).min(2 * Fixed::PLACES);
         let root = (scaled << shift).isqrt() << (Fixed::PLACES - shift / 2);
-        // Under 2^61 for values of at most 2^44.
+        // Below 2^61 for values of at most 2^44.
         Some(Fixed::from_bits((root / n.unsigned_abs()) as i64))
     }
 
@@ -59,7 +59,7 @@ impl StdDev {
     }
 }
 
-/// Mean and bands of Bollinger.
+/// A mean and its Bollinger bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bands {
     /// Mean minus the width.
@@ -78,7 +78,8 @@ pub struct Bollinger {
 }
 
 impl Bollinger {
-    /// Of `length` values; the width in tenths of a deviation (20 for the usual 2).
+    /// Bands over `length` values. `width_tenths` is their width in tenths of a deviation, usually
+    /// 20.
     pub fn new(length: u32, width_tenths: u32) -> Self {
         Self {
             deviation: StdDev::new(length),
@@ -86,13 +87,13 @@ impl Bollinger {
         }
     }
 
-    /// Adds a value; `None` until `length` values were seen.
+    /// Adds a value. Returns `None` until `length` values were added.
     pub fn update(&mut self, value: i64) -> Option<Bands> {
         self.deviation.update(value);
         self.value()
     }
 
-    /// The bands; `None` until `length` values were seen. The width is rounded to the nearest
+    /// The bands; `None` until `length` values were added. The width is rounded to the nearest
     /// 1/65536.
     pub fn value(&self) -> Option<Bands> {
         let (middle, deviation) = (self.deviation.mean()?, self.deviation.value()?);

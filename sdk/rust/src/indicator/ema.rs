@@ -2,9 +2,9 @@
 
 use super::Fixed;
 
-/// `ema += 2 / (length + 1) * (value - ema)`; the first value is the first average.
+/// `ema += 2 / (length + 1) * (value - ema)`. The first value is the first average.
 ///
-/// The step is rounded to the nearest 1/65536 of the input's unit, halves away from zero, so the
+/// Each step is rounded to the nearest 1/65536 of the input's unit, halves away from zero. So the
 /// average differs from the exact one by less than `length / 131072` units.
 #[derive(Clone, Copy, Debug)]
 pub struct Ema {
@@ -14,7 +14,7 @@ pub struct Ema {
 }
 
 impl Ema {
-    /// Of `length` values; 0 is taken as 1.
+    /// An average over `length` values; 0 counts as 1.
     pub const fn new(length: u32) -> Self {
         Self {
             value: 0,
@@ -23,14 +23,14 @@ impl Ema {
         }
     }
 
-    /// Adds a value and gives the average.
+    /// Adds a value and returns the average.
     #[inline]
     pub const fn update(&mut self, value: i64) -> Fixed {
         let value = Fixed::new(value).bits();
         if self.seen == 0 || self.divisor == 1 {
             self.value = value;
         } else {
-            // Both are at most 2^60 in size: nothing here can overflow.
+            // Both are at most 2^60 in size, so nothing can overflow here.
             let doubled = 2 * (value - self.value);
             let half = self.divisor / 2;
             self.value += (doubled + if doubled < 0 { -half } else { half }) / self.divisor;
@@ -49,19 +49,19 @@ impl Ema {
         }
     }
 
-    /// What [`Ema::load`] takes: the average's bits and how many values were seen.
+    /// The state for [`Ema::load`]: the bits of the average, and the number of values.
     pub const fn save(&self) -> (i64, i64) {
         (self.value, self.seen as i64)
     }
 
-    /// Goes on from a saved average; the length stays this one's.
+    /// Continues with a saved average. The length does not change.
     pub fn load(&mut self, bits: i64, seen: i64) {
         let max = Fixed::INPUT_MAX << Fixed::PLACES;
         self.value = bits.clamp(-max, max);
         self.seen = u32::try_from(seen).unwrap_or(0);
     }
 
-    /// At least `length` values were seen.
+    /// Whether at least `length` values were added.
     #[inline]
     pub const fn is_ready(&self) -> bool {
         self.seen as i64 + 1 >= self.divisor

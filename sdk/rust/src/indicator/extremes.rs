@@ -1,4 +1,4 @@
-//! Highest and lowest of the last values.
+//! The highest and the lowest of the last values.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 pub struct Extremes {
     length: u64,
     seen: u64,
-    /// Falling values with their numbers: the first is the maximum.
+    /// Decreasing values with their numbers. The first one is the maximum.
     highs: VecDeque<(u64, i64)>,
-    /// Rising values with their numbers: the first is the minimum.
+    /// Increasing values with their numbers. The first one is the minimum.
     lows: VecDeque<(u64, i64)>,
 }
 
 impl Extremes {
-    /// Of `length` values; 0 is taken as 1.
+    /// The extremes of `length` values; 0 counts as 1.
     pub fn new(length: u32) -> Self {
         let length = length.max(1);
         let queue = || VecDeque::with_capacity(length as usize + 1);
@@ -26,7 +26,7 @@ impl Extremes {
         }
     }
 
-    /// Adds a value; minimum and maximum, `None` until `length` values were seen.
+    /// Adds a value. Returns minimum and maximum, or `None` until `length` values were added.
     pub fn update(&mut self, value: i64) -> Option<(i64, i64)> {
         self.seen += 1;
         while self.highs.back().is_some_and(|(_, high)| *high <= value) {
@@ -48,7 +48,7 @@ impl Extremes {
         self.value()
     }
 
-    /// Minimum and maximum; `None` until `length` values were seen.
+    /// Minimum and maximum; `None` until `length` values were added.
     pub fn value(&self) -> Option<(i64, i64)> {
         if self.seen < self.length {
             return None;

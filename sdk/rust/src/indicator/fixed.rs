@@ -1,20 +1,20 @@
-//! A binary fixed-point number: what lies between two mantissas.
+//! A binary fixed-point number, for values between two mantissas.
 
 use crate::number::Price;
 
-/// A value with 16 binary places, in the unit of what it was computed from.
+/// A value with 16 binary places, in the unit of its inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fixed(i64);
 
 impl Fixed {
-    /// Binary places.
+    /// Number of binary places.
     pub const PLACES: u32 = 16;
-    /// 1.
+    /// The value 1.
     pub const ONE: Self = Self(1 << Self::PLACES);
-    /// Largest size of an integer that is taken exactly.
+    /// The largest integer that is converted exactly.
     pub(crate) const INPUT_MAX: i64 = 1 << 44;
 
-    /// From an integer; saturates beyond 2^44.
+    /// Converts an integer. Values beyond 2^44 saturate.
     #[inline]
     pub const fn new(value: i64) -> Self {
         let value = if value > Self::INPUT_MAX {
@@ -27,20 +27,20 @@ impl Fixed {
         Self(value << Self::PLACES)
     }
 
-    /// From 1/65536ths.
+    /// Creates a value from a number of 1/65536.
     #[inline]
     pub const fn from_bits(bits: i64) -> Self {
         Self(bits)
     }
 
-    /// In 1/65536ths.
+    /// The value in units of 1/65536.
     #[inline]
     pub const fn bits(self) -> i64 {
         self.0
     }
 
-    /// `above / below` to the nearest 1/65536, halves away from zero; `below` is over 0.
-    /// Saturates.
+    /// `above / below`, rounded to the nearest 1/65536, halves away from zero. It saturates.
+    /// `below` must be positive.
     pub(crate) fn ratio(above: i128, below: i128) -> Self {
         let scaled = above.saturating_mul(1 << Self::PLACES);
         Self(crate::number::clamp_i64(crate::number::div_nearest(
@@ -48,19 +48,19 @@ impl Fixed {
         )))
     }
 
-    /// The nearest integer, halves up.
+    /// The nearest integer. Halves are rounded up.
     #[inline]
     pub const fn round(self) -> i64 {
         (self.0 + (1 << (Self::PLACES - 1))) >> Self::PLACES
     }
 
-    /// The largest integer that is not over it.
+    /// The largest integer that is not above the value.
     #[inline]
     pub const fn floor(self) -> i64 {
         self.0 >> Self::PLACES
     }
 
-    /// The nearest price mantissa; it need not lie on the grid.
+    /// The nearest price mantissa. It may be off the grid.
     pub const fn price(self) -> Price {
         Price(self.round())
     }

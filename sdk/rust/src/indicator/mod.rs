@@ -1,8 +1,9 @@
-//! Indicators in integer arithmetic: the same result on every machine.
+//! Indicators in integer arithmetic, with the same result on every machine.
 //!
-//! Inputs are mantissas (of prices, of anything) up to 2^44 in size; larger ones saturate. Results
-//! are [`Fixed`]: the input's unit with 16 binary places. Rounding is documented with each. Every
-//! update takes constant time, amortised for [`Extremes`]; memory is taken once, in `new`.
+//! Inputs are mantissas of prices or other numbers, up to 2^44 in size. Larger ones saturate.
+//! Results are [`Fixed`]: the input's unit with 16 binary places. Each indicator documents its
+//! rounding. Each update takes constant time, amortised for [`Extremes`]. Memory is allocated once,
+//! in `new`.
 
 mod atr;
 mod deviation;

@@ -2,10 +2,11 @@
 
 use super::{Fixed, Wilder};
 
-/// Wilder's RSI, 0 to 100: mean gain over mean gain plus mean loss of the changes, smoothed.
+/// Wilder's RSI, 0 to 100: the smoothed mean gain, divided by the smoothed mean gain plus the
+/// smoothed mean loss.
 ///
-/// The means keep 1/65536 of the input's unit; the quotient is rounded to the nearest 1/65536.
-/// Without any change it is 50.
+/// The means have a precision of 1/65536 of the input's unit. The quotient is rounded to the
+/// nearest 1/65536. Without any change the RSI is 50.
 #[derive(Clone, Debug)]
 pub struct Rsi {
     last: Option<i64>,
@@ -14,7 +15,7 @@ pub struct Rsi {
 }
 
 impl Rsi {
-    /// Of `length` changes; 0 is taken as 1. 14 is usual.
+    /// An index over `length` changes; 0 counts as 1. The usual length is 14.
     pub const fn new(length: u32) -> Self {
         Self {
             last: None,
@@ -23,7 +24,7 @@ impl Rsi {
         }
     }
 
-    /// Adds a value; `None` until `length` changes were seen.
+    /// Adds a value. Returns `None` until there were `length` changes.
     pub fn update(&mut self, value: i64) -> Option<Fixed> {
         let value = Fixed::new(value).floor();
         if let Some(last) = self.last.replace(value) {
@@ -33,7 +34,7 @@ impl Rsi {
         self.value()
     }
 
-    /// The index; `None` until `length` changes were seen.
+    /// The index; `None` until there were `length` changes.
     pub fn value(&self) -> Option<Fixed> {
         let gain = i128::from(self.gains.value()?.bits());
         let loss = i128::from(self.losses.value()?.bits());

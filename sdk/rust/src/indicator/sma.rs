@@ -2,7 +2,7 @@
 
 use super::{Fixed, Window};
 
-/// Mean of the last `length` values, to the nearest 1/65536, halves away from zero.
+/// Mean of the last `length` values, rounded to the nearest 1/65536, halves away from zero.
 #[derive(Clone, Debug)]
 pub struct Sma {
     window: Window<i64>,
@@ -10,7 +10,7 @@ pub struct Sma {
 }
 
 impl Sma {
-    /// Of `length` values; 0 is taken as 1.
+    /// A mean over `length` values; 0 counts as 1.
     pub fn new(length: u32) -> Self {
         Self {
             window: Window::new(length),
@@ -18,7 +18,7 @@ impl Sma {
         }
     }
 
-    /// Adds a value; `None` until `length` values were seen.
+    /// Adds a value. Returns `None` until `length` values were added.
     pub fn update(&mut self, value: i64) -> Option<Fixed> {
         let value = Fixed::new(value).floor();
         self.sum += i128::from(value);
@@ -28,7 +28,7 @@ impl Sma {
         self.value()
     }
 
-    /// The mean; `None` until `length` values were seen.
+    /// The mean; `None` until `length` values were added.
     pub fn value(&self) -> Option<Fixed> {
         let full = self.window.is_full();
         full.then(|| Fixed::ratio(self.sum, self.window.len() as i128))

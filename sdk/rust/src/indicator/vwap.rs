@@ -2,7 +2,8 @@
 
 use super::{Fixed, Window};
 
-/// `sum(price * volume) / sum(volume)` since the start or the last reset, to the nearest 1/65536.
+/// `sum(price * volume) / sum(volume)` since the start or the last reset, rounded to the nearest
+/// 1/65536.
 #[derive(Clone, Debug, Default)]
 pub struct Vwap {
     turnover: i128,
@@ -10,7 +11,7 @@ pub struct Vwap {
 }
 
 impl Vwap {
-    /// Nothing traded.
+    /// An average without trades.
     pub const fn new() -> Self {
         Self {
             turnover: 0,
@@ -26,18 +27,18 @@ impl Vwap {
         self.value()
     }
 
-    /// The average; `None` before any volume.
+    /// The average; `None` without volume.
     pub fn value(&self) -> Option<Fixed> {
         (self.volume > 0).then(|| Fixed::ratio(self.turnover, self.volume))
     }
 
-    /// Starts anew, as at the beginning of a day.
+    /// Removes all trades, for example at the start of a day.
     pub const fn reset(&mut self) {
         *self = Self::new();
     }
 }
 
-/// The same over the last `length` trades or bars.
+/// The same average over the last `length` trades or bars.
 #[derive(Clone, Debug)]
 pub struct RollingVwap {
     total: Vwap,
@@ -45,7 +46,7 @@ pub struct RollingVwap {
 }
 
 impl RollingVwap {
-    /// Of `length` trades or bars; 0 is taken as 1.
+    /// An average over `length` trades or bars; 0 counts as 1.
     pub fn new(length: u32) -> Self {
         Self {
             total: Vwap::new(),
@@ -62,7 +63,7 @@ impl RollingVwap {
         self.total.value()
     }
 
-    /// The average; `None` before any volume.
+    /// The average; `None` without volume.
     pub fn value(&self) -> Option<Fixed> {
         self.total.value()
     }

@@ -1,4 +1,4 @@
-//! Wilder's smoothing, as RSI and ATR use it.
+//! Wilder's smoothing, which RSI and ATR use.
 
 use super::Fixed;
 
@@ -7,14 +7,14 @@ use super::Fixed;
 /// Each step is rounded to the nearest 1/65536, halves away from zero.
 #[derive(Clone, Debug)]
 pub struct Wilder {
-    /// Sum of the first values, then the mean, in 1/65536.
+    /// The sum of the first values, later the mean, in units of 1/65536.
     bits: i64,
     length: i64,
     seen: i64,
 }
 
 impl Wilder {
-    /// Of `length` values; 0 is taken as 1.
+    /// A mean over `length` values; 0 counts as 1.
     pub const fn new(length: u32) -> Self {
         let length = if length == 0 { 1 } else { length as i64 };
         Self {
@@ -40,7 +40,7 @@ impl Wilder {
         self.value()
     }
 
-    /// The mean; `None` until `length` values were seen.
+    /// The mean; `None` until `length` values were added.
     #[inline]
     pub const fn value(&self) -> Option<Fixed> {
         if self.seen < self.length {

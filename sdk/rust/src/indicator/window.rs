@@ -1,16 +1,16 @@
-//! The last values of a series, in one allocation made at the start.
+//! The last values of a series, in one allocation.
 
 /// A ring of the last `length` values.
 #[derive(Clone, Debug)]
 pub(super) struct Window<T> {
     values: Vec<T>,
     length: usize,
-    /// Where the oldest value is once the ring is full.
+    /// Index of the oldest value when the ring is full.
     next: usize,
 }
 
 impl<T: Copy> Window<T> {
-    /// Of `length` values; 0 is taken as 1.
+    /// A ring of `length` values; 0 counts as 1.
     pub(super) fn new(length: u32) -> Self {
         let length = length.max(1) as usize;
         Self {
@@ -20,7 +20,7 @@ impl<T: Copy> Window<T> {
         }
     }
 
-    /// Adds a value; gives the one that leaves, once the ring is full.
+    /// Adds a value. When the ring is full, returns the value that it replaced.
     #[inline]
     pub(super) fn push(&mut self, value: T) -> Option<T> {
         if self.values.len() < self.length {
