@@ -94,7 +94,7 @@ fn hashed_garbage_is_told_as_such() {
     );
     assert_eq!(
         error.to_string(),
-        "block 2: unknown kind of record 99 at byte 0: damaged, or of a newer version?"
+        "block 2: unknown record kind 99 at byte 0: damaged, or from a newer version?"
     );
 }
 

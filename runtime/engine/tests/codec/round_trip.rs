@@ -278,7 +278,7 @@ fn a_count_that_lies_allocates_nothing() {
     assert_eq!(
         records.pop().unwrap().1.unwrap_err().to_string(),
         format!(
-            "level price at byte {} needs 1 more bytes, 0 are left: cut off?",
+            "level price at byte {} needs 1 bytes, but 0 are left: truncated data?",
             bytes.len()
         )
     );
@@ -304,7 +304,7 @@ fn a_text_that_is_longer_than_the_bytes_is_cut_off() {
     let error = block.records().next().unwrap().1.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "configuration at byte 13 needs 4294967295 more bytes, 0 are left: cut off?"
+        "configuration at byte 13 needs 4294967295 bytes, but 0 are left: truncated data?"
     );
 }
 
