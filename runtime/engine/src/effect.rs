@@ -423,7 +423,7 @@ pub enum Notice {
 pub struct NotPlaced {
     /// True if the venue rejected it; false if it never left the process.
     pub sent: bool,
-    /// The venue's error code; 0 if there is none.
+    /// The venue's error code; 0 without one.
     pub code: i32,
     /// The venue's message, or our reason.
     pub reason: String,

@@ -51,7 +51,7 @@ pub struct Event {
     pub kind: EventKind,
     /// The instrument; 0 for events that have none.
     pub instrument: InstrumentId,
-    /// Flags, whose meaning depends on the kind.
+    /// Flags. Their meaning depends on the kind.
     pub flags: u32,
     /// The fields a to f.
     pub fields: [i64; 6],

@@ -107,8 +107,8 @@ impl LossWatch {
     /// Records an equity. Returns the limit that it breaches.
     ///
     /// `base` is added to the peak to get the amount of which a drawdown is a fraction. It is 0 for
-    /// the account, whose equity includes its balance. For a strategy, whose equity is only its
-    /// profit, it is the account's start equity.
+    /// the account, because the account's equity includes its balance. It is the account's start
+    /// equity for a strategy, because a strategy's equity is only its profit.
     pub fn observe(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! The venue contradicts itself about an own order. The engine neither trusts the new report at
-//! once nor ignores it.
+//! The venue contradicts itself about an own order. The engine does not trust the new report at
+//! once, and does not ignore it.
 
 use windvane_engine::effect::{Adjustment, Cause};
 use windvane_engine::engine::RunState;

@@ -68,8 +68,8 @@ fn without_account_trades_order_totals_close_a_gap() {
     assert_eq!(qty(&account), 10, "the late event was already booked");
 }
 
-/// Answers a round as a venue without account trades, whose stream lost a fill of 4 and the account
-/// event after it. `listed` is whether its list of open orders includes the fill.
+/// Answers a round as a venue without account trades. Its stream lost a fill of 4 and the next
+/// account event. `listed` is whether its list of open orders includes the fill.
 fn round_with_lost_fill(
     account: &mut Account,
     order: windvane_engine::OrderSeq,
