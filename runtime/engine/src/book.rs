@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_top_trims_the_levels_that_it_passed() {
+    fn a_newer_top_removes_better_levels() {
         let mut book = synced();
         assert!(book.apply_top(11, level(99, 4), level(102, 9)));
         assert_eq!(book.level(Side::Buy, 0), Some(level(99, 4)));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_depth_does_not_resurrect_levels_through_a_later_top() {
+    fn an_older_depth_does_not_restore_levels_behind_a_newer_top() {
         let mut book = synced();
         book.apply_top(20, level(99, 4), level(101, 3));
         book.apply_depth(15, false, &[level(100, 8), level(97, 1)], &[]);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_top_is_no_news() {
+    fn an_older_top_is_ignored() {
         let mut book = synced();
         assert!(!book.apply_top(9, level(90, 4), level(91, 3)));
         assert_eq!(book.bid(), level(100, 1));

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_too_long_keeps_its_meaning() {
+    fn a_shortened_id_keeps_its_kind_of_forced_close() {
         fn of(text: &str) -> Option<ForcedClose> {
             ForcedClose::of_id(&ClientOrderId::told(text))
         }
@@ -258,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_come_to_the_quantity_and_to_no_more_than_is_held(
+        fn shares_sum_to_the_quantity_and_fit_the_holdings(
             held in prop::collection::vec(0_i64..1_000, 0..6), qty in 0_i64..4_000, step in 1_i64..20,
         ) {
             let shares = pro_rata(&held, qty, step);

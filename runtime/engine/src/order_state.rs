@@ -158,7 +158,7 @@ mod tests {
 
     /// Checks each of the 90 table entries against the same rules, written as conditions.
     #[test]
-    fn the_table_keeps_the_rules_of_the_documents() {
+    fn the_table_matches_the_rules_of_the_documents() {
         use OrderMove as M;
         use OrderState as S;
         for state in S::ALL {

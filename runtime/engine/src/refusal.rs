@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_documented_code_has_its_blame() {
+    fn each_documented_code_has_its_subject() {
         let key = [-1002, -1005, -1022, -2014, -2015, -4056, -4057];
         let order = [-1013, -1111, -2010, -2021, -2022, -2025, -4014, -4164];
         for (codes, expected) in [
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_order_is_about_the_balance_only_if_its_text_says_so() {
+    fn a_rejection_is_about_the_balance_only_if_its_text_says_so() {
         for text in [
             "Account has insufficient balance for requested action.",
             "Margin is not sufficient",

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn worst_case_counts_open_orders_on_the_side_that_hurts() {
+    fn the_worst_case_uses_the_side_with_the_larger_position() {
         let exposure = Exposure {
             position: 5,
             open_buy: 2,

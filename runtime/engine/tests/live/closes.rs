@@ -95,8 +95,7 @@ fn a_stop_closes_over_rest_while_the_user_stream_is_down() {
     }
 }
 
-/// `what_settlements_of_two_instruments_leave_is_closed_once` checks the order in which closes are
-/// sent.
+/// `settlements_of_two_instruments_leave_one_close_each` checks the order in which closes are sent.
 #[test]
 fn a_stop_closes_the_rest_of_settled_positions_once() {
     for manner in both_kinds() {

@@ -277,7 +277,7 @@ fn a_close_does_not_wait_for_the_outcome_of_an_opening_order() {
 }
 
 #[test]
-fn a_close_does_not_wait_for_an_order_that_the_venue_does_not_know_yet() {
+fn a_close_does_not_wait_for_an_order_unknown_to_the_venue() {
     let mut account = holding(live_config());
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();

@@ -85,7 +85,7 @@ fn after_a_clock_change_an_order_may_still_arrive() {
 }
 
 #[test]
-fn an_order_may_still_arrive_until_the_clock_is_compared() {
+fn until_the_clock_is_known_an_order_may_still_arrive() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     let mut account = killed(account, next_config());

@@ -246,7 +246,7 @@ fn rejected_orders_do_not_count_for_the_rate() {
 }
 
 #[test]
-fn limit_and_stop_prices_stay_within_the_collar_around_mid() {
+fn limit_and_stop_prices_must_be_within_the_price_collar() {
     let limits = RiskLimits {
         price_collar_ppm: Some(50_000),
         ..RiskLimits::default()

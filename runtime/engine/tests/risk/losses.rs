@@ -61,7 +61,7 @@ fn a_loss_realized_by_a_closing_fill_halts_at_once() {
 }
 
 #[test]
-fn fees_of_the_first_fill_count_against_the_day() {
+fn fees_of_the_first_fill_count_for_the_daily_loss() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(cents(1)));
     hold(&mut account, MM, 1, 1);
     assert_eq!(halts(&account), [Some(LossLimit::DailyLoss)]);

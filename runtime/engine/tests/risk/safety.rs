@@ -181,7 +181,7 @@ fn the_operators_flatten_halts_and_closes_every_own_position() {
     );
 }
 
-/// An outside order (a liquidation) fills at 100.0.
+/// An outside order fills at 100.0.
 fn outside(account: &mut Account, side: Side, trade: i64, qty: i64) {
     let id = ClientOrderId::new("web-1").unwrap();
     account.update(super::fill(id, side, trade, qty, qty, OrderStatus::Filled));
@@ -294,7 +294,7 @@ fn opposite_positions_are_settled_when_the_account_is_flattened() {
 /// A settlement continues the close of the other strategy. That close settles a second instrument
 /// and continues the first close.
 #[test]
-fn what_settlements_of_two_instruments_leave_is_closed_once() {
+fn settlements_of_two_instruments_leave_one_close_each() {
     const ETH: InstrumentId = InstrumentId(1);
     let mut account = with(|config| {
         let mut eth = config.instruments[0].clone();

@@ -323,7 +323,7 @@ fn prices_must_satisfy_the_price_filter() {
 }
 
 #[test]
-fn zeros_disable_the_rules_of_the_price_filter_one_by_one() {
+fn a_zero_disables_its_rule_of_the_price_filter() {
     let at = |price: i64| OrderTerms {
         price: Some(Price(price)),
         ..limit(Side::Buy)
