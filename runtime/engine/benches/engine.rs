@@ -1,10 +1,10 @@
-//! Speed of the engine: a book update, a market event from input to effects, an order from
+//! Benchmarks of the engine: a book update, a market event from input to effects, and an order from
 //! intent to its last update.
 
 #![allow(
     missing_docs,
     clippy::expect_used,
-    reason = "a bench: what cannot be set up ends it"
+    reason = "a bench panics if its setup fails"
 )]
 
 use std::hint::black_box;

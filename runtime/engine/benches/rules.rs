@@ -1,5 +1,5 @@
-//! What the check of one order costs on the hot path: a LIMIT GTX order, as a market maker sends
-//! them, a MARKET order, and a LIMIT order that breaks a rule.
+//! Benchmarks of the order check on the hot path: a LIMIT GTX order, as market makers send them, a
+//! MARKET order, and a LIMIT order that breaks a rule.
 
 use std::hint::black_box;
 

@@ -1,14 +1,15 @@
-//! The order book of one instrument: depth where a snapshot was seen, else its top alone.
+//! The order book of one instrument: full depth once a snapshot was received, otherwise only the
+//! best bid and ask.
 //!
-//! Tops arrive sooner than depth differences; both carry the venue's update id, so that the
-//! later word wins level by level.
+//! Top-of-book events arrive earlier than depth differences. Both carry the venue's update id, so
+//! the newer one wins, level by level.
 
 use serde::{Deserialize, Serialize};
 
 use crate::market::Level;
 use crate::order::Side;
 
-/// One side, best level last, so that changes near the top move little.
+/// One side. The best level is last, so that changes near the top move few elements.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Ladder {
     levels: Vec<Level>,
@@ -36,7 +37,7 @@ impl Ladder {
         }
     }
 
-    /// Makes `best` the best level: whatever is better is gone.
+    /// Makes `best` the best level and removes every better one.
     fn trim_to(&mut self, best: Level) {
         let key = best.price * self.sign;
         while self
@@ -109,7 +110,7 @@ impl Book {
         }
     }
 
-    /// The level at `depth` (0 is the best) of a side: buys are bids.
+    /// The level at `depth` (0 is the best) on a side. `Buy` means bids, `Sell` means asks.
     pub fn level(&self, side: Side, depth: usize) -> Option<Level> {
         let (best, ladder) = match side {
             Side::Buy => (self.bid, &self.bids),
@@ -122,7 +123,7 @@ impl Book {
         ladder.levels.get(index).copied()
     }
 
-    /// Takes a top of book. Answers whether it is news.
+    /// Applies a top of book. Returns false if it is older than the depth and was ignored.
     #[inline]
     pub fn apply_top(&mut self, update_id: i64, bid: Level, ask: Level) -> bool {
         if self.synced {
@@ -145,7 +146,7 @@ impl Book {
         true
     }
 
-    /// Takes a depth difference or, with `snapshot`, the whole book.
+    /// Applies a depth difference or, with `snapshot`, the whole book.
     pub fn apply_depth(&mut self, update_id: i64, snapshot: bool, bids: &[Level], asks: &[Level]) {
         if snapshot {
             self.bids.levels.clear();
@@ -170,17 +171,17 @@ impl Book {
         }
     }
 
-    /// The newer one of the last update ids of top and depth.
+    /// The larger of the last update ids of top and depth.
     pub fn update_id(&self) -> i64 {
         self.top_update_id.max(self.depth_update_id)
     }
 
-    /// Whether the depth is known, not the top alone.
+    /// Whether the depth is known, and not only the top.
     pub const fn is_synced(&self) -> bool {
         self.synced
     }
 
-    /// Forgets the depth: the book is its top until the next snapshot.
+    /// Discards the depth. Until the next snapshot the book has only its top.
     pub fn apply_gap(&mut self) {
         self.synced = false;
         self.bids.levels.clear();
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_top_trims_the_levels_that_it_passed() {
+    fn a_newer_top_removes_better_levels() {
         let mut book = synced();
         assert!(book.apply_top(11, level(99, 4), level(102, 9)));
         assert_eq!(book.level(Side::Buy, 0), Some(level(99, 4)));
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_depth_does_not_resurrect_levels_through_a_later_top() {
+    fn an_older_depth_does_not_restore_levels_behind_a_newer_top() {
         let mut book = synced();
         book.apply_top(20, level(99, 4), level(101, 3));
         book.apply_depth(15, false, &[level(100, 8), level(97, 1)], &[]);
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_top_is_no_news() {
+    fn an_older_top_is_ignored() {
         let mut book = synced();
         assert!(!book.apply_top(9, level(90, 4), level(91, 3)));
         assert_eq!(book.bid(), level(100, 1));

@@ -1,8 +1,8 @@
-//! One callback of a strategy: immediate answers from a read-only engine.
+//! One callback of a strategy. It returns results at once and reads the engine without changing it.
 //!
-//! `submit` validates against the venue's rules and the risk limits at once, gives the order its
-//! final number and its place in the callback's exposure. The intents enter the engine as one
-//! input after the callback returned, or are forgotten when it failed.
+//! `submit` checks an order at once against the venue's rules and the risk limits. It gives the
+//! order its final number and counts it in the exposure of the callback. After the callback
+//! returns, its intents enter the engine as one input. If the callback fails, they are discarded.
 
 use crate::engine::{Engine, OpenOrders};
 use crate::event::Intent;
@@ -12,24 +12,24 @@ use crate::order_state::OrderState;
 use crate::orders::Order;
 use crate::rules::{Rejection, Rule};
 
-/// How many timers a strategy may have.
+/// The maximum number of timers per strategy.
 pub const TIMERS_MAX: usize = 64;
 
 /// The largest quantity mantissa that may be open on one side of a holding.
 const OPEN_QTY_MAX: i64 = i64::MAX / 4;
 
-/// Scratch of one callback. Reused from one to the next.
+/// Working memory of one callback. Reused for the next callback.
 #[derive(Debug, Default)]
 pub struct Callback {
     strategy: StrategyId,
     intents: Vec<Intent>,
     next_order: u64,
-    /// What the callback's own orders add to the open quantities.
+    /// The open quantities that the orders of this callback add.
     added: Vec<Added>,
     pub(crate) submitted: u32,
 }
 
-/// What a callback's orders add to one holding.
+/// The quantities and orders that a callback adds to one holding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Added {
     instrument: InstrumentId,
@@ -39,28 +39,29 @@ pub(crate) struct Added {
     orders: OpenOrders,
 }
 
-/// Own position as a strategy sees it; quantities are mantissas, amounts 1e-8.
+/// A strategy's own position as the strategy sees it. Quantities are mantissas, amounts are in
+/// units of 1e-8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionView {
     /// Signed quantity.
     pub qty: i64,
-    /// Cost, signed as the quantity.
+    /// Cost, with the sign of the quantity.
     pub cost: crate::Amount,
     /// Realized profit before fees.
     pub realized_pnl: crate::Amount,
-    /// Unrealized profit; 0 while there is no price.
+    /// Unrealized profit; 0 until a price is known.
     pub unrealized_pnl: crate::Amount,
     /// Fees paid.
     pub fees: crate::Amount,
-    /// Open buy quantity, in flight and unknown included.
+    /// Open buy quantity, including orders in flight and orders of unknown outcome.
     pub open_buy: i64,
-    /// Open sell quantity, likewise.
+    /// Open sell quantity, counted in the same way.
     pub open_sell: i64,
     /// Average entry price, scale 8.
     pub entry_price: i64,
 }
 
-/// An own order as its strategy sees it.
+/// An order as its strategy sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderView {
     /// State.
@@ -82,7 +83,7 @@ pub struct OrderView {
 }
 
 impl Callback {
-    /// Begins a callback of a strategy: nothing is intended yet.
+    /// Begins a callback of a strategy, without intents.
     #[inline]
     pub fn begin(&mut self, engine: &Engine, strategy: StrategyId) {
         self.clear();
@@ -90,7 +91,7 @@ impl Callback {
         self.next_order = engine.next_order().0;
     }
 
-    /// Forgets everything that was intended.
+    /// Discards all intents.
     #[inline]
     pub fn clear(&mut self) {
         self.intents.clear();
@@ -98,7 +99,7 @@ impl Callback {
         self.submitted = 0;
     }
 
-    /// What was intended, in order.
+    /// The intents of this callback, in the order in which the strategy made them.
     #[inline]
     pub fn intents(&self) -> &[Intent] {
         &self.intents
@@ -107,8 +108,8 @@ impl Callback {
     /// Submits an order.
     ///
     /// # Errors
-    /// The rule or limit that it breaks. The refusal is kept among the intents, so that it is
-    /// recorded and counted.
+    /// Returns the rule or limit that the order breaks. The rejection also becomes an intent, so
+    /// that it is recorded and counted.
     pub fn submit(&mut self, engine: &Engine, terms: OrderTerms) -> Result<OrderSeq, Rejection> {
         match self.check(engine, terms) {
             Ok((wire, worst_qty)) => {
@@ -126,8 +127,9 @@ impl Callback {
         }
     }
 
-    /// The terms as they go to the venue, and the quantity that they add at worst. An order that closes a side of
-    /// hedge mode is bound as one with `reduce_only`: what one strategy holds of `LONG` or `SHORT`, no other closes.
+    /// Returns the terms to send to the venue, and the quantity that they add in the worst case. An
+    /// order that closes a side in hedge mode is treated like one with `reduce_only`, so that a
+    /// strategy cannot close the `LONG` or `SHORT` holding of another strategy.
     fn check(&self, engine: &Engine, terms: OrderTerms) -> Result<(OrderTerms, i64), Rejection> {
         if !engine.grants(self.strategy, terms.instrument) {
             return Err(Rule::UnknownInstrument.plain());
@@ -147,8 +149,7 @@ impl Callback {
         Ok((wire, worst_qty))
     }
 
-    /// Open quantities stay far from the ends of their integers, also where the venue states no
-    /// largest lot.
+    /// Keeps open quantities far from overflow, even where the venue states no maximum lot.
     fn check_size(
         &self,
         engine: &Engine,
@@ -169,10 +170,11 @@ impl Callback {
         Ok(())
     }
 
-    /// `reduce_only` binds the strategy's own position, orders in flight included, as far as the
-    /// account really holds it: what outside orders closed is not closed again. The flag goes
-    /// on the wire only in one-way mode where the account's net position covers it: strategies
-    /// net at the venue, hedge mode and spot forbid the flag.
+    /// `reduce_only` is checked against the strategy's own position, including its orders in
+    /// flight. The check also uses at most the quantity that the account still holds, so that a
+    /// quantity closed by outside orders is not closed again. The flag is sent only in one-way
+    /// mode, and only where the account's net position covers the order. At the venue the positions
+    /// of all strategies are netted, and hedge mode and spot forbid the flag.
     fn wire_terms(&self, engine: &Engine, terms: OrderTerms) -> Result<OrderTerms, Rejection> {
         let mut wire = terms;
         let (id, side) = (terms.instrument, terms.position_side);
@@ -190,7 +192,7 @@ impl Callback {
             return engine.exit_terms(self.strategy, terms, added);
         }
         let Some(Qty(qty)) = terms.qty else {
-            // Without a quantity the documents' own rules tell what is wrong.
+            // Without a quantity, the venue's rules find the error.
             wire.reduce_only &= !engine.hedge_mode();
             return Ok(wire);
         };
@@ -214,7 +216,7 @@ impl Callback {
         Ok(wire)
     }
 
-    /// How much of a position is left to be reduced by orders of a side.
+    /// The quantity of a position that further orders of this side may still close.
     fn reducible(
         &self,
         exposure: crate::risk::Exposure,
@@ -241,7 +243,7 @@ impl Callback {
             .map_or((0, 0), |a| (a.buy, a.sell))
     }
 
-    /// Orders that the callback adds to those open in an instrument.
+    /// The number of orders that the callback adds to the open orders of an instrument.
     fn orders_added_to(&self, instrument: InstrumentId) -> OpenOrders {
         let mut orders = OpenOrders::default();
         for added in self.added.iter().filter(|a| a.instrument == instrument) {
@@ -276,10 +278,11 @@ impl Callback {
         added.orders.conditional += u32::from(terms.order_type.is_conditional());
     }
 
-    /// Asks to cancel an own order; one of this very callback too.
+    /// Requests the cancel of one of the strategy's orders, which this callback may have submitted.
     ///
     /// # Errors
-    /// The order is not the strategy's, or has ended. Cancels always pass otherwise.
+    /// Fails if the order does not belong to the strategy or is in a terminal state. Every other
+    /// cancel passes.
     pub fn cancel(&mut self, engine: &Engine, order: OrderSeq) -> Result<(), Rejection> {
         let own = engine
             .order(order)
@@ -305,7 +308,8 @@ impl Callback {
         })
     }
 
-    /// Asks to cancel all own orders, of one instrument or of all. Answers how many there are.
+    /// Requests the cancel of all orders of the strategy, of one instrument or of all. Returns
+    /// their number.
     pub fn cancel_all(&mut self, engine: &Engine, instrument: Option<InstrumentId>) -> u64 {
         let count = self.open_order_count(engine, instrument);
         if count > 0 {
@@ -314,10 +318,10 @@ impl Callback {
         count
     }
 
-    /// Asks for a timer event.
+    /// Sets a timer of the strategy.
     ///
     /// # Errors
-    /// The strategy has [`TIMERS_MAX`] timers.
+    /// Fails if the strategy already has [`TIMERS_MAX`] timers.
     pub fn set_timer(&mut self, engine: &Engine, time: Time, token: i64) -> Result<(), Rejection> {
         let set = engine.timers_of(self.strategy)
             + self
@@ -332,12 +336,12 @@ impl Callback {
         Ok(())
     }
 
-    /// Forgets a timer.
+    /// Cancels a timer.
     pub fn cancel_timer(&mut self, token: i64) {
         self.intents.push(Intent::CancelTimer { token });
     }
 
-    /// The strategy's own position, with the open quantities of this callback.
+    /// The strategy's own position, including the open quantities of this callback.
     pub fn position(
         &self,
         engine: &Engine,
@@ -363,12 +367,12 @@ impl Callback {
         })
     }
 
-    /// How many own orders are open, those of this callback included.
+    /// The number of the strategy's open orders, including those of this callback.
     pub fn open_order_count(&self, engine: &Engine, instrument: Option<InstrumentId>) -> u64 {
         self.open(engine, instrument).count() as u64
     }
 
-    /// The own open order at an index, oldest first.
+    /// The strategy's open order at an index, oldest first.
     pub fn open_order(
         &self,
         engine: &Engine,
@@ -399,8 +403,8 @@ impl Callback {
         live.chain(own)
     }
 
-    /// An own order that is open, one of this callback included, or ended lately: what an update
-    /// tells of can be asked for.
+    /// An order of the strategy that is open, was submitted in this callback, or ended recently. So
+    /// a strategy can look up the order of an update that it receives.
     pub fn order(&self, engine: &Engine, order: OrderSeq) -> Option<OrderView> {
         let canceled = self.intents.iter().any(|intent| match intent {
             Intent::Cancel { order: seq } => *seq == order,

@@ -1,5 +1,5 @@
-//! What an engine is made of: instruments, strategies, limits. Fixed for its life, and the first
-//! thing that its record covers.
+//! The configuration of an engine: instruments, strategies and limits. It does not change during
+//! the life of an engine, and it is the first record of the journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,51 +13,52 @@ use crate::risk::RiskLimits;
 /// Configuration of an engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EngineConfig {
-    /// Names of assets; [`AssetId`] is an index into it.
+    /// Names of assets. [`AssetId`] is an index into this list.
     pub assets: Vec<String>,
-    /// Instruments; [`InstrumentId`] is an index into it.
+    /// Instruments. [`InstrumentId`] is an index into this list.
     pub instruments: Vec<Instrument>,
-    /// Strategies; `StrategyId` is an index into it.
+    /// Strategies. `StrategyId` is an index into this list.
     pub strategies: Vec<StrategyConfig>,
     /// Limits of the account.
     pub limits: RiskLimits,
-    /// Hedge mode; one-way otherwise. Never changed by the runtime.
+    /// Hedge mode if true, one-way mode otherwise. The runtime never changes the mode.
     pub hedge_mode: bool,
-    /// Epoch of client order ids (promise 1).
+    /// The epoch in client order ids. Each process uses a new one, so ids are never reused (promise
+    /// 1).
     pub epoch: u64,
-    /// Balances that the account starts with.
+    /// The initial balances of the account.
     pub balances: Vec<(Surface, AssetId, Amount)>,
-    /// What else the run depends on (seed, fees, parameters of strategies), in words: recorded, and
-    /// so part of the fingerprint, but never read.
+    /// Other settings that the run depends on (seed, fees, parameters of strategies), as text. They
+    /// are recorded, and so part of the fingerprint, but the engine never reads them.
     pub circumstances: String,
-    /// A run against a real clock; without it, the account is taken to be as configured and
-    /// every request may leave at once.
+    /// Settings of a run against a real clock. `None` in a backtest: the engine then assumes that
+    /// the account is as configured, and requests may leave at once.
     pub live: Option<LiveConfig>,
-    /// Whether sealed blocks of records are kept for a journal.
+    /// Whether sealed blocks of records are kept, for a driver that writes a journal.
     pub keep_journal: bool,
 }
 
-/// One strategy.
+/// Configuration of one strategy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StrategyConfig {
-    /// Its id.
+    /// Id of the strategy.
     pub name: StrategyName,
-    /// What it may trade and is told of.
+    /// The instruments that it may trade, with the events that it receives.
     pub subscriptions: Vec<Subscription>,
-    /// Its own limits.
+    /// Limits of this strategy.
     pub limits: RiskLimits,
-    /// What happens to its orders and positions when it fails.
+    /// How the engine handles its orders and positions after a fault.
     pub on_fault: OnFault,
 }
 
-/// An instrument that is granted to a strategy, with the streams that it is told of.
+/// An instrument that a strategy may trade, with the streams that the strategy receives.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Subscription {
     /// The instrument.
     pub instrument: InstrumentId,
     /// Market streams.
     pub streams: Streams,
-    /// Intervals of bars, in milliseconds.
+    /// Intervals of the bars that it receives, in milliseconds.
     pub bars_ms: Vec<i64>,
 }
 
@@ -66,43 +67,44 @@ pub struct Subscription {
 pub struct Streams {
     /// Trades.
     pub trades: bool,
-    /// Book tops and applied depth.
+    /// Best bid and ask, and applied depth changes.
     pub book: bool,
     /// Mark prices.
     pub marks: bool,
 }
 
-/// What happens to the orders and positions of a strategy that failed.
+/// How the engine handles the orders and positions of a strategy after a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnFault {
     /// Cancel its orders.
     #[default]
     Cancel,
-    /// Leave its orders.
+    /// Leave its orders open.
     Keep,
     /// Cancel its orders, then close its positions at market.
     Flatten,
 }
 
-/// What of a configuration may change while an engine lives; everything else is fixed. Recorded,
-/// so that a replay goes on with it.
+/// The part of the configuration that may change while an engine runs. It is recorded, so that a
+/// replay continues with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconfiguration {
     /// Limits of the account.
     pub limits: RiskLimits,
     /// The strategies, in the order of the configuration.
     pub strategies: Vec<StrategyTerms>,
-    /// What happens to own orders and positions at the stop.
+    /// How own orders and positions are handled at the stop.
     pub on_stop: OnStop,
-    /// What else changed (modules, parameters), in words: recorded, but never read.
+    /// Other changes (modules, parameters), as text. They are recorded, but the engine never reads
+    /// them.
     pub circumstances: String,
 }
 
-/// What of a strategy's configuration may change while it runs.
+/// The part of a strategy's configuration that may change while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyTerms {
-    /// Its own limits.
+    /// Limits of this strategy.
     pub limits: RiskLimits,
-    /// What happens to its orders and positions when it fails.
+    /// How the engine handles its orders and positions after a fault.
     pub on_fault: OnFault,
 }

@@ -1,5 +1,5 @@
-//! Exact numbers: powers of ten, amounts of money in 1e-8 units, and the way to and from
-//! [`Decimal`], the type at every edge. No floating point.
+//! Exact numbers: powers of ten, amounts of money in units of 1e-8, and conversion to and from
+//! [`Decimal`], the number type of all interfaces. No floating point.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ pub use rust_decimal::Decimal;
 
 /// Decimal places of every [`Amount`].
 pub const AMOUNT_SCALE: u8 = 8;
-/// Units of an [`Amount`] in one whole of its asset.
+/// The number of [`Amount`] units in one whole unit of the asset.
 pub const AMOUNT_ONE: i128 = 100_000_000;
 /// Decimal places of mark and index prices (mantissas in `i64`).
 pub const MARK_SCALE: u8 = 8;
-/// The largest price or quantity scale of an instrument.
+/// The largest allowed price or quantity scale of an instrument.
 pub const SCALE_MAX: u8 = 12;
 
 const POW10: [i64; 19] = {
@@ -27,16 +27,16 @@ const POW10: [i64; 19] = {
 /// Ten to the power of `exponent`; `exponent` is at most 18.
 ///
 /// # Panics
-/// Over 18, which no scale in the engine reaches (see [`SCALE_MAX`]).
+/// Panics if `exponent` is over 18. No scale in the engine reaches that (see [`SCALE_MAX`]).
 #[inline]
 pub const fn pow10(exponent: u8) -> i64 {
     POW10[exponent as usize]
 }
 
-/// `numerator / denominator`, rounded half to even. The denominator is positive.
+/// `numerator / denominator`, rounded half to even. The denominator must be positive.
 #[inline]
 pub const fn div_half_even(numerator: i128, denominator: i128) -> i128 {
-    // 64-bit division is several times cheaper than 128-bit and fits nearly always.
+    // 64-bit division is several times faster than 128-bit division, and nearly all values fit.
     if let (Some(n), Some(d)) = (narrow(numerator), narrow(denominator)) {
         let quotient = n / d;
         let remainder = n % d;
@@ -75,7 +75,7 @@ const fn round_half_even(quotient: i128, remainder: i128, denominator: i128) -> 
 pub struct Amount(pub i128);
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// Rounds a decimal half to even to 8 places. `None` if it does not fit.
@@ -85,7 +85,7 @@ impl Amount {
 
     /// The amount as a decimal without trailing zeros.
     ///
-    /// Amounts beyond the 96 bits of a [`Decimal`] (7.9e20 whole units) are clamped to them.
+    /// Amounts that do not fit the 96 bits of a [`Decimal`] (7.9e20 whole units) are clamped.
     pub fn to_decimal(self) -> Decimal {
         decimal(self.0, AMOUNT_SCALE)
     }
@@ -102,7 +102,7 @@ impl Amount {
         })
     }
 
-    /// The part `numerator / denominator` of this amount, half to even.
+    /// `numerator / denominator` of this amount, rounded half to even.
     #[inline]
     #[must_use]
     pub const fn part(self, numerator: i64, denominator: i64) -> Self {
@@ -160,14 +160,14 @@ impl std::fmt::Display for Amount {
     }
 }
 
-/// The decimal `mantissa / 10^scale`, without trailing zeros; clamped to what a decimal holds.
+/// The decimal `mantissa / 10^scale` without trailing zeros, clamped to the range of [`Decimal`].
 pub fn decimal(mantissa: i128, scale: u8) -> Decimal {
     let limit = 79_228_162_514_264_337_593_543_950_335_i128;
     Decimal::from_i128_with_scale(mantissa.clamp(-limit, limit), u32::from(scale)).normalize()
 }
 
-/// The mantissa of `value` at `scale` decimal places, rounded half to even.
-/// `None` if it leaves 128 bits.
+/// The mantissa of `value` at `scale` decimal places, rounded half to even. `None` if it does not
+/// fit 128 bits.
 pub fn rescale(value: Decimal, scale: u8) -> Option<i128> {
     let mantissa = value.mantissa();
     let from = value.scale();
@@ -179,8 +179,8 @@ pub fn rescale(value: Decimal, scale: u8) -> Option<i128> {
     }
 }
 
-/// The exact mantissa of `value` at `scale` decimal places in 64 bits; `None` if digits would be
-/// lost or it does not fit.
+/// The exact mantissa of `value` at `scale` decimal places. `None` if digits would be lost or the
+/// mantissa does not fit 64 bits.
 pub fn exact_mantissa(value: Decimal, scale: u8) -> Option<i64> {
     let value = value.normalize();
     if value.scale() > u32::from(scale) {

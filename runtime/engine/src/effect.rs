@@ -1,4 +1,5 @@
-//! Everything that the engine wants done ([`Effect`]), and what it tells people ([`Notice`]).
+//! Outputs of the engine: actions for the driver ([`Effect`]) and information for people
+//! ([`Notice`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,338 +19,345 @@ use crate::protocol::{Fill, MarginTerms, OrderReport, OrderUpdate, Request};
 use crate::risk::LossLimit;
 use crate::rules::Rejection;
 
-/// Something that the driver must do, in the order in which it is polled. Every effect is
-/// recorded.
+/// An action for the driver. The driver performs effects in the order in which it polls them. Every
+/// effect is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Hand an event to a strategy; its answer comes back as an input.
+    /// Deliver an event to a strategy. The strategy's intents return as an input.
     Deliver {
-        /// To whom.
+        /// The strategy that receives it.
         strategy: StrategyId,
         /// What.
         event: Event,
     },
-    /// Send a request to the venue, once the record of its intent is durable.
+    /// Send a request to the venue as soon as the record of its intent is durable.
     Send {
-        /// Sequence of the record that must be durable first; 0 for what adds no exposure
-        /// (cancels, questions, heartbeats) and never waits for a disk.
+        /// Sequence of the record that must be durable first. It is 0 for requests that add no
+        /// exposure (cancels, queries, countdowns): they never wait for a disk.
         record: u64,
-        /// The request; boxed, so that the far more frequent deliveries stay small.
+        /// The request. It is boxed to keep the far more frequent deliveries small.
         request: Box<Request>,
     },
-    /// Close the user stream of a surface and connect anew: it is not trusted any more.
+    /// Close the user stream of a surface and connect again, because the engine no longer trusts
+    /// it.
     Reconnect {
         /// Surface.
         surface: Surface,
     },
-    /// Give the watchdog process of spot orders a sign of health; it cancels them without.
+    /// Send a heartbeat to the watchdog process of spot orders. Without heartbeats, the watchdog
+    /// cancels them.
     Beat {
-        /// One more than the last.
+        /// Number of the heartbeat: the previous number plus one.
         number: u64,
     },
 }
 
-/// What people are told: rows of results, log lines, metrics. Nothing here is read back by the
-/// engine, and nothing in it may be missing from its state.
+/// Information for people: rows of results, log lines, metrics. The engine never reads a notice
+/// back, and its state contains everything that a notice reports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// A fill of an own order was applied.
+    /// A fill of an own order was booked.
     Filled {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
-        /// When the venue executed it.
+        /// Time when the venue executed it.
         executed: Time,
-        /// Whose order.
+        /// The strategy that owns the order.
         strategy: StrategyId,
-        /// The order after it.
+        /// The order after the fill.
         order: Order,
         /// The fill.
         fill: Fill,
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
-        /// Account position after it.
+        /// The account's position after the fill.
         position: i64,
     },
-    /// An order ended.
+    /// An order reached a terminal state.
     Ended {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The order in its last state.
+        /// The order in its terminal state.
         order: Order,
     },
-    /// An intent broke a rule; nothing was sent.
+    /// An intent broke a rule, so nothing was sent.
     Rejected {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// Whose.
+        /// The strategy.
         strategy: StrategyId,
-        /// What was asked for.
+        /// The terms of the rejected order.
         terms: OrderTerms,
         /// The rule that it broke.
         rejection: Rejection,
     },
-    /// The venue rejected an order, or the order was not sent.
+    /// The venue rejected an order, or the order was never sent.
     NotPlaced {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The order before it ends.
+        /// The order, before it moves to a terminal state.
         order: Order,
-        /// Which of the two, and why.
+        /// Which of the two happened, and why.
         words: NotPlaced,
     },
-    /// An order was accepted after others like it were not placed.
+    /// An order was accepted after similar orders were not placed.
     RefusalsOver {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// Whose.
+        /// The strategy.
         strategy: StrategyId,
         /// The instrument.
         instrument: InstrumentId,
-        /// What is over.
+        /// The rejections that are over.
         refusals: Refusals,
     },
-    /// Opening orders of an account, an instrument or an asset are blocked from here on.
+    /// Opening orders of the account, an instrument or an asset are blocked from now on.
     Blocked {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// What is blocked.
+        /// The block.
         block: TradingBlock,
-        /// Its beginning.
+        /// State of the block at its beginning.
         state: BlockState,
     },
-    /// A block is over.
+    /// A block ended.
     Unblocked {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// What was blocked.
+        /// The block.
         block: TradingBlock,
-        /// Its end.
+        /// State of the block at its end.
         state: BlockState,
     },
-    /// A funding payment was received (or paid, when negative).
+    /// The account received a funding payment (or paid one, if negative).
     Funding {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The amount.
         amount: Amount,
     },
-    /// A strategy is quarantined.
+    /// The engine put a strategy into quarantine.
     Quarantined {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// Why.
+        /// The reason.
         kind: FaultKind,
     },
-    /// The account is halted: no new order until it is resumed.
+    /// The account is halted. No new order is sent until the operator resumes it.
     Halted {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The loss limit that was breached; `None` when the operator asked.
+        /// The breached loss limit; `None` if the operator halted the account.
         limit: Option<LossLimit>,
     },
-    /// The engine's own books contradict each other: the account is halted.
+    /// The engine's own ledgers contradict each other, so the account is halted.
     InvariantBroken {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The rule that is broken.
+        /// The broken invariant.
         broken: BrokenInvariant,
     },
-    /// The venue's word differed from ours and was taken (promise 3).
+    /// The venue reported another value than the engine had, and the engine adopted the venue's
+    /// value (promise 3).
     Adjusted {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// What, from what, to what.
+        /// The correction, with the old and the new value.
         adjustment: Adjustment,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
-    /// A round of reconciliation ended, or gave up for now.
+    /// A round of reconciliation ended, or stopped without a result.
     Reconciled {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// Surface.
         surface: Surface,
-        /// It left nothing unexplained.
+        /// Whether no difference remained unexplained.
         clean: bool,
     },
-    /// The outcome of an order request was lost: the order is asked for by its id.
+    /// The outcome of an order request was lost. The engine queries the order by its id.
     Unknown {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The order.
         order: Order,
     },
-    /// The venue denies an order that it had confirmed: it stays counted and is asked for.
+    /// The venue reports that it does not know an order that it had confirmed. The order still
+    /// counts as open, and the engine queries it again.
     Denied {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The order.
         order: Order,
     },
     /// The state of a live run changed.
     State {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The state that it left.
+        /// The state before the change.
         from: RunState,
-        /// The state that it entered.
+        /// The state after the change.
         to: RunState,
-        /// What is in doubt now.
+        /// The degraded reasons that hold now.
         doubts: Vec<Doubt>,
     },
-    /// The dead man's switch of a symbol was renewed, or is not as it should be.
+    /// The dead man's switch of a symbol was renewed, or has a problem.
     Heartbeat {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The instrument.
         instrument: InstrumentId,
-        /// What happened.
+        /// The result of the renewal.
         what: HeartbeatNotice,
     },
-    /// The watchdog process of spot orders can do its work, or is gone.
+    /// The watchdog process of spot orders became ready, or is gone.
     Watchdog {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// It can.
+        /// Whether it is ready.
         armed: bool,
     },
-    /// A fill that the user stream missed was learned over REST.
+    /// REST reported a fill that the user stream had missed.
     Recovered {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The order.
         order: OrderSeq,
         /// The fill.
         fill: Fill,
     },
-    /// An own order that this process did not send was taken over.
+    /// The engine adopted an own order that another process had sent.
     Adopted {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The order.
         order: Order,
     },
-    /// A strategy is closed but for what no order can close: less than a step, or than the least
-    /// that an order may be worth. It counts as flat.
+    /// A strategy is closed, except for a remainder that no order can close: it is less than one
+    /// step, or less than the minimum notional. The strategy counts as flat.
     Dust {
-        /// When.
-        time: Time,
-        /// Whose.
-        strategy: StrategyId,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// What is left of the base asset, signed.
-        left: Amount,
-    },
-    /// The venue refused many closing orders for a position. A live run goes on, a backtest gives up.
-    Unclosed {
-        /// When.
-        time: Time,
-        /// Whose.
-        strategy: StrategyId,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// What is left, negative when short.
-        qty: i64,
-    },
-    /// An own order of a strategy that is not configured any more rests, and is cancelled.
-    Stray {
-        /// When.
-        time: Time,
-        /// The order.
-        report: OrderReport,
-    },
-    /// What a strategy held was closed by outside orders: there is nothing to close any more.
-    ClosedOutside {
-        /// When.
-        time: Time,
-        /// Whose sub-ledger held it.
-        strategy: StrategyId,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// The quantity that was closed, negative when short.
-        qty: i64,
-        /// Profit that the strategy's position realized by it, before fees.
-        realized_pnl: Amount,
-    },
-    /// A late own fill was what had looked like a close by others: a strategy that gave up a part of its
-    /// position has it again.
-    NotClosedOutside {
-        /// When.
+        /// Time of the notice.
         time: Time,
         /// The strategy.
         strategy: StrategyId,
         /// The instrument.
         instrument: InstrumentId,
-        /// The quantity that it has again, negative when short.
+        /// The signed remainder of the base asset.
+        left: Amount,
+    },
+    /// The venue rejected many orders that should close a position. A live run continues, a
+    /// backtest gives up.
+    Unclosed {
+        /// Time of the notice.
+        time: Time,
+        /// The strategy.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The quantity still open, negative when short.
         qty: i64,
     },
-    /// An order or a fill on the account that is not ours.
-    External {
-        /// When.
+    /// An open order belongs to a strategy that the configuration does not contain any more. The
+    /// engine cancels it.
+    Stray {
+        /// Time of the notice.
         time: Time,
-        /// What the venue says.
+        /// The order.
+        report: OrderReport,
+    },
+    /// Outside orders closed a strategy's position, so the strategy has nothing left to close.
+    ClosedOutside {
+        /// Time of the notice.
+        time: Time,
+        /// The strategy that held the position.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The closed quantity, negative when short.
+        qty: i64,
+        /// Profit that the strategy's position realized by the close, before fees.
+        realized_pnl: Amount,
+    },
+    /// A late own fill explains a change that had looked like a close by outside orders. The
+    /// strategy gets back the part of the position that the engine had removed.
+    NotClosedOutside {
+        /// Time of the notice.
+        time: Time,
+        /// The strategy.
+        strategy: StrategyId,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The restored quantity, negative when short.
+        qty: i64,
+    },
+    /// The account had an order or a fill that is not ours.
+    External {
+        /// Time of the notice.
+        time: Time,
+        /// The venue's event.
         update: OrderUpdate,
         /// Profit that it realized in the account's position, before fees.
         realized_pnl: Amount,
     },
-    /// Another instance trades on the account while this one runs.
+    /// Another instance trades on the account at the same time.
     AnotherInstance {
-        /// When it was seen.
+        /// Time when the engine noticed it.
         time: Time,
-        /// Its order.
+        /// The order of the other instance.
         id: ClientOrderId,
     },
-    /// The venue lists neither account trades nor orders of a surface: another instance whose orders fill at
-    /// once is not seen.
+    /// The venue provides no list of account trades and no list of orders for a surface. So the
+    /// engine cannot see another instance whose orders fill at once.
     InstancesUnseen {
-        /// When it was seen.
+        /// Time when the engine noticed it.
         time: Time,
         /// The surface.
         surface: Surface,
     },
-    /// A watch for another instance on the account began or ended.
+    /// The engine began or ended to watch for another instance on the account.
     InstanceWatch {
-        /// When.
+        /// Time of the notice.
         time: Time,
-        /// The order that began it.
+        /// The order that started the watch.
         id: ClientOrderId,
-        /// When it ends; `None` where it ended.
+        /// Time when the watch will end; `None` if it ended.
         until: Option<Time>,
-        /// How many of the orders still rested at its end and were adopted.
+        /// The number of orders that were still open at the end and were adopted.
         adopted: usize,
     },
-    /// The venue closed a position itself: liquidation or ADL.
+    /// The venue closed a position by liquidation or ADL.
     ForcedClose {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
-        /// What is known of it.
+        /// The details known so far.
         report: Box<ForcedCloseReport>,
     },
-    /// The venue changed the rules of an instrument; they hold from now on.
+    /// The venue changed the rules of an instrument. The new rules apply from now on.
     RulesChanged {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
         /// The instrument.
         instrument: InstrumentId,
-        /// Its rules before.
+        /// The previous rules.
         before: Box<Instrument>,
     },
-    /// The venue changed the rules of an instrument, and this run cannot count in them: nothing
-    /// opens there.
+    /// The venue changed the rules of an instrument in a way that this run cannot represent.
+    /// Opening orders for the instrument are rejected.
     RulesUnusable {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
         /// The instrument.
         instrument: InstrumentId,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Post-only orders of a strategy ended at once, again and again: the next ones wait for a pause.
+    /// Several post-only orders of a strategy ended immediately, one after the other. The next ones
+    /// wait.
     Crossed {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
         /// The strategy.
         strategy: StrategyId,
@@ -358,39 +366,39 @@ pub enum Notice {
         /// The side.
         side: Side,
     },
-    /// Commissions are taken in an asset without a price: the loss limits count an estimate. Told once
-    /// for each asset.
+    /// The venue takes commissions in an asset without a known price, so the loss limits use an
+    /// estimate. Reported once for each asset.
     FeeUnpriced {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
         /// The asset.
         asset: AssetId,
     },
-    /// An account trade stated the commission of a fill that was booked without one.
+    /// An account trade reported the commission of a fill that was booked without one.
     LateFee {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
-        /// The owner of the fill; `None` for a fill of somebody else.
+        /// The owner of the fill; `None` for an outside fill.
         strategy: Option<StrategyId>,
         /// The instrument.
         instrument: InstrumentId,
-        /// The order at the venue.
+        /// The venue's id of the order.
         order_id: VenueOrderId,
-        /// The trade.
+        /// The venue's id of the trade.
         trade_id: TradeId,
         /// Commission; negative for a rebate.
         fee: Amount,
         /// Its asset.
         asset: AssetId,
-        /// What was booked in its place until now, in the quote asset.
+        /// The estimate that was booked in its place, in the quote asset.
         estimate: Amount,
-        /// A reading of the account had it already: the balance did not move.
+        /// Whether an account snapshot already contained it. The balance then did not change.
         in_balance: bool,
     },
-    /// A balance moved, and neither an event nor the venue's history explains it: a decrease counts as a loss,
-    /// an increase as a deposit.
+    /// A balance changed, and no event and no entry of the venue's history explains it. A decrease
+    /// counts as a loss, an increase as a deposit.
     Unexplained {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
         /// Surface.
         surface: Surface,
@@ -399,13 +407,13 @@ pub enum Notice {
         /// The change.
         amount: Amount,
     },
-    /// The leverage or the margin type of a symbol was changed by others.
+    /// Someone else changed the leverage or the margin type of a symbol.
     MarginChanged {
-        /// When the engine learned of it.
+        /// Time when the engine received it.
         time: Time,
-        /// Before.
+        /// The previous settings.
         before: MarginTerms,
-        /// After.
+        /// The new settings.
         after: MarginTerms,
     },
 }
@@ -413,30 +421,32 @@ pub enum Notice {
 /// Why an order was not placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotPlaced {
-    /// The venue rejected it; else it never left the process.
+    /// True if the venue rejected it; false if it never left the process.
     pub sent: bool,
-    /// The venue's code; 0 without one.
+    /// The venue's error code; 0 without one.
     pub code: i32,
-    /// The venue's words, or our reason.
+    /// The venue's message, or our reason.
     pub reason: String,
-    /// How many of its strategy's orders for this side of the instrument were not placed in a row.
+    /// The number of consecutive orders of its strategy, for this side of the instrument, that were
+    /// not placed.
     pub count: u32,
 }
 
-/// What became of a dead man's switch.
+/// The state of a dead man's switch after a renewal was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeartbeatNotice {
-    /// The venue confirmed it.
+    /// The venue confirmed the countdown.
     Renewed,
-    /// The venue did not confirm it.
+    /// The venue did not confirm the countdown.
     Failed,
-    /// It is not renewed while the runtime is not healthy.
+    /// The engine does not renew it while the runtime is not healthy.
     Withheld,
-    /// It was not renewed in time: the symbol's orders are unknown until they were asked for.
+    /// It was not renewed in time. Until the engine queries the symbol's orders, their state is
+    /// unknown.
     Lapsed,
 }
 
-/// A correction by the venue's evidence.
+/// A correction of the engine's state by a value from the venue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Adjustment {
     /// A balance.
@@ -445,9 +455,9 @@ pub enum Adjustment {
         surface: Surface,
         /// Asset.
         asset: AssetId,
-        /// What we had.
+        /// The engine's value.
         from: Amount,
-        /// What the venue says.
+        /// The venue's value.
         to: Amount,
     },
     /// A position quantity.
@@ -456,17 +466,18 @@ pub enum Adjustment {
         instrument: InstrumentId,
         /// Position side.
         side: PositionSide,
-        /// What we had.
+        /// The engine's value.
         from: i64,
-        /// What the venue says.
+        /// The venue's value.
         to: i64,
     },
-    /// The venue knows no such order, and it can no longer arrive, or was denied for long.
+    /// The venue does not know the order. The order can no longer arrive, or the venue has denied
+    /// it for a long time.
     Absent {
         /// The order.
         order: OrderSeq,
     },
-    /// An order that had ended here is open at the venue: it is taken up again.
+    /// An order that had ended in the engine is open at the venue. The engine tracks it again.
     Alive {
         /// The order.
         order: OrderSeq,
@@ -482,29 +493,30 @@ pub enum Adjustment {
         sold: StrategyId,
         /// The strategy that was short.
         bought: StrategyId,
-        /// How much.
+        /// The settled quantity.
         qty: i64,
         /// Quantity times mark price.
         quote: Amount,
     },
 }
 
-/// Why the venue's word was taken.
+/// Why the engine adopted the venue's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
-    /// An account event said so.
+    /// An account event reported the value.
     Event,
-    /// An account event differs by what the venue rounds: at most a millionth of the last fill.
+    /// An account event differs by the venue's rounding: at most a millionth of the last fill.
     Rounding,
-    /// Two reads agreed, with no user event from the first question to the last answer.
+    /// Two account snapshots agreed, with no user event between the first query and the last
+    /// response.
     Reconciliation,
-    /// The venue did not know the order when it could no longer arrive (promise 2).
+    /// The venue did not know the order at a time when it could no longer arrive (promise 2).
     Absence,
-    /// The venue had confirmed the order, and denied it again and again for ten minutes.
+    /// The venue had confirmed the order, and then denied it repeatedly for ten minutes.
     Denial,
-    /// Positions were to be closed.
+    /// Positions had to be closed.
     Flatten,
-    /// An account event shows commissions of fills that their order events left out.
+    /// An account event shows commissions of fills whose order events lacked them.
     Commission,
 }
 

@@ -1,18 +1,19 @@
-//! What a strategy is told ([`Event`]) and what it answers ([`Intent`]), as in `sdk/wit`.
+//! Events that a strategy receives ([`Event`]) and the intents that it returns ([`Intent`]), as in
+//! `sdk/wit`.
 
 use crate::ids::{InstrumentId, OrderSeq, Time};
 use crate::order::OrderTerms;
 use crate::rules::Rejection;
 
-/// Kind of an event; the numbers are those of `sdk/wit/strategy.wit`.
+/// Kind of an event. The numbers are those of `sdk/wit/strategy.wit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EventKind {
-    /// A trade between others.
+    /// A public trade.
     Trade = 1,
     /// Best bid and ask.
     BookTop = 2,
-    /// A depth frame, applied.
+    /// A depth change was applied to the book.
     BookChange = 3,
     /// A closed bar.
     Bar = 4,
@@ -24,7 +25,7 @@ pub enum EventKind {
     OrderUpdate = 7,
     /// A fill of an own order.
     Fill = 8,
-    /// The own position changed.
+    /// The strategy's position changed.
     Position = 9,
     /// A balance of the account changed.
     Balance = 10,
@@ -32,25 +33,25 @@ pub enum EventKind {
     Timer = 11,
     /// The state of the runtime changed.
     RuntimeState = 12,
-    /// The venue changed the rules of an instrument. Not in contract 0.1.
+    /// The venue changed the rules of an instrument. Contract 0.1 does not have this event.
     Rules = 13,
-    /// The venue closed a part of the own position. Not in contract 0.1.
+    /// The venue closed a part of the strategy's position. Contract 0.1 does not have this event.
     ForcedClose = 14,
 }
 
-/// One event for one strategy. Fields a to f, their scales and the flags per kind stand in
-/// `sdk/wit/strategy.wit`.
+/// One event for one strategy. `sdk/wit/strategy.wit` defines the fields a to f, their scales and
+/// the flags of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it reached the engine.
+    /// Time when it reached the engine.
     pub time: Time,
-    /// Rises by one with each event of the engine.
+    /// Sequence number. It increases by one with each event of the engine.
     pub sequence: i64,
     /// Kind.
     pub kind: EventKind,
-    /// The instrument; 0 for events without one.
+    /// The instrument; 0 for events that have none.
     pub instrument: InstrumentId,
-    /// Flags.
+    /// Flags. Their meaning depends on the kind.
     pub flags: u32,
     /// The fields a to f.
     pub fields: [i64; 6],
@@ -58,7 +59,8 @@ pub struct Event {
     pub id: i64,
 }
 
-/// One accepted or refused wish of a strategy, in the order in which it was made.
+/// One accepted or rejected call of a strategy. Intents keep the order in which the strategy made
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// An accepted order with its final number.
@@ -68,11 +70,11 @@ pub enum Intent {
         /// Its terms.
         terms: OrderTerms,
     },
-    /// An order that broke a rule; nothing is sent.
+    /// An order that broke a rule. It is not sent.
     Rejected {
         /// Its terms.
         terms: OrderTerms,
-        /// The rule and the values.
+        /// The broken rule, with the value and its bound.
         rejection: Rejection,
     },
     /// Cancel one own order.
@@ -85,14 +87,14 @@ pub enum Intent {
         /// The instrument.
         instrument: Option<InstrumentId>,
     },
-    /// Ask for a timer event.
+    /// Set a timer.
     SetTimer {
-        /// When.
+        /// Time when it fires.
         time: Time,
         /// The strategy's own token.
         token: i64,
     },
-    /// Forget a timer.
+    /// Cancel a timer.
     CancelTimer {
         /// Its token.
         token: i64,

@@ -1,5 +1,5 @@
-//! Positions that the venue closes itself, by liquidation or auto-deleveraging (spec 2,
-//! `ORDER_TRADE_UPDATE`): the marks of such a close, and the report about it.
+//! Positions that the venue closes by liquidation or auto-deleveraging (spec 2,
+//! `ORDER_TRADE_UPDATE`): how to recognize such a close, and the report about it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,13 @@ use crate::truth::OpenOrder;
 /// Why the venue closed a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ForcedClose {
-    /// The margin did not suffice.
+    /// The margin was too small.
     Liquidation,
-    /// Auto-deleveraging: the position was the counterparty of another account's liquidation.
+    /// Auto-deleveraging: the venue used the position as counterparty for another account's
+    /// liquidation.
     Adl,
-    /// No order explains the close: account events or readings alone showed it. It may have been a person.
+    /// No order explains the close. Only account events or account snapshots showed it. A person
+    /// may have closed the position.
     Unreported,
 }
 
@@ -39,8 +41,8 @@ impl ForcedClose {
         }
     }
 
-    /// The reason of an order event, by any of the marks that the documents allow. One mark is
-    /// enough; an ADL order may carry marks of a liquidation too.
+    /// The kind of forced close of an order event, recognized by any of the marks that the
+    /// documents define. One mark is enough. An ADL order may also carry marks of a liquidation.
     pub fn of(update: &OrderUpdate) -> Option<Self> {
         let named = Self::of_id(&update.client_order_id);
         if named == Some(Self::Adl) || update.status == OrderStatus::NewAdl {
@@ -52,7 +54,7 @@ impl ForcedClose {
         named.or(marked.then_some(Self::Liquidation))
     }
 
-    /// The reason of an order that REST lists among the forced ones.
+    /// The kind of an order in the REST list of forced orders.
     pub fn of_listed(report: &OrderReport) -> Self {
         let by_status = match report.status {
             OrderStatus::NewAdl => Self::Adl,
@@ -61,7 +63,7 @@ impl ForcedClose {
         Self::of_id(&report.client_order_id).unwrap_or(by_status)
     }
 
-    /// The reason of an order that REST states when it is asked for; `None` for one of a person or a program.
+    /// The kind of an order that a REST query returned; `None` if a person or a program placed it.
     pub fn of_order(order: &OpenOrder) -> Option<Self> {
         let report = &order.report;
         let marked = order.terms.order_type == OrderType::Liquidation
@@ -73,8 +75,8 @@ impl ForcedClose {
         is_forced.then(|| Self::of_listed(report))
     }
 
-    /// The prefix of a client order id. An id of more than 36 characters is kept between slashes
-    /// and without its signs (see [`ClientOrderId::told`]).
+    /// Recognizes the prefix of a client order id. An id of more than 36 characters is stored
+    /// between slashes and without special characters (see [`ClientOrderId::told`]).
     fn of_id(id: &ClientOrderId) -> Option<Self> {
         let id = id.as_str();
         let begins = |prefixes: [&str; 2]| prefixes.iter().any(|prefix| id.starts_with(prefix));
@@ -85,16 +87,16 @@ impl ForcedClose {
     }
 }
 
-/// The reaction to a liquidation or an ADL: `[risk] on_liquidation`.
+/// The run's reaction to a liquidation or an ADL: `[risk] on_liquidation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum OnLiquidation {
-    /// It halts: own orders are cancelled, and no order leaves until `resume`.
+    /// Halt: own orders are cancelled, and no order is sent until `resume`.
     #[default]
     Halt = 0,
-    /// It pauses: no order adds exposure until `resume`.
+    /// Pause: no order adds exposure until `resume`.
     Pause = 1,
-    /// It goes on.
+    /// Continue trading.
     Continue = 2,
 }
 
@@ -102,7 +104,7 @@ impl OnLiquidation {
     /// Every reaction, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Halt, Self::Pause, Self::Continue];
 
-    /// The word of the configuration.
+    /// The value in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Halt => "halt",
@@ -112,10 +114,10 @@ impl OnLiquidation {
     }
 }
 
-/// A report about one forced close, or about one part of it.
+/// A report about one forced close or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedCloseReport {
-    /// Why the venue closed.
+    /// Why the venue closed the position.
     pub kind: ForcedClose,
     /// The instrument.
     pub instrument: InstrumentId,
@@ -123,33 +125,33 @@ pub struct ForcedCloseReport {
     pub side: Side,
     /// Position side.
     pub position_side: PositionSide,
-    /// The venue's order; 0 if only a balance event or a reading proves the close.
+    /// The venue's order; 0 if only a balance event or an account snapshot proves the close.
     pub order_id: VenueOrderId,
     /// Its client order id, if known.
     pub client_order_id: Option<ClientOrderId>,
-    /// Quantity that was closed; 0 where the order has not traded yet.
+    /// Closed quantity; 0 if the order has not traded yet.
     pub qty: i64,
     /// Value of the closed quantity: price times quantity.
     pub quote: Amount,
-    /// Profit or loss before fees: the venue's figure where it states one, ours otherwise.
+    /// Profit or loss before fees: the venue's figure if it states one, otherwise our own.
     pub realized_pnl: Amount,
     /// Fee of the close.
     pub fee: Amount,
     /// The strategies whose positions were closed, and by how much.
     pub shares: Vec<ForcedShare>,
-    /// The part that belonged to no strategy.
+    /// The closed quantity that belonged to no strategy.
     pub unowned: i64,
-    /// The account's position after it.
+    /// The account's position after the close.
     pub left: i64,
     /// The configured reaction.
     pub reaction: OnLiquidation,
-    /// The reaction changed the latch of the run now.
+    /// Whether the reaction changed the latch of the run.
     pub latched: bool,
 }
 
 impl ForcedCloseReport {
-    /// Whether its figures are what a balance changed by: then the loss contains the commission, and the
-    /// price of the close is not known.
+    /// Whether its figures come from the change of a balance. The loss then includes the
+    /// commission, and the price of the close is unknown.
     pub fn has_balance_figures(&self) -> bool {
         self.kind == ForcedClose::Unreported && self.order_id.0 == 0
     }
@@ -170,7 +172,7 @@ impl ForcedCloseReport {
         }
     }
 
-    /// Adds what a strategy bears.
+    /// Adds the share of a strategy.
     pub(crate) fn add_share(&mut self, share: ForcedShare) {
         let mut shares = self.shares.iter_mut();
         if let Some(known) = shares.find(|known| known.strategy == share.strategy) {
@@ -188,17 +190,17 @@ impl ForcedCloseReport {
 pub struct ForcedShare {
     /// The strategy.
     pub strategy: StrategyId,
-    /// Quantity, unsigned.
+    /// Closed quantity, unsigned.
     pub qty: i64,
     /// Profit or loss that the strategy's position realized, before fees.
     pub realized_pnl: Amount,
-    /// The strategy's position after it.
+    /// The strategy's position after the close.
     pub left: i64,
 }
 
 /// Divides a closed quantity among the holders of a side, in proportion to their holdings and in
-/// whole steps. The remainder goes to the largest holder, then to the next. Nobody gives
-/// more than it holds.
+/// whole steps. The remainder goes to the largest holder, then to the next. No holder gives more
+/// than it holds.
 pub(crate) fn pro_rata(held: &[i64], qty: i64, step: i64) -> Vec<i64> {
     let total: i128 = held.iter().map(|qty| i128::from(*qty)).sum();
     let qty = i128::from(qty).min(total);
@@ -216,7 +218,7 @@ pub(crate) fn pro_rata(held: &[i64], qty: i64, step: i64) -> Vec<i64> {
         shares[place] += more;
         left -= more;
     }
-    // A share is at most what is held, which has 64 bits.
+    // A share is at most the holding, which fits 64 bits.
     let narrow = |share: i128| i64::try_from(share).unwrap_or_default();
     shares.into_iter().map(narrow).collect()
 }
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_too_long_keeps_its_meaning() {
+    fn a_shortened_id_keeps_its_kind_of_forced_close() {
         fn of(text: &str) -> Option<ForcedClose> {
             ForcedClose::of_id(&ClientOrderId::told(text))
         }
@@ -256,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_come_to_the_quantity_and_to_no_more_than_is_held(
+        fn shares_sum_to_the_quantity_and_fit_the_holdings(
             held in prop::collection::vec(0_i64..1_000, 0..6), qty in 0_i64..4_000, step in 1_i64..20,
         ) {
             let shares = pro_rata(&held, qty, step);

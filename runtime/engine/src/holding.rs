@@ -1,5 +1,5 @@
-//! Positions with their open orders: the account's, each strategy's, and what belongs to none of
-//! ours. The sub-ledgers always sum to the account.
+//! Positions with their open order quantities: of the account, of each strategy, and of no
+//! strategy. The sub-ledgers always sum to the account.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ use crate::risk::Exposure;
 pub struct Holding {
     /// The position.
     pub position: Position,
-    /// Quantity of open buy orders, in flight and unknown ones included.
+    /// Quantity of open buy orders, including orders in flight and orders of unknown outcome.
     pub open_buy: i64,
-    /// Quantity of open sell orders, likewise.
+    /// Quantity of open sell orders, counted in the same way.
     pub open_sell: i64,
 }
 
 impl Holding {
-    /// As the risk limits see it.
+    /// The exposure as the risk limits count it.
     pub const fn exposure(&self) -> Exposure {
         Exposure {
             position: self.position.qty,
@@ -31,7 +31,7 @@ impl Holding {
         }
     }
 
-    /// Adds to (or, negative, takes from) the open quantity of a side.
+    /// Adds `qty`, which may be negative, to the open quantity of a side.
     pub fn reserve(&mut self, side: Side, qty: i64) {
         match side {
             Side::Buy => self.open_buy += qty,
@@ -45,7 +45,7 @@ impl Holding {
 pub struct Ledger(Vec<Holding>);
 
 impl Ledger {
-    /// Flat in every instrument.
+    /// A ledger without positions.
     pub fn new(instruments: usize) -> Self {
         Self(vec![Holding::default(); instruments * 3])
     }
@@ -54,13 +54,13 @@ impl Ledger {
         instrument.0 as usize * 3 + side.code() as usize
     }
 
-    /// A holding.
+    /// The holding of an instrument and position side.
     #[inline]
     pub fn at(&self, instrument: InstrumentId, side: PositionSide) -> &Holding {
         &self.0[Self::index(instrument, side)]
     }
 
-    /// A holding, to be changed.
+    /// The holding of an instrument and position side, mutable.
     #[inline]
     pub fn at_mut(&mut self, instrument: InstrumentId, side: PositionSide) -> &mut Holding {
         &mut self.0[Self::index(instrument, side)]
@@ -73,13 +73,13 @@ impl Ledger {
         &self.0[start..start + 3]
     }
 
-    /// The three holdings of an instrument, to be changed.
+    /// The three holdings of an instrument, mutable.
     pub fn of_mut(&mut self, instrument: InstrumentId) -> &mut [Holding] {
         let start = Self::index(instrument, PositionSide::Both);
         &mut self.0[start..start + 3]
     }
 
-    /// Whether any position of the instrument is open.
+    /// Whether the instrument has an open position.
     #[inline]
     pub fn holds(&self, instrument: InstrumentId) -> bool {
         self.of(instrument)
@@ -101,20 +101,20 @@ impl Ledger {
     }
 }
 
-/// The account's ledger, the strategies' sub-ledgers, and the rest: positions from before the
-/// start and from orders that are not ours.
+/// The account's ledger, the strategies' sub-ledgers, and the external ledger: positions from
+/// before the start and from orders that are not ours.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ledgers {
     /// The account.
     pub account: Ledger,
     /// One per strategy.
     pub strategies: Vec<Ledger>,
-    /// What belongs to no strategy.
+    /// Positions that belong to no strategy.
     pub external: Ledger,
 }
 
 impl Ledgers {
-    /// All flat.
+    /// Ledgers without positions.
     pub fn new(instruments: usize, strategies: usize) -> Self {
         Self {
             account: Ledger::new(instruments),
@@ -123,7 +123,7 @@ impl Ledgers {
         }
     }
 
-    /// The ledger of a strategy, or the external one.
+    /// The ledger of a strategy; for `None`, the external one.
     pub fn owner(&mut self, owner: Option<StrategyId>) -> &mut Ledger {
         match owner {
             Some(strategy) => &mut self.strategies[usize::from(strategy.0)],
@@ -154,10 +154,11 @@ impl Ledgers {
             let own = self.strategies.iter().chain([&self.external]);
             own.map(move |ledger| ledger.at(id, side))
         };
-        // Profit may sit in another place than the account's, where strategies net: realized
-        // less cost is the money that flowed, whoever realized it.
+        // Where positions of strategies net, the sub-ledgers may split profit and cost in another
+        // way than the account. Realized profit less cost is the money that flowed, so its sum is
+        // equal.
         let money = |p: &Position| p.realized_pnl - p.cost;
-        // The dust of two may be a step together.
+        // Compared in grains, because the dust of two strategies may add up to a whole step.
         let grains = Grains::of(&instruments[usize::from(id.0)]);
         let held = |p: &Position| p.held(grains);
         parts().map(|h| held(&h.position)).sum::<i128>() == held(&account.position)

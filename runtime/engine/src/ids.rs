@@ -1,8 +1,8 @@
-//! Identities and time: newtypes, so that no id is taken for another.
+//! Ids and time as newtypes, so that the compiler finds an id used in place of another.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nanoseconds since the Unix epoch, UTC. Time is always an argument, never asked for.
+/// Nanoseconds since the Unix epoch, UTC. The engine has no clock; callers pass the time.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -12,7 +12,7 @@ impl Time {
     /// The far future: a timer that never fires.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// From milliseconds, the unit of the wire.
+    /// Converts milliseconds, the unit of the venue's messages.
     pub const fn from_millis(ms: i64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
@@ -50,8 +50,8 @@ pub struct StrategyId(pub u16);
 )]
 pub struct AssetId(pub u16);
 
-/// Number of an own order: rises by one with every accepted intent of the process, from 1.
-/// It is the `<sequence>` of the client order id.
+/// Number of an own order: increases by one with every accepted order of the process, from 1. It is
+/// the `<sequence>` of the client order id.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -69,15 +69,15 @@ pub struct VenueOrderId(pub i64);
 )]
 pub struct TradeId(pub i64);
 
-/// A client order id: 1 to 36 characters of letters, digits, `.`, `:`, `/`, `_`, `-`
-/// (spec 2, New order). Inline, so that copying it costs no allocation.
+/// A client order id: 1 to 36 characters of letters, digits, `.`, `:`, `/`, `_`, `-` (spec 2, New
+/// order). Stored inline, so that a copy needs no allocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientOrderId {
     bytes: [u8; Self::LEN_MAX],
     len: u8,
 }
 
-/// Why a text is no client order id.
+/// Why a text is not a valid client order id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientOrderIdError {
     /// Empty, or over 36 characters (-4015).
@@ -89,7 +89,7 @@ pub enum ClientOrderIdError {
 }
 
 impl ClientOrderId {
-    /// The longest id that the venue takes (-4015).
+    /// The longest id that the venue accepts (-4015).
     pub const LEN_MAX: usize = 36;
 
     /// Checks length and characters.
@@ -109,11 +109,12 @@ impl ClientOrderId {
         })
     }
 
-    /// The id of an order as the venue tells it. The venue may tell texts that nobody could send
-    /// (spec 4, section 6, point 13): such a text becomes `/`, what is allowed of it, `/` and a
-    /// hash of the whole, so that it is always the same and never has the form of an own id.
+    /// The client order id of an order as the venue reports it. The venue may report a text that no
+    /// client can send (spec 4, section 6, point 13). Such a text is replaced by `/`, its letters
+    /// and digits, `/` and a hash of the whole text. The result is the same each time, and it never
+    /// has the form of an own id.
     pub fn told(text: &str) -> Self {
-        /// What is left beside two slashes and the longest hash.
+        /// The space that remains beside two slashes and the longest hash.
         const KEPT: usize = ClientOrderId::LEN_MAX - 2 - 13;
         if let Ok(id) = Self::new(text) {
             return id;
@@ -128,7 +129,7 @@ impl ClientOrderId {
             id.push(&[byte]);
         }
         id.push(b"/");
-        // FNV-1a, which needs no more than to be the same everywhere.
+        // FNV-1a is enough: the hash only has to be the same on every machine.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -136,7 +137,7 @@ impl ClientOrderId {
         id
     }
 
-    /// Stands for an id that is not known.
+    /// A placeholder for an unknown id.
     pub(crate) const fn unknown() -> Self {
         let mut bytes = [0; Self::LEN_MAX];
         bytes[0] = b'-';
@@ -145,8 +146,8 @@ impl ClientOrderId {
 
     /// The id of an own order: `<strategy>.<epoch>.<sequence>`, numbers in base 36.
     ///
-    /// At most 36 characters: a strategy id has at most 8, and two 64-bit numbers in base 36 at
-    /// most 13 each.
+    /// It has at most 36 characters: at most 8 for the strategy id, and at most 13 for each 64-bit
+    /// number in base 36.
     pub fn own(strategy: &StrategyName, epoch: u64, sequence: OrderSeq) -> Self {
         let mut id = Self {
             bytes: [0; Self::LEN_MAX],
@@ -160,7 +161,8 @@ impl ClientOrderId {
         id
     }
 
-    /// Splits an own id into strategy, epoch and sequence; `None` if it has not that form.
+    /// Splits an own id into strategy, epoch and sequence; `None` if the id does not have that
+    /// form.
     pub fn parse_own(&self) -> Option<(&str, u64, OrderSeq)> {
         let text = self.as_str();
         let (name, numbers) = text.split_once('.')?;
@@ -175,7 +177,7 @@ impl ClientOrderId {
 
     /// The id as text.
     pub fn as_str(&self) -> &str {
-        // Only ASCII is ever stored, so this cannot fail; the empty text would be harmless.
+        // The bytes are always ASCII, so this cannot fail. An empty text would be harmless.
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }
 
@@ -200,7 +202,7 @@ impl ClientOrderId {
     }
 }
 
-/// Only the form that we write: lower case, no sign, no leading zero.
+/// Accepts only the form that this program writes: lower case, no sign, no leading zero.
 fn parse_base36(text: &str) -> Option<u64> {
     if text.is_empty() || (text.len() > 1 && text.starts_with('0')) {
         return None;
@@ -240,11 +242,11 @@ impl std::fmt::Debug for ClientOrderId {
     }
 }
 
-/// The id of a strategy: 1 to 8 of `a-z 0-9 -`, part of every client order id.
+/// The id of a strategy: 1 to 8 characters of `a-z 0-9 -`. It is part of every client order id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StrategyName(String);
 
-/// Why a text is no strategy id.
+/// A text is not a valid strategy id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("strategy id {0:?} must have 1 to 8 characters of a-z, 0-9 and -")]
 pub struct StrategyNameError(pub String);
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_nobody_could_send_is_told_apart_and_never_own() {
+    fn invalid_venue_ids_map_to_distinct_foreign_ids() {
         let long = "mm.1.2".repeat(9);
         let other = format!("{long}x");
         let ids = ["", "mm.1.2 ", "äö", &long, &other].map(ClientOrderId::told);
@@ -326,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_of_the_venue_is_an_id(text in ".*") {
+        fn every_venue_text_maps_to_a_valid_id(text in ".*") {
             let id = ClientOrderId::told(&text);
             prop_assert_eq!(ClientOrderId::new(id.as_str()), Ok(id));
             prop_assert!(id.as_str() == text || id.parse_own().is_none());

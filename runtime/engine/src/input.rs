@@ -1,4 +1,4 @@
-//! Everything that can happen to the engine, as one closed enum.
+//! All inputs of the engine, as one closed enum.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::live::LiveInput;
 use crate::market::MarketEvent;
 use crate::protocol::{Reply, UserEvent};
 
-/// One timestamped thing that happened. Every input is recorded before it is handled.
+/// One input. The engine records every input with its time before it handles it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
     /// A public market event.
@@ -21,55 +21,56 @@ pub enum Input<'a> {
         /// The event.
         event: MarketEvent<'a>,
     },
-    /// What a strategy answered to a callback: all of its intents as one input.
+    /// The result of a strategy's callback: all of its intents as one input.
     Answer {
-        /// Whose.
+        /// The strategy.
         strategy: StrategyId,
-        /// In the order in which they were made. Without intents there is nothing to record.
+        /// The intents, in the order in which they were made. A callback without intents is not
+        /// recorded.
         intents: &'a [Intent],
     },
-    /// The venue's answer to a request.
+    /// The venue's reply to a request.
     Reply(&'a Reply),
     /// An event of a user data stream.
     User(&'a UserEvent),
-    /// Time has come for the timers that are due.
+    /// One or more timers are due.
     Timeout,
-    /// A strategy failed: it is quarantined and its `on_fault` policy applied.
+    /// A strategy failed. The engine puts it into quarantine and applies its `on_fault` policy.
     Fault {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// How.
+        /// The kind of fault.
         kind: FaultKind,
     },
     /// A command of the operator.
     Command(Command),
     /// A command of the operator for one strategy.
     Steer {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// What.
+        /// The command.
         command: Command,
     },
-    /// A strategy's module was instantiated anew, after a change of it or out of quarantine: it
-    /// sets its timers again, and its fault is over.
+    /// A strategy's module was instantiated again, after a change of the module or after
+    /// quarantine. The new instance sets its timers again, and the fault is cleared.
     Renew {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
     },
-    /// What a strategy saved. Recorded among what the strategy was told and what it intended, it is
-    /// what the strategy knew then, and the next process gives it back. Ends of orders that are in
-    /// it need not be told again.
+    /// The saved state of a strategy. Its place in the journal, between events and intents, shows
+    /// what the strategy knew when it saved. The next process gives the state back to the strategy.
+    /// Terminal events of orders that the saved state already includes are not delivered again.
     Saved {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// Sequence of the last event that it had handled.
+        /// Sequence of the last event that the strategy had handled.
         handled: i64,
-        /// Its state; `None` where that is what it saved before.
+        /// The state; `None` if it is the same as the previous one.
         state: Option<&'a [u8]>,
     },
-    /// What may change while running has changed.
+    /// The part of the configuration that may change during a run has changed.
     Reconfigure(&'a Reconfiguration),
-    /// How much of the outside can be trusted; live only.
+    /// Information about connections, clocks and the venue's availability. Only in a live run.
     Live(&'a LiveInput),
     /// The status of a symbol changed.
     SymbolStatus {
@@ -78,33 +79,34 @@ pub enum Input<'a> {
         /// The new status.
         status: &'a SymbolStatus,
     },
-    /// What follows a liquidation or an ADL from now on.
+    /// The reaction to a liquidation or an ADL from now on.
     OnLiquidation(OnLiquidation),
 }
 
-/// How a strategy failed.
+/// The kind of a strategy's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum FaultKind {
     /// A trap of the module, panics included.
     Trap = 0,
-    /// The fuel of a callback was used up.
+    /// A callback used up its fuel.
     Fuel = 1,
-    /// Memory, table or instances beyond the limit.
+    /// Memory, tables or instances exceeded the limit.
     Memory = 2,
     /// Stack overflow.
     Stack = 3,
-    /// More intents in one callback than allowed.
+    /// One callback made more intents than allowed.
     Intents = 4,
-    /// More log or plot output in one callback than allowed.
+    /// One callback wrote more log or plot output than allowed.
     Output = 5,
-    /// The module broke the contract: bad pointers, refused parameters.
+    /// The module broke the contract, for example by an invalid pointer or by rejecting its
+    /// parameters.
     Contract = 6,
-    /// The host failed while it served the module.
+    /// The host failed while it executed a call of the module.
     Host = 7,
-    /// A loss limit of the strategy was breached (found by the engine itself).
+    /// The strategy breached one of its loss limits. The engine itself detects this fault.
     Loss = 8,
-    /// The strategy cannot load the state that it saved.
+    /// The strategy could not load its saved state.
     State = 9,
 }
 
@@ -144,11 +146,11 @@ impl FaultKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Command {
-    /// No new exposure; cancels and reducing orders pass.
+    /// Reject orders that add exposure. Cancels and reducing orders pass.
     Pause = 0,
-    /// Ends a pause or a halt.
+    /// End a pause or a halt.
     Resume = 1,
-    /// Cancel own orders; latched.
+    /// Cancel own orders and set the halt latch.
     Halt = 2,
     /// Halt, then close own positions.
     Flatten = 3,

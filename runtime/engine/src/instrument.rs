@@ -1,5 +1,5 @@
-//! An instrument's rules as exchange information states them (spec 1, Symbol rules; spec 2,
-//! Exchange information), in the instrument's own integer scales.
+//! An instrument's rules from exchange information (spec 1, Symbol rules; spec 2, Exchange
+//! information), as integers in the instrument's own scales.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::decimal::{Amount, Decimal};
 use crate::ids::AssetId;
 use crate::order::{OrderType, Surface, TimeInForce};
 
-/// Status of a symbol. Any but `Trading` takes no order.
+/// Status of a symbol. The symbol accepts orders only in status `Trading`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SymbolStatus {
     /// `TRADING`.
     Trading,
-    /// `PENDING_TRADING`, `PRE_SETTLE`, `SETTLING`, `CLOSE`, or a word that we do not know.
+    /// `PENDING_TRADING`, `PRE_SETTLE`, `SETTLING`, `CLOSE`, or an unknown value.
     Other(String),
 }
 
@@ -36,28 +36,29 @@ pub struct Instrument {
     pub symbol: String,
     /// Status.
     pub status: SymbolStatus,
-    /// Base asset, index into the table of assets.
+    /// Base asset, an index into the table of assets.
     pub base: AssetId,
-    /// Quote asset, which on futures is the margin asset.
+    /// Quote asset. On futures it is also the margin asset.
     pub quote: AssetId,
-    /// Decimal places of price mantissas: enough for `tickSize`, `minPrice` and `maxPrice`.
+    /// Decimal places of price mantissas, enough for `tickSize`, `minPrice` and `maxPrice`.
     pub price_scale: u8,
-    /// Decimal places of quantity mantissas: enough for every step and quantity bound.
+    /// Decimal places of quantity mantissas, enough for every step and quantity bound.
     pub qty_scale: u8,
-    /// `pricePrecision`; a price with more decimals is refused (-1111).
+    /// `pricePrecision`. The venue rejects a price with more decimals (-1111).
     pub price_precision: Option<u8>,
-    /// `quantityPrecision`; a quantity with more decimals is refused (-1111).
+    /// `quantityPrecision`. The venue rejects a quantity with more decimals (-1111).
     pub qty_precision: Option<u8>,
     /// Filters.
     pub filters: Filters,
-    /// `orderTypes` / `OrderType`; empty when unknown, which allows all of the surface.
+    /// `orderTypes` / `OrderType`. Empty if unknown; then all types of the surface are allowed.
     pub order_types: Vec<OrderType>,
-    /// `timeInForce`; empty when unknown, which allows all.
+    /// `timeInForce`. Empty if unknown; then all values are allowed.
     pub times_in_force: Vec<TimeInForce>,
-    /// `triggerProtect`: threshold for priceProtect, a fraction.
+    /// `triggerProtect`: threshold for `priceProtect`, a fraction.
     #[serde(with = "rust_decimal::serde::str_option")]
     pub trigger_protect: Option<Decimal>,
-    /// `marketTakeBound`: largest distance from mark that a market order may make, a fraction.
+    /// `marketTakeBound`: the largest distance from the mark price at which a market order may
+    /// fill, a fraction.
     #[serde(with = "rust_decimal::serde::str_option")]
     pub market_take_bound: Option<Decimal>,
     /// `liquidationFee`, a fraction.
@@ -88,7 +89,7 @@ impl Instrument {
     }
 }
 
-/// Every filter of documents 1 and 2; `None` where exchange information does not carry it.
+/// The filters of documents 1 and 2; `None` if exchange information lacks a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     /// `PRICE_FILTER`.
@@ -114,14 +115,14 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// The least notional of an order, by either of the two filters that state one.
+    /// The minimum notional of an order, from either of the two filters that state one.
     pub fn least_notional(&self) -> Option<Amount> {
         let notional = self.notional.map(|filter| filter.min_notional);
         self.min_notional.or(notional)
     }
 }
 
-/// `PRICE_FILTER`, price mantissas; 0 disables a rule.
+/// `PRICE_FILTER`, as price mantissas. A value of 0 disables its rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceFilter {
     /// `minPrice`.
@@ -132,8 +133,8 @@ pub struct PriceFilter {
     pub tick_size: i64,
 }
 
-/// `LOT_SIZE` or `MARKET_LOT_SIZE`, quantity mantissas. A step of 0 disables the step rule, a
-/// maximum of 0 the maximum.
+/// `LOT_SIZE` or `MARKET_LOT_SIZE`, as quantity mantissas. A step of 0 disables the step rule, and
+/// a maximum of 0 disables the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LotSize {
     /// `minQty`.
@@ -144,7 +145,7 @@ pub struct LotSize {
     pub step_size: i64,
 }
 
-/// `PERCENT_PRICE`; multipliers are fractions of the reference price.
+/// `PERCENT_PRICE`. The multipliers are fractions of the reference price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PercentPrice {
     /// `multiplierUp`.
@@ -179,7 +180,7 @@ pub struct PercentPriceBySide {
 pub struct Notional {
     /// `minNotional`.
     pub min_notional: Amount,
-    /// `maxNotional`; 0 disables it.
+    /// `maxNotional`; 0 disables the rule.
     pub max_notional: Amount,
     /// `applyMinToMarket`.
     pub apply_min_to_market: bool,

@@ -1,51 +1,52 @@
-//! What is latched and why, as it is kept beside the journal. It holds even where the journal is lost.
+//! Pause and halt latches with their reasons, as they are stored beside the journal. They survive
+//! the loss of the journal.
 
 use std::collections::BTreeMap;
 
-/// What must hold across restarts until it is taken back.
+/// A restriction that survives restarts until the operator clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Latch {
-    /// Nothing is latched.
+    /// No restriction.
     #[default]
     Clear,
-    /// No new exposure.
+    /// Orders that add exposure are rejected.
     Paused {
-        /// Why, in words, on one line.
+        /// The reason as text on one line.
         reason: String,
     },
-    /// Own orders cancelled, nothing sent.
+    /// Own orders are cancelled, and no new order is sent.
     Halted {
-        /// Why, in words, on one line.
+        /// The reason as text on one line.
         reason: String,
     },
 }
 
-/// What is latched for one strategy, beside what holds for all.
+/// The latches of one strategy, in addition to those of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StrategyLatch {
-    /// The operator's word.
+    /// The pause or halt by the operator.
     pub latch: Latch,
-    /// Its quarantine: the fault in one word, and why, on one line.
+    /// Its quarantine: the fault as one word, and the reason on one line.
     pub quarantine: Option<(String, String)>,
-    /// Its positions are to be closed, by the operator's word, and are not yet.
+    /// The operator ordered to close its positions, and they are not all closed yet.
     pub flatten: bool,
 }
 
-/// Everything that is latched.
+/// All latches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latches {
-    /// For all.
+    /// The latch of the account.
     pub account: Latch,
-    /// By strategy; what is clear may be left out.
+    /// The latches by strategy name. Strategies without a latch may be missing.
     pub strategies: BTreeMap<String, StrategyLatch>,
-    /// The venue called for margin, and nobody resumed since.
+    /// The venue sent a margin call, and the operator has not resumed since.
     pub margin_call: bool,
-    /// All positions are to be closed, by the operator's word, and are not yet.
+    /// The operator ordered to close all positions, and they are not all closed yet.
     pub flatten: bool,
 }
 
 impl Latch {
-    /// The latch in one word and why; `None` where nothing is latched.
+    /// The latch as one word, with its reason; `None` if it is clear.
     pub fn words(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Clear => None,
@@ -54,7 +55,7 @@ impl Latch {
         }
     }
 
-    /// The latch of this word; `None` for a word that is not known.
+    /// The latch that this word names; `None` for an unknown word.
     pub fn of(word: &str, reason: &str) -> Option<Self> {
         let reason = reason.to_owned();
         match word {

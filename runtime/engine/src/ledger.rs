@@ -1,4 +1,5 @@
-//! Positions and profit from fills, exactly: cost is kept, averages are only ever shown.
+//! Exact positions and profit from fills. Positions store their cost; average prices are computed
+//! only for display.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,32 +9,32 @@ use crate::order::Side;
 
 /// A position of the account or of one strategy, in one instrument and position side.
 ///
-/// `realized - cost + quantity * mark` is exact at any time: rounding a released cost only moves
+/// `realized - cost + quantity * mark` is exact at any time. Rounding a released cost only moves
 /// profit between realized and unrealized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// Quantity mantissa, negative when short. On spot, after a fee in the base asset, what of the
-    /// holding can be sold: whole steps of it.
+    /// Quantity mantissa, negative when short. On spot, a fee in the base asset can leave a
+    /// fraction of a step. `qty` then counts only whole steps, which can be sold.
     pub qty: i64,
-    /// What is held beside `qty`, less than one step, in grains (see [`Grains`]): a fee in the base
-    /// asset leaves it. Signed like the holding; 0 on futures.
+    /// The part of the holding beyond `qty`, in grains (see [`Grains`]). It is less than one step,
+    /// and comes from fees in the base asset. It has the sign of the holding and is 0 on futures.
     pub dust: i64,
-    /// What the open quantity cost, signed like the quantity.
+    /// Cost of the open quantity, with the sign of the quantity.
     pub cost: Amount,
     /// Realized profit before fees and funding.
     pub realized_pnl: Amount,
-    /// Fees paid in the quote asset, and those in the base asset of a spot instrument at the price
-    /// of their fill; negative when a rebate outweighs them.
+    /// Fees paid in the quote asset. On spot also fees in the base asset, valued at the price of
+    /// their fill. Negative if rebates are larger than fees.
     pub fees: Amount,
-    /// Funding received.
+    /// Funding received; negative if paid.
     pub funding: Amount,
 }
 
 impl Position {
-    /// Takes a fill and answers the profit that it realized.
+    /// Books a fill. Returns the profit that it realized.
     ///
-    /// Closing q of Q releases `cost * q / Q`, rounded half to even to 8 decimals, and all of the
-    /// cost when q = Q.
+    /// Closing q of Q releases `cost * q / Q` of the cost, rounded half to even to 8 decimals. If q
+    /// = Q, it releases the whole cost.
     pub fn fill(&mut self, side: Side, qty: i64, quote: Amount) -> Amount {
         let signed = side.sign() * qty;
         let realized = self.exchange(self.qty.into(), signed.into(), quote);
@@ -41,11 +42,11 @@ impl Position {
         realized
     }
 
-    /// Takes a spot fill whose fee is in the base asset, or one of a position with dust, and answers
+    /// Books a spot fill whose fee is in the base asset, or a fill of a position with dust. Returns
     /// the profit that it realized.
     ///
-    /// What is held changes by what the balance changes by: the fee is as if so much of the base
-    /// asset were sold at the fill's price, and the proceeds paid as the fee.
+    /// The holding changes by the same quantity as the balance. The fee is booked as a sale of that
+    /// quantity of the base asset at the fill's price. The proceeds pay the fee.
     pub fn fill_net(&mut self, fill: &NetFill, grains: Grains) -> Amount {
         if fill.fee == Amount::ZERO && self.dust == 0 {
             return self.fill(fill.side, fill.qty, fill.quote);
@@ -65,8 +66,8 @@ impl Position {
         realized
     }
 
-    /// Pays a commission in the base asset that was not booked with its spot fill; `fill` says what the
-    /// commission belongs to.
+    /// Books a commission in the base asset that was not booked with its spot fill. `fill`
+    /// describes the fill and holds the commission.
     pub(crate) fn pay_in_base(&mut self, fill: &NetFill, grains: Grains) {
         let held = self.held(grains);
         let (qty, fee) = (grains.of_qty(fill.qty), grains.of_amount(fill.fee));
@@ -79,27 +80,28 @@ impl Position {
         self.settle(held - fee, grains);
     }
 
-    /// Everything that is held, in grains.
+    /// The whole holding, in grains.
     pub fn held(&self, grains: Grains) -> i128 {
         grains.of_qty(self.qty) + i128::from(self.dust)
     }
 
-    /// Nothing is held, not even dust.
+    /// Whether the holding is zero, dust included.
     pub const fn is_flat(&self) -> bool {
         self.qty == 0 && self.dust == 0
     }
 
-    /// Splits what is held into whole steps and dust.
+    /// Splits the holding into whole steps and dust.
     pub(crate) fn settle(&mut self, held: i128, grains: Grains) {
         let dust = held % (grains.per_qty * grains.step);
         let qty = (held - dust) / grains.per_qty;
-        // Quantities of an account are far from the ends of 64 bits; dust is less than a step.
+        // An account's quantities are far below the limits of 64 bits, and dust is less than a
+        // step.
         self.qty = i64::try_from(qty).unwrap_or(i64::MAX);
         self.dust = i64::try_from(dust).unwrap_or_default();
     }
 
-    /// What a change of the `held` quantity against `quote`, an unsigned amount of money, does to
-    /// cost and profit.
+    /// Updates cost and profit for a `change` of the `held` quantity against `quote`, an unsigned
+    /// amount of money. Returns the realized profit.
     fn exchange(&mut self, held: i128, change: i128, quote: Amount) -> Amount {
         let opens = held == 0 || (held > 0) == (change > 0);
         let signed_quote = |quote: Amount| if change > 0 { quote } else { -quote };
@@ -124,7 +126,7 @@ impl Position {
         realized
     }
 
-    /// Adds another position to this one, with everything that it earned and cost.
+    /// Adds another position to this one, including its profit, fees and funding.
     pub fn add(&mut self, other: &Self) {
         self.qty += other.qty;
         self.dust += other.dust;
@@ -148,7 +150,7 @@ impl Position {
         value(instrument, self.qty, mark) - self.cost
     }
 
-    /// Average entry price at scale 8, 0 when flat; for display, never for arithmetic.
+    /// Average entry price at scale 8, 0 when flat. It is rounded, so use it only for display.
     pub fn entry_price(&self, instrument: &Instrument) -> i64 {
         if self.qty == 0 {
             return 0;
@@ -165,7 +167,7 @@ impl Position {
     }
 }
 
-/// A spot fill with what its fee takes of the base asset.
+/// A spot fill with its fee in the base asset.
 #[derive(Clone, Copy, Debug)]
 pub struct NetFill {
     /// `S`.
@@ -174,24 +176,24 @@ pub struct NetFill {
     pub qty: i64,
     /// Price times quantity.
     pub quote: Amount,
-    /// The fee in the base asset; negative for a rebate, 0 when it is in another asset.
+    /// The fee in the base asset; negative for a rebate, 0 if the fee is in another asset.
     pub fee: Amount,
 }
 
-/// The smallest units in which a holding is counted exactly: those of balances, or of quantities
-/// where these are finer. A quantity is whole steps of many grains.
+/// Converts to grains, the smallest units in which a holding is counted exactly. A grain is the
+/// unit of balances (1e-8), or the unit of quantities if that is smaller. One step has many grains.
 #[derive(Clone, Copy, Debug)]
 pub struct Grains {
     per_qty: i128,
     per_amount: i128,
     /// `stepSize` of `LOT_SIZE`, a quantity mantissa.
     step: i128,
-    /// In one whole of the base asset.
+    /// Grains in one whole unit of the base asset.
     one: i128,
 }
 
 impl Grains {
-    /// Those of an instrument.
+    /// The grains of an instrument.
     pub fn of(instrument: &Instrument) -> Self {
         let scale = instrument.qty_scale.max(AMOUNT_SCALE);
         let step = instrument.filters.lot_size.map_or(1, |lot| lot.step_size);
@@ -203,22 +205,23 @@ impl Grains {
         }
     }
 
-    /// Those of a quantity.
+    /// Converts a quantity mantissa to grains.
     pub fn of_qty(self, qty: i64) -> i128 {
         i128::from(qty) * self.per_qty
     }
 
-    /// Those of an amount of the base asset.
+    /// Converts an amount of the base asset to grains.
     pub const fn of_amount(self, amount: Amount) -> i128 {
         amount.0 * self.per_amount
     }
 
-    /// An amount of the base asset, rounded where a grain is finer.
+    /// Converts grains to an amount of the base asset, rounded where a grain is smaller than its
+    /// unit.
     pub const fn amount(self, grains: i128) -> Amount {
         Amount(div_half_even(grains, self.per_amount))
     }
 
-    /// The whole quantity in so many grains.
+    /// Converts grains to a quantity mantissa, rounded toward zero.
     pub fn qty(self, grains: i128) -> i64 {
         i64::try_from(grains / self.per_qty).unwrap_or(i64::MAX)
     }
@@ -236,8 +239,9 @@ pub fn value(instrument: &Instrument, qty: i64, mark: i64) -> Amount {
 pub struct Balance {
     /// Wallet balance on futures; free plus locked on spot.
     pub total: Amount,
-    /// What is not available, as last told by the venue: locked in spot orders; on futures the
-    /// wallet less `availableBalance`, which unrealized profit makes negative, as last read.
+    /// The part that is not available, as the venue last reported it. On spot it is locked in
+    /// orders. On futures it is the wallet balance less `availableBalance` of the last account
+    /// snapshot; unrealized profit can make it negative.
     pub locked: Amount,
 }
 
@@ -281,7 +285,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of fills: profit plus open cost is the money that flowed.
+        /// For any order of fills, realized profit less open cost equals the money that flowed.
         #[test]
         fn money_is_conserved(fills in prop::collection::vec((any::<bool>(), 1_i64..1000, 1_i128..10_i128.pow(15)), 1..60)) {
             let mut position = Position::default();

@@ -1,16 +1,16 @@
-//! The deterministic core of Windvane: everything that happens to the account enters as a
-//! timestamped [`Input`], everything that the runtime wants done leaves as an [`Effect`].
+//! The deterministic core of Windvane. Everything that happens to the account enters as a
+//! timestamped [`Input`]. Everything that the runtime must do leaves as an [`Effect`].
 //!
-//! What may never enter this crate: IO, a clock, async, threads, randomness, floating point,
-//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace. Live trading,
-//! paper trading, backtests and replays differ in their drivers only, so that all of them trust
-//! the same code. Errors are bad input; a panic is a bug of ours.
+//! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
+//! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of this workspace. Live
+//! trading, paper trading, backtests and replays differ only in their drivers, so all of them run
+//! the same trading code. Errors mean bad input; a panic is a bug in this crate.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
-/// Version of the decisions that the engine makes. Raise it with every change after which the same
-/// inputs can lead to other effects: a replay of an older journal then says why it differs.
+/// Version of the engine's decisions. Raise it with every change that can make the same inputs lead
+/// to other effects. A replay of an older journal then reports why its effects differ.
 pub const ENGINE_RULES: u32 = 16;
 
 pub mod planted;

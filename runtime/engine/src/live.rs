@@ -1,69 +1,72 @@
-//! What only a run against a real clock has: a configuration of its safety, and inputs that say
-//! how much of the outside can be trusted. A backtest has none of it.
+//! Types that only a run against a real clock uses: its safety settings, and inputs about
+//! connections, clocks and the venue's availability. A backtest uses none of them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::order::Surface;
 
-/// How a live run (or one on paper) keeps safe.
+/// Safety settings of a live run or a paper run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveConfig {
-    /// Surfaces in use, each with a user stream.
+    /// Surfaces in use. Each has a user stream.
     pub surfaces: Vec<Surface>,
     /// `countdownTime` of the dead man's switch, milliseconds.
     pub countdown_ms: i64,
-    /// It is renewed this often, milliseconds.
+    /// Interval between renewals of the countdown, milliseconds.
     pub renew_ms: i64,
-    /// State is compared with the venue this often, milliseconds.
+    /// Interval between reconciliations with the venue, milliseconds.
     pub reconcile_ms: i64,
-    /// An order that the venue does not know so long after its outcome was lost never arrived:
-    /// recvWindow (v3: the nonce window) and a margin, milliseconds.
+    /// How long a lost order request may still arrive at the venue, milliseconds: `recvWindow` (v3:
+    /// the nonce window) plus a margin. If the venue does not know the order after this time, the
+    /// order never arrived.
     pub absence_ms: i64,
-    /// A copy of a futures request that a link delivers a second time does nothing so long after
-    /// the first was answered, milliseconds: recvWindow, and the second that a timestamp may be
-    /// ahead (spec 2, Authentication); 0 where each has a nonce, which is used up.
+    /// How long a duplicate of a futures request may still take effect after the response to the
+    /// first, milliseconds. It is `recvWindow` plus the second that a timestamp may be ahead (spec
+    /// 2, Authentication). It is 0 if each request has a nonce, because the venue accepts a nonce
+    /// only once.
     pub copy_ms: i64,
-    /// What happens to own open orders that are found at the start.
+    /// How own open orders that exist at the start are handled.
     pub on_start: OnStart,
-    /// What happens to own orders and positions at the stop.
+    /// How own orders and positions are handled at the stop.
     pub on_stop: OnStop,
-    /// Multi-assets margin, as configured.
+    /// Whether the configuration expects multi-assets margin.
     pub multi_assets: bool,
-    /// What a fill costs that only an order's totals tell of, parts per million of its value.
+    /// Estimated fee of a fill that is known only from the totals of its order, in parts per
+    /// million of its value.
     pub fee_estimate_ppm: i64,
-    /// Spot orders leave only while a watchdog process has confirmed that it would cancel them
-    /// (promise 4): spot has no `countdownCancelAll`.
+    /// Whether spot orders need a watchdog process. They are then sent only while it has confirmed
+    /// that it would cancel them (promise 4), because spot has no `countdownCancelAll`.
     pub watchdog: bool,
 }
 
-/// Own open orders at the start.
+/// How own open orders are handled at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnStart {
-    /// They are taken over.
+    /// The engine adopts them.
     #[default]
     Adopt,
-    /// They are cancelled.
+    /// The engine cancels them.
     Cancel,
 }
 
-/// Own orders and positions at the stop.
+/// How own orders and positions are handled at the stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnStop {
-    /// Orders are cancelled.
+    /// Cancel orders.
     #[default]
     Cancel,
-    /// Orders stay; the dead man's switch is let go.
+    /// Leave orders open and disarm the dead man's switch.
     Keep,
-    /// Orders are cancelled, then positions closed at market.
+    /// Cancel orders, then close positions at market.
     Flatten,
 }
 
-/// What a driver learns of the world beside the market and the account.
+/// Information from the driver about the environment, other than market and account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveInput {
-    /// What the journal held is restored: the state may be compared with the venue.
+    /// The state of the journal is restored, so reconciliation with the venue may begin.
     Begin,
-    /// The user stream of a surface is connected and misses nothing from here on.
+    /// The user stream of a surface is connected and delivers every event from now on.
     StreamUp {
         /// Surface.
         surface: Surface,
@@ -73,72 +76,72 @@ pub enum LiveInput {
         /// Surface.
         surface: Surface,
     },
-    /// The user stream of a surface answered a PING or brought an event.
+    /// The user stream of a surface answered a PING or delivered an event.
     StreamAlive {
         /// Surface.
         surface: Surface,
     },
-    /// The venue's clock was read.
+    /// The driver measured the venue's clock.
     Clock {
         /// Surface.
         surface: Surface,
         /// The venue's time minus ours, nanoseconds.
         offset_ns: i64,
-        /// Half the round trip, nanoseconds.
+        /// Half of the round trip, nanoseconds.
         error_ns: i64,
     },
-    /// The journal writes in time, or it does not.
+    /// The health of the journal changed.
     Journal {
-        /// It does.
+        /// Whether the journal writes fast enough.
         healthy: bool,
     },
-    /// The run shall end: `on_stop` is applied.
+    /// The run must end. The engine applies `on_stop`.
     Stop,
-    /// The watchdog process of spot orders can do its work, or it is gone.
+    /// The watchdog process of spot orders became ready, or is gone.
     Watchdog {
-        /// It has shown that the venue takes its key, and knows the venue's time.
+        /// Whether the watchdog is ready: the venue accepts its key, and it knows the venue's time.
         armed: bool,
     },
-    /// The watchdog process heard a sign of health.
+    /// The watchdog process acknowledged a heartbeat.
     BeatHeard {
-        /// [`Effect::Beat`](crate::Effect::Beat) that it answers.
+        /// Number of the acknowledged [`Effect::Beat`](crate::Effect::Beat).
         number: u64,
     },
-    /// The venue accepts no request on a surface, or accepts requests again.
+    /// The venue stopped accepting requests on a surface, or accepts them again.
     Stopped {
         /// Surface.
         surface: Surface,
-        /// Why.
+        /// The reason.
         why: StopReason,
-        /// For so long, milliseconds; 0 where it accepts requests again.
+        /// Duration, milliseconds; 0 if it accepts requests again.
         for_ms: i64,
     },
-    /// The venue refused a request for a limit, and nothing of a kind may be sent for some time.
+    /// The venue rejected a request because of a rate limit. Requests of one kind must wait.
     VenueWait {
         /// Surface.
         surface: Surface,
-        /// What may not be sent.
+        /// Kind of requests that must wait.
         kind: WaitKind,
-        /// For how long, milliseconds.
+        /// Duration, milliseconds.
         wait_ms: i64,
     },
-    /// The account's modes are left out of the answer that follows, because they were not asked for, or had
-    /// no answer: a later reading tells them.
+    /// The next account snapshot lacks the account's modes, because they were not queried or the
+    /// query failed. A later snapshot has them.
     ModesPending,
 }
 
-/// What may not be sent after a refusal for a limit.
+/// Requests that must wait after the venue rejected one because of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WaitKind {
-    /// Nothing at all: the limit is of the address.
+    /// All requests: the limit applies to the IP address.
     All,
-    /// No order, closes included: the limit is of the account's orders.
+    /// Orders, including closes: the limit applies to the orders of the account.
     Orders,
-    /// The same. Journals of earlier versions have it where the venue stated the end.
+    /// Same as `Orders`. Journals of earlier versions contain it where the venue stated the end.
     OrdersUntil,
 }
 
-/// Why the venue accepts no request.
+/// Why the venue does not accept requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopReason {
     /// HTTP 418.

@@ -1,5 +1,5 @@
-//! Public market data as the engine and the simulated venue take it: integers in the
-//! instrument's scales, already joined and in order.
+//! Public market data for the engine and the simulated venue: integers in the instrument's scales,
+//! already joined and in order.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Level {
 /// A public market event of one instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarketEvent<'a> {
-    /// A trade between others.
+    /// A public trade.
     Trade {
         /// Price mantissa.
         price: i64,
@@ -25,30 +25,30 @@ pub enum MarketEvent<'a> {
         qty: i64,
         /// The venue's trade id.
         trade_id: i64,
-        /// `m`: the buyer was the maker, so the seller crossed.
+        /// `m`: the buyer was the maker, so the seller was the taker.
         buyer_is_maker: bool,
     },
     /// Best bid and ask (`bookTicker`).
     Top {
-        /// `u`, comparable with the depth's; 0 where unknown.
+        /// `u`, comparable with the update id of the depth; 0 if unknown.
         update_id: i64,
         /// Best bid.
         bid: Level,
         /// Best ask.
         ask: Level,
     },
-    /// A depth difference, or the whole book when `snapshot`. Levels are in no fixed order.
+    /// A depth difference, or the whole book if `snapshot`. The levels may be in any order.
     Depth {
         /// `u` of the difference or `lastUpdateId` of the snapshot.
         update_id: i64,
-        /// Replaces the whole book.
+        /// Whether it replaces the whole book.
         snapshot: bool,
         /// Bid levels.
         bids: &'a [Level],
         /// Ask levels.
         asks: &'a [Level],
     },
-    /// The depth sequence is broken: the book is only its top until the next snapshot.
+    /// The depth sequence has a gap. Until the next snapshot the book has only its top.
     Gap,
     /// Mark price and funding terms (`markPriceUpdate`). Prices at [`MARK_SCALE`].
     ///
@@ -56,11 +56,11 @@ pub enum MarketEvent<'a> {
     Mark {
         /// Mark price, scale 8.
         mark: i64,
-        /// Index price, scale 8; 0 where unknown.
+        /// Index price, scale 8; 0 if unknown.
         index: i64,
-        /// Funding rate of the running interval, scale 8.
+        /// Funding rate of the current interval, scale 8.
         funding_rate: i64,
-        /// When it is paid next; [`Time::NEVER`] where unknown.
+        /// Time of the next funding payment; [`Time::NEVER`] if unknown.
         next_funding: Time,
     },
 }

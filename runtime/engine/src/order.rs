@@ -1,4 +1,4 @@
-//! The words of an order: sides, types, times in force, statuses, and the order itself.
+//! The terms of an order: sides, types, times in force, statuses, and the order itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,28 +28,28 @@ macro_rules! words {
             /// Every value, in the order of the codes.
             pub const ALL: &'static [Self] = &[$(Self::$item,)*];
 
-            /// The word as the venue spells it.
+            /// The value as the venue spells it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
-            /// The number that stands for it in journals and in the strategy contract.
+            /// The number of this value in journals and in the strategy contract.
             #[inline]
             pub const fn code(self) -> u8 {
                 self as u8
             }
-            /// The value with this number.
+            /// The value with this number; `None` for an unknown number.
             #[inline]
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some(Self::$item),)* _ => None }
             }
-            /// The value that the venue spells so.
+            /// The value with this spelling; `None` for an unknown one.
             pub fn from_text(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$item),)* _ => None }
             }
         }
 
         impl std::str::FromStr for $name {
-            /// The text is none of the venue's words.
+            /// The text is not one of the venue's values.
             type Err = ();
 
             fn from_str(text: &str) -> Result<Self, ()> {
@@ -66,7 +66,7 @@ macro_rules! words {
 }
 
 words! {
-    /// The surface of the venue that an instrument trades on.
+    /// The surface of the venue on which an instrument trades.
     Surface {
         /// Spot (spec 1).
         Spot = 0, "spot";
@@ -134,13 +134,13 @@ words! {
         TakeProfitMarket = 5, "TAKE_PROFIT_MARKET";
         /// Trailing stop; futures only.
         TrailingStopMarket = 6, "TRAILING_STOP_MARKET";
-        /// The venue's own liquidation order; appears in user events, is never sent.
+        /// The venue's own liquidation order. It appears in user events and is never sent.
         Liquidation = 7, "LIQUIDATION";
     }
 }
 
 impl OrderType {
-    /// Waits for a trigger before it enters the book: an "algo order" of spec 2.
+    /// Whether it waits for a trigger before it enters the book: an "algo order" of spec 2.
     #[inline]
     pub const fn is_conditional(self) -> bool {
         matches!(
@@ -152,7 +152,7 @@ impl OrderType {
                 | Self::TrailingStopMarket
         )
     }
-    /// Executes at whatever the book gives (at once, or once triggered).
+    /// Whether it executes at the best available prices, at once or after its trigger.
     #[inline]
     pub const fn is_market(self) -> bool {
         matches!(
@@ -183,7 +183,7 @@ words! {
 }
 
 words! {
-    /// Which price triggers a conditional order.
+    /// The price that triggers a conditional order.
     WorkingType {
         /// The mark price.
         MarkPrice = 0, "MARK_PRICE";
@@ -195,7 +195,7 @@ words! {
 words! {
     /// Order status as the venue reports it.
     OrderStatus {
-        /// Accepted and resting.
+        /// Accepted and open.
         New = 0, "NEW";
         /// Filled in part.
         PartiallyFilled = 1, "PARTIALLY_FILLED";
@@ -203,9 +203,9 @@ words! {
         Filled = 2, "FILLED";
         /// Cancelled by the user or by the countdown.
         Canceled = 3, "CANCELED";
-        /// Not accepted by the engine.
+        /// Not accepted by the matching engine.
         Rejected = 4, "REJECTED";
-        /// Cancelled by the engine (time in force, market order not fully filled, ...).
+        /// Cancelled by the matching engine (time in force, market order not fully filled, ...).
         Expired = 5, "EXPIRED";
         /// Liquidation with the insurance fund.
         NewInsurance = 6, "NEW_INSURANCE";
@@ -215,7 +215,7 @@ words! {
 }
 
 impl OrderStatus {
-    /// Nothing more can happen to the order.
+    /// Whether this is a terminal state.
     #[inline]
     pub const fn is_final(self) -> bool {
         matches!(
@@ -226,13 +226,13 @@ impl OrderStatus {
 }
 
 words! {
-    /// What happened to an order (`x` of a user event).
+    /// The type of an order event (`x` of a user event).
     ExecutionType {
         /// Accepted.
         New = 0, "NEW";
         /// Cancelled.
         Canceled = 1, "CANCELED";
-        /// Refused by the engine.
+        /// Rejected by the matching engine.
         Rejected = 2, "REJECTED";
         /// A fill.
         Trade = 3, "TRADE";
@@ -243,8 +243,8 @@ words! {
     }
 }
 
-/// The terms of an order: everything but its identity (spec 1, Place order; spec 2, New order).
-/// A strategy's intent and a request to the venue carry the same terms.
+/// The terms of an order: everything except its id (spec 1, Place order; spec 2, New order). A
+/// strategy's intent and a request to the venue carry the same terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderTerms {
     /// The instrument.
@@ -273,14 +273,14 @@ pub struct OrderTerms {
     pub reduce_only: bool,
     /// `closePosition`.
     pub close_position: bool,
-    /// `workingType`; `None` sends nothing, which means `CONTRACT_PRICE`.
+    /// `workingType`. With `None` the parameter is not sent, which means `CONTRACT_PRICE`.
     pub working_type: Option<WorkingType>,
     /// `priceProtect`.
     pub price_protect: bool,
 }
 
 impl OrderTerms {
-    /// Terms with nothing but the fields that every order has.
+    /// Terms with only the fields that every order has.
     pub const fn new(instrument: InstrumentId, side: Side, order_type: OrderType) -> Self {
         Self {
             instrument,
@@ -307,6 +307,6 @@ impl OrderTerms {
 pub struct NewOrder {
     /// `newClientOrderId`.
     pub client_order_id: ClientOrderId,
-    /// Everything else.
+    /// All other parameters.
     pub terms: OrderTerms,
 }

@@ -1,30 +1,31 @@
-//! The life of an own order as one table: the documents' statuses (spec 1 and 2, Order status)
-//! plus what only we know: submitted, cancel requested, unknown.
+//! The state machine of an own order, as one table. It has the statuses of the documents (spec 1
+//! and 2, Order status) and states that only this program knows: submitted, cancel requested,
+//! unknown.
 //!
-//! Updates may come late, twice or out of order, so that a move that would lead backwards is no
-//! error: it is refused and the order stays as it is.
+//! Updates may arrive late, twice or out of order. So a move that would lead backwards is not an
+//! error: the order keeps its state.
 
 use serde::{Deserialize, Serialize};
 
-/// State of an own order; the numbers are those of the strategy contract.
+/// State of an own order. The numbers are those of the strategy contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum OrderState {
-    /// Sent, no word from the venue yet.
+    /// Sent; the venue has not reported on it yet.
     Submitted = 0,
-    /// Resting.
+    /// Open.
     New = 1,
-    /// Filled in part and resting.
+    /// Filled in part and open.
     PartiallyFilled = 2,
-    /// A cancel was sent; may still fill.
+    /// A cancel was sent. The order may still fill.
     CancelRequested = 3,
-    /// The outcome of sending it is unknown (promise 2).
+    /// The outcome of the order request is unknown (promise 2).
     Unknown = 4,
     /// Filled entirely.
     Filled = 5,
     /// Cancelled.
     Canceled = 6,
-    /// Refused.
+    /// Rejected.
     Rejected = 7,
     /// Ended by the venue.
     Expired = 8,
@@ -44,7 +45,7 @@ impl OrderState {
         Self::Expired,
     ];
 
-    /// Nothing more can happen but a late fill.
+    /// Whether this is a terminal state. Only a late fill can still follow.
     #[inline]
     pub const fn is_final(self) -> bool {
         matches!(
@@ -53,7 +54,7 @@ impl OrderState {
         )
     }
 
-    /// The word shown to people and written to `orders.csv`.
+    /// The text shown to people and written to `orders.csv`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Submitted => "SUBMITTED",
@@ -69,27 +70,27 @@ impl OrderState {
     }
 }
 
-/// What is learned about an order.
+/// An event that can change the state of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OrderMove {
-    /// The venue has it: NEW.
+    /// The venue reports the order as NEW.
     Accept = 0,
     /// A fill that leaves a remainder.
     FillPart = 1,
-    /// A fill that completes it.
+    /// A fill that completes the order.
     FillAll = 2,
     /// We sent a cancel.
     RequestCancel = 3,
-    /// The venue refused the cancel (-2011), or its outcome is unknown.
+    /// The venue rejected the cancel (-2011), or the outcome of the cancel is unknown.
     CancelRefused = 4,
     /// CANCELED.
     Cancel = 5,
-    /// REJECTED, or a definite refusal of the request.
+    /// REJECTED, or a definite rejection of the request.
     Reject = 6,
     /// EXPIRED.
     Expire = 7,
-    /// The outcome of the request is unknown.
+    /// The outcome of the order request is unknown.
     LoseTrack = 8,
     /// The dead man's switch may have cancelled it.
     Doubt = 9,
@@ -111,7 +112,7 @@ impl OrderMove {
     ];
 }
 
-/// The table: one row per state, one column per move; `None` is no move.
+/// The table: one row per state, one column per move. `None` means that the move is not allowed.
 #[rustfmt::skip]
 const TABLE: [[Option<OrderState>; 10]; 9] = {
     use OrderState::{Canceled, CancelRequested, Expired, Filled, New, PartiallyFilled, Rejected, Unknown};
@@ -121,10 +122,11 @@ const TABLE: [[Option<OrderState>; 10]; 9] = {
         /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
         /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, Some(Unknown)],
         /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO, Some(Unknown)],
-        // What a refused cancel leaves behind depends on what was filled: see `after_cancel_refused`.
+        // The state after a rejected cancel depends on the filled quantity: see `Order::apply`.
         /* CancelRequested */ [NO,      Some(CancelRequested), Some(Filled), NO,                  Some(New),             Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
         /* Unknown         */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(Unknown),         NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, NO],
-        // Ended orders stay ended. A late fill that completes a cancelled or expired order makes it filled.
+        // Terminal states are final, with one exception: a late fill that completes a cancelled or
+        // expired order makes it filled.
         /* Filled          */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO, NO],
         /* Canceled        */ [NO,      NO,                  Some(Filled), NO,                  NO,                  NO,           NO,           NO,          NO, NO],
         /* Rejected        */ [NO,      NO,                  NO,         NO,                  NO,                  NO,           NO,           NO,          NO, NO],
@@ -133,7 +135,7 @@ const TABLE: [[Option<OrderState>; 10]; 9] = {
 };
 
 impl OrderState {
-    /// The state after a move; `None` where the table allows none.
+    /// The state after a move; `None` if the table does not allow it.
     #[inline]
     pub const fn after(self, mv: OrderMove) -> Option<Self> {
         TABLE[self as usize][mv as usize]
@@ -154,9 +156,9 @@ mod tests {
         }
     }
 
-    /// Every one of the 90 moves against the rules in words.
+    /// Checks each of the 90 table entries against the same rules, written as conditions.
     #[test]
-    fn the_table_keeps_the_rules_of_the_documents() {
+    fn the_table_matches_the_rules_of_the_documents() {
         use OrderMove as M;
         use OrderState as S;
         for state in S::ALL {
@@ -178,7 +180,7 @@ mod tests {
                     M::RequestCancel => Some(S::CancelRequested),
                     M::CancelRefused => (state == S::CancelRequested).then_some(S::New),
                     M::Cancel => Some(S::Canceled),
-                    // An order that traded was accepted: it cannot be refused any more.
+                    // An order with a fill was accepted, so it cannot be rejected any more.
                     M::Reject => (state != S::PartiallyFilled).then_some(S::Rejected),
                     M::Expire => Some(S::Expired),
                     M::LoseTrack => {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sequence_of_moves_leaves_a_filled_or_rejected_order() {
+    fn filled_and_rejected_orders_never_change() {
         for state in [OrderState::Filled, OrderState::Rejected] {
             assert!(
                 OrderMove::ALL

@@ -1,4 +1,4 @@
-//! Own orders: the live ones, and the last ended ones for late and doubled updates.
+//! Own orders: the live ones, and the most recently ended ones for late and duplicate updates.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,24 +12,25 @@ use crate::order_state::{OrderMove, OrderState};
 use crate::planted;
 use crate::protocol::OrderUpdate;
 
-/// How many ended orders are remembered, so that a late fill still finds its order.
+/// How many ended orders are kept, so that a late fill still finds its order.
 const ENDED_MAX: usize = 4096;
 
-/// How long the venue has been denying an order that it had confirmed.
+/// How long the venue has been denying an order: it had confirmed the order, and now reports that
+/// it does not know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
-    /// Answers in a row that said so.
+    /// The number of consecutive replies that denied the order.
     pub times: u32,
-    /// When the last of them came.
+    /// Time of the last of these replies.
     last: Time,
-    /// Time that lies between them; of a longer silence a minute counts.
+    /// Total time between these replies, milliseconds. A gap counts as at most one minute.
     contact_ms: i64,
-    /// Lists of open orders meanwhile that lacked it.
+    /// The number of lists of open orders since then that lacked the order.
     pub unlisted: u32,
 }
 
 impl Denied {
-    /// The first answer that says so.
+    /// The state after the first reply that denies the order.
     pub const fn first(now: Time) -> Self {
         Self {
             times: 1,
@@ -39,7 +40,7 @@ impl Denied {
         }
     }
 
-    /// One more.
+    /// Counts another reply that denies the order.
     pub fn again(&mut self, now: Time) {
         const SILENCE_MS: i64 = 60_000;
         let ms = (now.0 - self.last.0) / 1_000_000;
@@ -48,38 +49,38 @@ impl Denied {
         self.last = now;
     }
 
-    /// Until the next question: longer each time.
+    /// Delay until the next query, milliseconds. It grows with each reply.
     pub fn pause_ms(&self) -> i64 {
         const PAUSE_MS: (i64, i64) = (1_000, 30_000);
         (PAUSE_MS.0 << (self.times - 1).min(5)).min(PAUSE_MS.1)
     }
 
-    /// Whether it was denied for so long, by the list and by the query, that it counts as over.
+    /// Whether queries and lists of open orders denied the order long enough to treat it as ended.
     pub const fn is_conclusive_after(&self, contact_ms: i64) -> bool {
         self.contact_ms >= contact_ms && self.unlisted > 1
     }
 }
 
-/// What the venue was asked about an order. An answer does not say which of several equal questions
-/// it is for, so that only one that was alone under way says what was when.
+/// Queries about an order. A response does not show which of several equal queries it belongs to.
+/// So only a query that was the only one in flight shows the state of the order at a known time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Questions {
-    /// Those that wait for their answer.
+    /// The number of queries in flight.
     open: u32,
-    /// When the only one that waits left.
+    /// Send time of the query in flight, if it is the only one.
     alone: Option<Time>,
-    /// When the last one left that the venue denied.
+    /// Send time of the last query to which the venue replied that it does not know the order.
     absent: Option<Time>,
 }
 
 impl Questions {
-    /// One leaves.
+    /// Counts a query that is sent.
     pub fn ask(&mut self, now: Time) {
         self.alone = (self.open == 0).then_some(now);
         self.open = self.open.saturating_add(1);
     }
 
-    /// One was answered: whether by the word that there is no such order.
+    /// Counts a response. `denied` means that the venue does not know the order.
     pub fn answered(&mut self, denied: bool) {
         self.open = self.open.saturating_sub(1);
         if let Some(at) = self.alone.take()
@@ -89,83 +90,87 @@ impl Questions {
         }
     }
 
-    /// Whether a question that is alone under way is soon to be answered: another would take its
-    /// meaning from both.
+    /// Whether a single query is in flight and its response is due soon. A second query would make
+    /// both responses ambiguous.
     pub fn is_awaited(&self, now: Time) -> bool {
         const AWAITED_MS: i64 = 3_000;
         self.alone.is_some_and(|at| now < at.plus_ms(AWAITED_MS))
     }
 
-    /// Whether the venue had no such order at that time.
+    /// Whether the venue did not know the order at that time.
     pub fn was_absent_at(&self, time: Time) -> bool {
         self.absent.is_some_and(|asked| asked >= time)
     }
 }
 
-/// An own order.
+/// One own order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Its number.
     pub seq: OrderSeq,
-    /// Its id at the venue, chosen before sending.
+    /// Its client order id, chosen before it is sent.
     pub client_order_id: ClientOrderId,
-    /// Whose it is.
+    /// The strategy that owns it.
     pub strategy: StrategyId,
-    /// Terms as sent.
+    /// The terms as sent.
     pub terms: OrderTerms,
     /// State.
     pub state: OrderState,
-    /// When its intent entered the engine.
+    /// Time when its intent entered the engine.
     pub submitted: Time,
     /// `orderId`, once known.
     pub venue_order_id: Option<VenueOrderId>,
-    /// Quantity of the fills that were applied, mantissa.
+    /// Quantity of the booked fills, mantissa.
     pub executed_qty: i64,
-    /// Quote amount of the fills that were applied.
+    /// Quote amount of the booked fills.
     pub cum_quote: Amount,
-    /// The largest executed quantity that the venue reported; over `executed_qty` while a fill
-    /// is missing.
+    /// The largest executed quantity that the venue reported. It exceeds `executed_qty` while a
+    /// fill is missing.
     pub reported_qty: i64,
     /// Quantity that still counts as open exposure, mantissa.
     pub reserved_qty: i64,
-    /// The venue's code of a refusal; 0 otherwise.
+    /// The venue's error code if it rejected the order; 0 otherwise.
     pub refusal_code: i32,
-    /// It was not sent yet: its symbol's dead man's switch is not armed. Live only.
+    /// Whether it is held back because its symbol's dead man's switch is not armed. Only in a live
+    /// run.
     pub held: bool,
-    /// A cancel was asked for; one that is lost is sent again as long as the order rests.
+    /// Whether a cancel was requested. A lost cancel is sent again while the order is open.
     pub cancel_wanted: bool,
-    /// When the venue refused to cancel it. Live only.
+    /// Time when the venue rejected its cancel. Only in a live run.
     pub cancel_refused: Option<Time>,
-    /// When REST confirmed it first.
+    /// Time when REST first confirmed it.
     pub confirmed: Option<Time>,
-    /// The user stream told of it.
+    /// Whether the user stream reported it.
     pub on_stream: bool,
-    /// When its outcome was lost.
+    /// Time when the outcome of its request was lost.
     pub lost: Option<Time>,
-    /// The venue confirmed it, and now says that it knows no such order. Live only.
+    /// Set while the venue reports that it does not know the order, although it had confirmed it.
+    /// Only in a live run.
     pub denied: Option<Denied>,
-    /// What the venue was asked about it. Live only.
+    /// Queries about it. Only in a live run.
     pub questions: Questions,
-    /// When it ended here.
+    /// Time when it reached a terminal state in the engine.
     pub ended: Option<Time>,
-    /// The venue's time of its word that it is over; `None` where that was concluded here.
+    /// The venue's time of the message that reported a terminal state; `None` if the engine
+    /// concluded it.
     pub told_over: Option<Time>,
-    /// Since when a fill that the venue reported is missing.
+    /// Time since which a fill that the venue reported is missing.
     pub missing_since: Option<Time>,
-    /// Executed quantity up to which fills were made up from totals: an event of a fill within it
-    /// comes too late.
+    /// Executed quantity up to which fills were derived from order totals. A fill event within this
+    /// quantity arrives too late and is a duplicate.
     pub recovered_qty: i64,
-    /// Quantity of fills that were made up from totals and whose trades were not seen since.
+    /// Quantity of fills that were derived from order totals and whose trades have not been
+    /// reported since.
     pub made_up_qty: i64,
-    /// How often account trades were read for a missing fill and did not tell it.
+    /// How many reads of account trades lacked the missing fill.
     pub trade_reads: u32,
-    /// Trade ids that were counted: nearly always one, so the first lies inline.
+    /// The trade ids of booked fills. Most orders have only one, so the first is stored inline.
     first_trade: Option<TradeId>,
     more_trades: Vec<TradeId>,
 }
 
 impl Order {
-    /// A new order in state submitted.
+    /// A new order in state `Submitted`.
     pub fn new(
         seq: OrderSeq,
         client_order_id: ClientOrderId,
@@ -211,7 +216,7 @@ impl Order {
         self.terms.instrument
     }
 
-    /// Moves along the table. Answers whether the state changed or the move was allowed.
+    /// Applies a move of the table. Returns false if the table does not allow it.
     pub fn apply(&mut self, mv: OrderMove) -> bool {
         let Some(mut state) = self.state.after(mv) else {
             return false;
@@ -223,7 +228,7 @@ impl Order {
         true
     }
 
-    /// Counts a fill; `false` if its trade id was counted before.
+    /// Adds a fill to the totals. Returns `false` if its trade id was already counted.
     pub fn count_fill(&mut self, trade_id: TradeId, qty: i64, quote: Amount) -> bool {
         let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
         if known && !planted!(FillsNotDeduplicated) {
@@ -241,8 +246,8 @@ impl Order {
         true
     }
 
-    /// Takes a trade that is told after fills were made up from totals, one of which may have been
-    /// for it. Answers what of its quantity is not booked yet.
+    /// Handles a trade that is reported after fills were derived from order totals, and that may be
+    /// one of these fills. Returns the part of its quantity that is not booked yet.
     pub fn absorb_trade(&mut self, trade_id: TradeId, qty: i64) -> i64 {
         let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
         if known || self.made_up_qty == 0 {
@@ -256,12 +261,14 @@ impl Order {
         qty - late
     }
 
-    /// The venue has it or had it: that it does not know it says nothing of its arrival.
+    /// Whether the venue has had the order. If so, a reply that the venue does not know it does not
+    /// mean that it never arrived.
     pub const fn is_confirmed(&self) -> bool {
         self.venue_order_id.is_some() || self.executed_qty > 0
     }
 
-    /// It is open after all: of what was concluded nothing counts any more.
+    /// Reopens an order that turns out to be open. Every conclusion from its supposed end is
+    /// discarded.
     fn revive(&mut self, reserved_qty: i64) {
         self.state = OrderState::Unknown;
         self.reserved_qty = reserved_qty;
@@ -274,12 +281,12 @@ impl Order {
         self.cancel_refused = None;
     }
 
-    /// It is over, and every quantity that the venue reported has its fill.
+    /// Whether it is in a terminal state and all fills that the venue reported are booked.
     pub const fn is_settled(&self) -> bool {
         self.state.is_final() && self.executed_qty >= self.reported_qty
     }
 
-    /// The request that sends it.
+    /// The request that places it.
     pub const fn request(&self) -> NewOrder {
         NewOrder {
             client_order_id: self.client_order_id,
@@ -287,7 +294,7 @@ impl Order {
         }
     }
 
-    /// An event that tells of nothing but its terms.
+    /// An order event with its terms and without a fill.
     pub fn as_update(&self) -> OrderUpdate {
         let zero = Price(0);
         OrderUpdate {
@@ -311,7 +318,7 @@ impl Order {
         }
     }
 
-    /// Quantity mantissa that is not filled yet; 0 for orders without a quantity.
+    /// Quantity mantissa that is not filled yet; 0 for an order without a quantity.
     pub fn remaining_qty(&self) -> i64 {
         let qty = self.terms.qty.map_or(0, |qty| qty.0);
         (qty - self.executed_qty).max(0)
@@ -331,12 +338,13 @@ impl Order {
     }
 }
 
-/// All own orders that can still be spoken of.
+/// All own orders that a message may still refer to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Orders {
     live: BTreeMap<OrderSeq, Order>,
     ended: VecDeque<Order>,
-    /// Orders whose id carries another number than ours: of earlier epochs.
+    /// Orders of earlier epochs. Their client order ids have other sequence numbers than the
+    /// engine's.
     foreign: BTreeMap<ClientOrderId, OrderSeq>,
 }
 
@@ -346,20 +354,19 @@ impl Orders {
         self.live.insert(order.seq, order);
     }
 
-    /// Adds a live order whose id was given out by an earlier process.
+    /// Adds a live order whose client order id comes from an earlier process.
     pub fn insert_foreign(&mut self, order: Order) {
         self.foreign.insert(order.client_order_id, order.seq);
         self.insert(order);
     }
 
-    /// Adds an order of an earlier process that has ended.
+    /// Adds an ended order of an earlier process.
     pub fn insert_ended(&mut self, order: Order) {
         self.foreign.insert(order.client_order_id, order.seq);
         self.ended.push_back(order);
     }
 
-    /// Every order that can still be spoken of: the live ones, and the ended ones in the order in
-    /// which they ended.
+    /// All orders: the live ones, and the ended ones in the order in which they ended.
     pub fn all(
         &self,
     ) -> (
@@ -369,12 +376,12 @@ impl Orders {
         (self.live.values(), self.ended.iter())
     }
 
-    /// The number of an order of an earlier process.
+    /// The sequence number that the engine gave to an order of an earlier process.
     pub fn foreign(&self, id: &ClientOrderId) -> Option<OrderSeq> {
         self.foreign.get(id).copied()
     }
 
-    /// The live or recently ended order with this id at the venue.
+    /// The live or recently ended order with this venue order id.
     pub fn of_venue(&self, id: VenueOrderId) -> Option<&Order> {
         let mut known = self.live.values().chain(self.ended.iter().rev());
         known.find(|order| order.venue_order_id == Some(id))
@@ -391,12 +398,12 @@ impl Orders {
         self.live.values()
     }
 
-    /// Every live order, to be changed.
+    /// Every live order, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Order> {
         self.live.values_mut()
     }
 
-    /// Live orders of one strategy, oldest first, of one instrument or of all.
+    /// Live orders of one strategy, oldest first, in one instrument or in all.
     pub fn of(
         &self,
         strategy: StrategyId,
@@ -414,18 +421,18 @@ impl Orders {
         self.live.get(&seq).or_else(ended)
     }
 
-    /// Every live order and the last ended ones, to be changed.
+    /// Every live order and the recently ended ones, mutable.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Order> {
         self.live.values_mut().chain(self.ended.iter_mut())
     }
 
-    /// A live or recently ended order, to be changed.
+    /// A live or recently ended order, mutable.
     pub fn known_mut(&mut self, seq: OrderSeq) -> Option<&mut Order> {
         if let Some(order) = self.live.get_mut(&seq) {
             return Some(order);
         }
-        // The ended ones are few and mostly in the order of their numbers; late words concern
-        // the newest.
+        // There are few ended orders, mostly sorted by number, and late messages mostly concern the
+        // newest.
         self.ended.iter_mut().rev().find(|order| order.seq == seq)
     }
 
@@ -443,7 +450,7 @@ impl Orders {
         }
     }
 
-    /// Takes an ended order up again, which counts with this much from now on.
+    /// Moves an ended order back to the live ones, with this open quantity.
     pub fn revive(&mut self, seq: OrderSeq, reserved_qty: i64) -> Option<&Order> {
         let place = self.ended.iter().rposition(|order| order.seq == seq)?;
         let mut order = self.ended.remove(place)?;
@@ -452,7 +459,7 @@ impl Orders {
         self.live.get(&seq)
     }
 
-    /// How many orders are live.
+    /// The number of live orders.
     pub fn len(&self) -> usize {
         self.live.len()
     }

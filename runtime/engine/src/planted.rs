@@ -1,14 +1,14 @@
-//! Bugs that are planted on purpose, so that the simulator of faults can prove that it would see
-//! them. They exist under the feature `planted` alone; without it every `planted!` is the constant
-//! `false`, and nothing of them is compiled into a program.
+//! Deliberate bugs ("planted" bugs). With them the fault simulator proves that it detects such
+//! bugs. They exist only under the feature `planted`. Without it, every `planted!` is the constant
+//! `false`, and no bug is compiled into a program.
 //!
-//! What may not enter: a bug that no programmer would write. Each stands where such a mistake would
-//! really be made, in the code that real money runs through.
+//! A planted bug must be one that a programmer could really write. It must be at a place where such
+//! a mistake would really be made, in the code that handles real money.
 
-/// Whether a bug is planted; the constant `false` without the feature `planted`.
+/// Whether a bug is active; the constant `false` without the feature `planted`.
 ///
-/// A macro and not a function, so that crates which use it need no feature of their own, and the
-/// names need not exist without it.
+/// It is a macro and not a function, so that crates that use it need no such feature. Without the
+/// feature, the names of the bugs need not exist.
 #[cfg(feature = "planted")]
 #[macro_export]
 macro_rules! planted {
@@ -17,7 +17,7 @@ macro_rules! planted {
     };
 }
 
-/// Whether a bug is planted; the constant `false` without the feature `planted`.
+/// Whether a bug is active; the constant `false` without the feature `planted`.
 #[cfg(not(feature = "planted"))]
 #[macro_export]
 macro_rules! planted {
@@ -26,8 +26,8 @@ macro_rules! planted {
     };
 }
 
-/// A constant that a test changes, to prove that the live run and the simulator of faults run the same
-/// code; the first value, and nothing else, without the feature `planted`.
+/// A constant that a test can change, to prove that the live run and the fault simulator run the
+/// same code. Without the feature `planted` it is always the first value.
 #[cfg(feature = "planted")]
 #[macro_export]
 macro_rules! constant {
@@ -40,8 +40,8 @@ macro_rules! constant {
     };
 }
 
-/// A constant that a test changes, to prove that the live run and the simulator of faults run the same
-/// code; the first value, and nothing else, without the feature `planted`.
+/// A constant that a test can change, to prove that the live run and the fault simulator run the
+/// same code. Without the feature `planted` it is always the first value.
 #[cfg(not(feature = "planted"))]
 #[macro_export]
 macro_rules! constant {
@@ -57,21 +57,21 @@ pub use change::{Constant, change, is_changed};
 mod change {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A constant of the session that can be changed.
+    /// A constant of the session that a test can change.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Constant {
-        /// An order that could not leave within this does not leave.
+        /// The longest delay after which an order is still sent.
         LateOrder,
-        /// The part of the limits that is kept for cancels.
+        /// The part of the rate limits that is reserved for cancels.
         LaneReserve,
-        /// A segment of the journal ends after so many blocks.
+        /// The number of blocks after which a segment of the journal ends.
         SegmentBlocks,
-        /// How long `on_stop` may take.
+        /// The longest duration of `on_stop`.
         StopWithin,
     }
 
     impl Constant {
-        /// Each of them.
+        /// All constants.
         pub const ALL: [Self; 4] = [
             Self::LateOrder,
             Self::LaneReserve,
@@ -79,7 +79,7 @@ mod change {
             Self::StopWithin,
         ];
 
-        /// Its name in the environment of a process.
+        /// Its name in the environment variable of a process.
         pub const fn name(self) -> &'static str {
             match self {
                 Self::LateOrder => "late-order",
@@ -90,16 +90,17 @@ mod change {
         }
     }
 
-    /// The changed constant of this process, by its place in [`Constant::ALL`] plus one; 0 is none.
+    /// The changed constant of this process: its index in [`Constant::ALL`] plus one. 0 means that
+    /// no constant is changed.
     static CHANGED: AtomicUsize = AtomicUsize::new(0);
 
-    /// Changes this constant in this process, or none.
+    /// Changes this constant in this process. `None` restores all constants.
     pub fn change(constant: Option<Constant>) {
         let place = constant.map_or(0, |constant| constant as usize + 1);
         CHANGED.store(place, Ordering::Relaxed);
     }
 
-    /// Whether this constant is the changed one.
+    /// Whether this constant is changed.
     pub fn is_changed(constant: Constant) -> bool {
         CHANGED.load(Ordering::Relaxed) == constant as usize + 1
     }
@@ -112,40 +113,40 @@ pub use choice::{Planted, UnknownBug, is, plant};
 mod choice {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// The bug of this process, by its place in [`Planted::ALL`] plus one; 0 is none.
+    /// The active bug of this process: its index in [`Planted::ALL`] plus one. 0 means that no bug
+    /// is active.
     ///
-    /// The engine has no other state outside of its own value, and this is none that a run can
-    /// see: it is set before the first engine is made, and a bug is a property of the program, not
-    /// of an engine. A field would have to travel through every snapshot and every type that may
-    /// be wrong.
+    /// This is the engine's only global state. A run cannot notice it, because it is set before the
+    /// first engine is made. It is global because a bug is a property of the program. As a field,
+    /// it would have to pass through every snapshot and every type that may contain a bug.
     static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 
-    /// Chooses the bug of this process, or none.
+    /// Activates a bug in this process, or none.
     pub fn plant(bug: Option<Planted>) {
         CHOSEN.store(bug.map_or(0, |bug| bug as usize + 1), Ordering::Relaxed);
     }
 
-    /// Whether this bug is the chosen one.
+    /// Whether this bug is active.
     pub fn is(bug: Planted) -> bool {
         CHOSEN.load(Ordering::Relaxed) == bug as usize + 1
     }
 
-    /// A text that names no bug.
+    /// A text is not the name of a planted bug.
     #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-    #[error("{0:?} is no planted bug; the list of their names shows those that are")]
+    #[error("{0:?} is not the name of a planted bug; choose a name from the list of bugs")]
     pub struct UnknownBug(pub String);
 
-    /// The bugs, their names and what is wrong, in one table.
+    /// The bugs, their names and their descriptions, in one table.
     macro_rules! bugs {
         ($($bug:ident $name:literal $about:literal)*) => {
-            /// A bug that can be planted.
+            /// A planted bug.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
             pub enum Planted {
                 $(#[doc = $about] $bug,)*
             }
 
             impl Planted {
-                /// Every bug.
+                /// All bugs.
                 pub const ALL: &'static [Self] = &[$(Self::$bug,)*];
 
                 /// Its name on the command line.
@@ -153,7 +154,7 @@ mod choice {
                     match self { $(Self::$bug => $name,)* }
                 }
 
-                /// What is wrong.
+                /// A description of the wrong behaviour.
                 pub const fn about(self) -> &'static str {
                     match self { $(Self::$bug => $about,)* }
                 }
@@ -169,195 +170,195 @@ mod choice {
         AbsenceIsRejected "absence-is-rejected"
             "an order that the venue does not know yet counts as rejected at once"
         FillsNotDeduplicated "fills-not-deduplicated"
-            "a fill that the stream tells twice counts twice"
+            "a fill that the stream sends twice counts twice"
         TradesNotDeduplicated "trades-not-deduplicated"
             "a fill that was streamed counts again when account trades are read"
         RecoveredNotDeduplicated "recovered-not-deduplicated"
-            "a fill made up from an order's totals counts again when its event comes late"
+            "a fill derived from an order's totals counts again when its event comes late"
         CumulativeFill "cumulative-fill"
             "a partial fill counts with the order's cumulative quantity"
         LateFillDropped "late-fill-dropped"
-            "a fill that is told after the end of its order is dropped"
+            "a fill that is reported after the end of its order is dropped"
         FeeTwice "fee-twice"
             "the fee of a fill is booked twice"
         BooksContradict "books-contradict"
             "a strategy's ledger counts a fee that the account's does not"
         PositionSideMixed "position-side-mixed"
-            "a sale of somebody else that account trades tell counts as a purchase"
+            "an outside sale in the account trades counts as a purchase"
         OwnTradeAsExternal "own-trade-as-external"
-            "a trade of an own order whose number is not known yet counts as somebody else's"
+            "a trade of an own order whose venue id is not known yet counts as an outside trade"
         AccountBeforeFill "account-before-fill"
-            "an account event that comes before its fill is taken, and the fill after it again"
+            "an account event that comes before its fill is booked, and then the fill is booked too"
         ClosedPositionBookedTwice "closed-position-booked-twice"
-            "an account event that lists no position which differs is taken, and its fill after it again"
+            "an account event without a changed position is booked, and then its fill is booked too"
         UnlistedPositionKept "unlisted-position-kept"
-            "a position that the account does not list is held for ever, and nothing is in doubt"
+            "a position that the account does not list is kept for ever, without a degraded reason"
         OlderAccountRead "older-account-read"
-            "an account read is believed although user events came while it was on its way"
+            "an account snapshot is used although user events arrived while it was in flight"
         AdjustAfterOneRead "adjust-after-one-read"
-            "a difference of the account is taken after a single read"
+            "the engine adopts an account difference after a single snapshot"
         WipeOnMissing "wipe-on-missing"
-            "orders that are not in the list of open orders end without being asked for"
+            "orders that are missing from the list of open orders end without a query"
         MissingNotAsked "missing-not-asked"
-            "orders that are not in the list of open orders are never asked for"
+            "orders that are missing from the list of open orders are never queried"
         CancelIsDone "cancel-is-done"
             "an order ends when its cancel is sent"
         CancelRefusedIsDone "cancel-refused-is-done"
-            "an order ends when its cancel is refused, or its outcome unknown"
+            "an order ends when its cancel is rejected or has an unknown outcome"
         UnknownLeavesExposure "unknown-leaves-exposure"
             "an order of unknown outcome reserves nothing"
         UnknownCountsBuysOnly "unknown-counts-buys-only"
             "a sell order of unknown outcome reserves nothing"
         AccountLimitsForgotten "account-limits-forgotten"
-            "an order is held against the limits of its strategy alone"
+            "an order is checked only against the limits of its strategy"
         OtherSideCovers "other-side-covers"
-            "an order passes the position limit while open orders of the other side are over it"
+            "an order passes the position limit while open orders of the other side exceed it"
         OldListBelieved "old-list-believed"
-            "an ended order is open again by a list that is behind the stream"
+            "a list of open orders that is older than the stream reopens an ended order"
         YoungOrderDenied "young-order-denied"
-            "a new order that a query does not have yet counts as denied"
+            "a new order that a query does not find yet counts as denied"
         RateForgotten "rate-forgotten"
-            "orders are not counted for the limits of a minute"
+            "orders do not count for the limit per minute"
         ExposureWhileDegraded "exposure-while-degraded"
             "orders pass while the run is degraded"
         StreamDownIgnored "stream-down-ignored"
-            "a user stream that went down is trusted"
+            "a user stream that is disconnected is trusted"
         SilenceIgnored "silence-ignored"
             "a user stream that is silent is trusted"
         ForgetToReconcile "forget-to-reconcile"
             "no round of reconciliation follows the first"
         PlaceBeforeArmed "place-before-armed"
-            "an order leaves before the venue confirmed the countdown"
+            "an order is sent before the venue confirmed the countdown"
         ForgetToRenew "forget-to-renew"
             "the countdown is not renewed"
         RenewUnhealthy "renew-unhealthy"
-            "the countdown is renewed whatever is in doubt"
+            "the countdown is renewed in spite of degraded reasons"
         LapsedStillCovers "lapsed-still-covers"
-            "a countdown that ended covers orders until somebody looks"
+            "a countdown that ended counts as active until the next check"
         LetGoResting "let-go-resting"
-            "the countdown of a symbol is stopped while orders rest on it"
+            "the countdown of a symbol is disarmed while orders are open on it"
         CancelOthers "cancel-others"
-            "orders of others are taken for strays and cancelled"
+            "outside orders are treated as own stray orders and cancelled"
         ForgetInFlight "forget-in-flight"
-            "a restart forgets orders that were on their way"
+            "a restart forgets orders that were in flight"
         EpochReused "epoch-reused"
-            "a restart goes on with the epoch that its journal remembers"
+            "a restart reuses the epoch of its journal"
         PlaceBeforeDurable "place-before-durable"
-            "an order leaves before the record of its intent is durable"
+            "an order is sent before the record of its intent is durable"
         LateOrderSent "late-order-sent"
-            "an order leaves long after it was decided, when the process was stopped in between"
+            "an order is sent long after its decision, because the process was suspended in between"
         AcknowledgedBeforeSync "acknowledged-before-sync"
-            "a block counts as durable once the journal was given it"
+            "a block counts as durable as soon as it is passed to the journal"
         StopLeavesAnOrder "stop-leaves-an-order"
-            "a stop ends as soon as no request is under way, although orders are left"
+            "a stop ends as soon as no request is in flight, although orders are open"
         BackpressureIgnored "backpressure-ignored"
-            "the journal is given blocks that it has no room for"
+            "blocks are passed to the journal although it has no room for them"
         ReloadAppliedTwice "reload-applied-twice"
-            "a strategy that a reload changes begins twice"
+            "a strategy that a reload changes is started twice"
         StaleSnapshotUsed "stale-snapshot-used"
-            "a book is made of the levels that were read before its snapshot"
+            "a book is built from levels that are older than its snapshot"
         SnapshotFetchLost "snapshot-fetch-lost"
-            "a depth snapshot whose question failed is not asked for again"
+            "a depth snapshot is not requested again after a failed request"
         RecoverySkipsStep "recovery-skips-step"
-            "a start that could not read the venue's clock goes on without"
+            "a start continues although it could not read the venue's clock"
         ReserveIgnored "reserve-ignored"
-            "orders take the weight that is reserved for cancels and closes"
+            "orders use the request weight that is reserved for cancels and closes"
         LaneStarved "lane-starved"
-            "cancels wait for weight in the lane of orders"
+            "cancels wait for request weight in the lane of orders"
         WatchdogSweepsOnce "watchdog-sweeps-once"
-            "the watchdog of spot orders ends after one listing that shows nothing"
+            "the watchdog of spot orders ends after one empty list of open orders"
         WatchdogNotStartedAgain "watchdog-not-started-again"
-            "no watchdog process follows one that ended"
+            "no new watchdog process is started after one ended"
         WatchdogTakesLaterOrders "watchdog-takes-later-orders"
-            "the watchdog of spot orders cancels those of a later run too"
+            "the watchdog of spot orders also cancels orders of a later run"
         WatchdogSignAfterFault "watchdog-sign-after-a-fault"
-            "a timer of the session gives signs of health for spot, whatever is in doubt"
+            "a timer of the session sends heartbeats for spot in spite of degraded reasons"
         KillSwitchLost "kill-switch-lost-at-restart"
-            "a start does not latch what the file beside the journal says"
+            "a start ignores the kill switch file beside the journal"
         EndedStopKept "ended-stop-kept"
-            "a stop of the venue that is over stays among the timers"
+            "a timer for a stop of the venue remains after the stop ended"
         CountdownIgnored "countdown-ignored"
-            "the watchdog of spot orders acts on the death of its run alone, not on silence"
+            "the watchdog of spot orders acts only when its run ends, not when heartbeats stop"
         ModeEventIgnored "mode-event-ignored"
-            "an event that tells of another position mode changes nothing"
+            "an event that reports another position mode has no effect"
         LatchAnsweredEarly "latch-answered-early"
-            "what is latched counts as durable before the file is"
+            "a latch counts as durable before its file is durable"
         RestingOrdersForgotten "resting-orders-forgotten"
-            "a watchdog process that follows another does not know that orders may rest"
+            "a restarted watchdog process does not know that orders may be open"
         LatchNotTriedAgain "latch-not-tried-again"
-            "the file of the latches is not written again after the disk refused it"
+            "the kill switch file is not written again after a disk error"
         BanForgotten "ban-forgotten"
-            "a start does not heed the ban that the process before was told of"
+            "a start ignores the ban that the venue reported to the previous process"
         RollLosesBlock "roll-loses-block"
             "blocks that wait for the journal are dropped when a segment ends"
         StateBehind "state-behind"
-            "what strategies know is recorded with segments alone"
+            "the state of strategies is recorded only at the start of segments"
         CancelOvertakes "cancel-overtakes"
-            "a cancel leaves while its order waits for the journal"
+            "a cancel is sent while its order still waits for the journal"
         BlockedStillReady "blocked-still-ready"
-            "refusals that say that the account cannot trade leave the state ready"
+            "the state stays ready after rejections because the account cannot trade"
         BlockStopsHeartbeats "block-stops-heartbeats"
             "a blocked instrument stops the renewals of every countdown"
         BanIgnored "ban-ignored"
-            "requests go on although the venue said stop"
+            "requests continue although the venue banned the address"
         NonceRepeated "nonce-repeated"
-            "two requests of one microsecond have the same nonce"
+            "two requests in the same microsecond have the same nonce"
         KeyExpiryIgnored "key-expiry-ignored"
             "a user stream whose listen key expired is trusted"
         UnknownOrderUnread "unknown-order-unread"
-            "a query that is answered with -2011 leaves the order unknown for ever"
+            "an order whose query returns -2011 stays unknown for ever"
         EmergencyWaitsForBudget "emergency-waits-for-budget"
-            "cancels, closes and renewals wait for the runtime's own count of weight"
+            "cancels, closes and renewals wait for the runtime's own weight budget"
         OthersUsageIgnored "others-usage-ignored"
-            "headers that show what others on the address used are ignored"
+            "headers that show the weight used by other programs on the address are ignored"
         StartReadsUnplanned "start-reads-unplanned"
-            "the reads of a start leave free what is reserved for lanes that are not in use yet"
+            "the reads of a start do not use weight reserved for lanes that are not in use yet"
         SecondInstanceAdopted "second-instance-adopted"
-            "orders of another instance that is alive are adopted or cancelled"
+            "orders of another running instance are adopted or cancelled"
         LiquidationIgnored "liquidation-ignored"
-            "a liquidation or an ADL leaves the strategies' positions as they were"
+            "a liquidation or an ADL does not change the strategies' positions"
         RulesNeverReread "rules-never-reread"
-            "the rules of instruments are read at the start alone"
+            "the rules of instruments are read only at the start"
         LossWhileDownForgotten "loss-while-down-forgotten"
-            "what own orders lost while the process was down does not reach the loss limits"
+            "losses of own orders while the process was down do not reach the loss limits"
         FundingIsTransfer "funding-is-transfer"
-            "whatever moved a balance without an event counts as a transfer"
+            "every balance change without an event counts as a transfer"
         OtherSymbolsIgnored "other-symbols-ignored"
             "positions on symbols that are not configured do not reach the loss limits"
         TradeCursorShared "trade-cursor-shared"
-            "account trades are read from the newest trade of any symbol on"
+            "account trades are read starting from the newest trade of any symbol"
         EndIsNoGap "end-is-no-gap"
-            "a user stream that the venue ended and that is opened again counts as complete"
+            "a user stream counts as complete although the venue ended it and it was reopened"
         OwnPingsForgotten "own-pings-forgotten"
-            "a stream sends no pings of its own"
+            "a stream does not send its own pings"
         TradesLagIgnored "trades-lag-ignored"
-            "a difference is taken although the list of trades may be behind the account"
+            "a difference is adopted although the list of trades may be older than the account"
         CloseWaitsForStream "close-waits-for-stream"
-            "a close waits until the user stream is up and the account is reconciled"
+            "a close waits until the user stream is connected and the account is reconciled"
         MovingAccountWaits "moving-account-waits"
-            "a start, and each close with it, waits for two readings without an event between them"
+            "a start, and each close with it, waits for two account snapshots with no event between"
         CloseWaitsForCountdown "close-waits-for-countdown"
             "a close waits until the venue confirms a countdown"
         ExitMayOpen "exit-may-open"
-            "closes and exits leave without reduceOnly"
+            "closes and exits are sent without reduceOnly"
         OtherFeesFree "other-fees-free"
             "commissions in another asset do not reach the loss limits"
         LateFeesIgnored "late-fees-ignored"
-            "a commission that account trades alone state is not booked"
+            "a commission that only account trades report is not booked"
         LateFeeTwice "late-fee-twice"
-            "a commission that account trades alone state is booked with each reading of them"
+            "a commission that only account trades report is booked on each read of them"
         MarginCallIgnored "margin-call-ignored"
             "a margin call leaves the state ready"
         SideUnbound "side-unbound"
-            "in hedge mode a strategy may close what another one holds"
+            "in hedge mode a strategy may close the position of another strategy"
         SidesConfused "sides-confused"
             "in hedge mode a fill is booked to the side that its order would open"
         OneStreamServesBoth "one-stream-serves-both"
-            "a user stream of one surface that comes up counts for the other one"
+            "a connected user stream of one surface counts for the other surface too"
         LateFeeOnFutures "late-fee-on-futures"
             "a late commission of spot is booked to the balance of futures"
         StatedFillWaits "stated-fill-waits"
-            "a fill that an answer states waits for its event, or for account trades"
+            "a fill that a response reports waits for its event or for account trades"
     }
 
     impl std::str::FromStr for Planted {

@@ -1,5 +1,5 @@
-//! What is said between the runtime and a venue, real or simulated: requests, the answers to
-//! them, and the events of the user data streams. Neither side sees the other's state.
+//! The messages between the runtime and a venue, real or simulated: requests, the replies to them,
+//! and the events of the user data streams. Neither side sees the other's state.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub enum Request {
     Countdown {
         /// The instrument; futures only.
         instrument: InstrumentId,
-        /// `countdownTime`; 0 stops the timer.
+        /// `countdownTime`; 0 disarms the countdown.
         countdown_ms: u64,
     },
     /// Query order by `origClientOrderId`.
@@ -63,23 +63,23 @@ pub enum Request {
         /// 1 to 125.
         leverage: u32,
     },
-    /// Ask for the state of the account.
+    /// Read a part of the account's state.
     Read(Subject),
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome<T> {
-    /// The venue did it.
+    /// The venue executed the request.
     Done(T),
-    /// The venue refused; nothing happened.
+    /// The venue rejected the request, and nothing changed.
     Refused(Refusal),
-    /// It may or may not have happened: 503, a timeout, a cut connection, -1006, -1007
+    /// The venue may or may not have executed it: 503, a timeout, a lost connection, -1006, -1007
     /// (promise 2).
     Unknown,
 }
 
-/// A definite refusal: `{code, msg}`.
+/// A definite rejection: `{code, msg}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The venue's error code, negative.
@@ -88,70 +88,71 @@ pub struct Refusal {
     pub msg: String,
 }
 
-/// The venue's answer to a request.
+/// The venue's reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// To [`Request::Place`], and one for each order of a [`Request::PlaceBatch`], in its order.
+    /// Reply to [`Request::Place`]. A [`Request::PlaceBatch`] gets one for each of its orders, in
+    /// the same order.
     Placed {
-        /// The order that it speaks of.
+        /// The client order id of the order.
         client_order_id: ClientOrderId,
         /// Outcome.
         outcome: Outcome<OrderReport>,
     },
-    /// To [`Request::Cancel`], and one for each id of a [`Request::CancelBatch`].
+    /// Reply to [`Request::Cancel`]. A [`Request::CancelBatch`] gets one for each of its ids.
     Canceled {
-        /// The order that it speaks of.
+        /// The client order id of the order.
         client_order_id: ClientOrderId,
         /// Outcome.
         outcome: Outcome<OrderReport>,
     },
-    /// To [`Request::CancelAll`].
+    /// Reply to [`Request::CancelAll`].
     CanceledAll {
         /// The instrument.
         instrument: InstrumentId,
         /// Outcome.
         outcome: Outcome<()>,
     },
-    /// To [`Request::Countdown`].
+    /// Reply to [`Request::Countdown`].
     Countdown {
         /// The instrument.
         instrument: InstrumentId,
-        /// `countdownTime` that is now in force.
+        /// The `countdownTime` that now applies.
         outcome: Outcome<u64>,
     },
-    /// To [`Request::Query`].
+    /// Reply to [`Request::Query`].
     Queried {
-        /// The order that it speaks of.
+        /// The client order id of the order.
         client_order_id: ClientOrderId,
         /// Outcome.
         outcome: Outcome<OrderReport>,
     },
-    /// To [`Request::SetPositionMode`].
+    /// Reply to [`Request::SetPositionMode`].
     PositionMode {
         /// Outcome.
         outcome: Outcome<()>,
     },
-    /// To [`Request::SetLeverage`].
+    /// Reply to [`Request::SetLeverage`].
     Leverage {
         /// The instrument.
         instrument: InstrumentId,
-        /// The leverage now in force.
+        /// The leverage that now applies.
         outcome: Outcome<u32>,
     },
-    /// To [`Request::Read`].
+    /// Reply to [`Request::Read`].
     Read {
-        /// What was asked for.
+        /// The subject of the request.
         subject: Subject,
         /// Outcome.
         outcome: Outcome<Truth>,
     },
-    /// What the answer to a read of the account says of leverage and margin types.
+    /// Leverage and margin types, as an account snapshot states them.
     Margins(Vec<MarginTerms>),
-    /// Every position of the account that is not flat, as the reading that follows states it.
+    /// Every position of the account that is not flat, as the next account snapshot states it.
     Stated(Vec<StatedPosition>),
 }
 
-/// An order object of an answer: the venue's state of one order.
+/// An order object of a response: the venue's state of one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderReport {
     /// `clientOrderId`.
@@ -205,12 +206,12 @@ pub enum UserEvent {
         /// Isolated margin; crossed otherwise.
         isolated: bool,
     },
-    /// Positions on symbols that are not configured, as an account event states them. What it does
-    /// not list has not changed.
+    /// Positions on symbols that are not configured, from an account event. Positions that are not
+    /// listed have not changed.
     Stated(Vec<StatedPosition>),
 }
 
-/// Leverage and margin type of a symbol, as far as they are told.
+/// Leverage and margin type of a symbol, as far as the venue reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarginTerms {
     /// The instrument; futures only.
@@ -256,12 +257,12 @@ pub struct OrderUpdate {
     pub transaction_time: Time,
     /// `E`.
     pub event_time: Time,
-    /// The fill, when the execution is one.
+    /// The fill, if the event reports one.
     pub fill: Option<Fill>,
 }
 
 impl OrderUpdate {
-    /// An update of an order of which only its id is known, and that is not ours.
+    /// An update of an outside order of which only the id is known.
     pub(crate) fn external(instrument: InstrumentId, order_id: VenueOrderId) -> Self {
         Self {
             client_order_id: ClientOrderId::unknown(),
@@ -284,7 +285,7 @@ impl OrderUpdate {
         }
     }
 
-    /// The terms of its order, as far as the event tells them.
+    /// The terms of its order, as far as the event states them.
     pub(crate) fn terms(&self) -> OrderTerms {
         let known = |price: Price| (price.0 != 0).then_some(price);
         let mut terms = OrderTerms::new(self.instrument, self.side, self.order_type);
@@ -297,7 +298,7 @@ impl OrderUpdate {
         terms
     }
 
-    /// The order before this event.
+    /// The state of the order before this event.
     pub(crate) fn report(&self) -> OrderReport {
         let filled = self.fill.map_or(0, |fill| fill.qty.0);
         OrderReport {
@@ -313,7 +314,7 @@ impl OrderUpdate {
     }
 }
 
-/// One fill of an own order.
+/// One fill of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     /// `t`, unique per instrument.
@@ -324,36 +325,37 @@ pub struct Fill {
     pub qty: Qty,
     /// Price times quantity; `Y` on spot.
     pub quote_qty: Amount,
-    /// `n`; positive when paid. 0 when omitted.
+    /// `n`; positive if paid, 0 if the message omits it.
     pub fee: Amount,
     /// `N`.
     pub fee_asset: AssetId,
     /// `m`.
     pub maker: bool,
-    /// `rp`: the realized profit that the venue states, before fees; futures only.
+    /// `rp`: the realized profit as the venue states it, before fees. Futures only.
     pub realized_pnl: Option<Amount>,
 }
 
-/// Reason of an account update (`m`), as far as the ledger treats it differently.
+/// Reason of an account update (`m`), grouped by how the ledger treats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum AccountReason {
-    /// `ORDER`: a fill; its balance changes are already in the fill.
+    /// `ORDER`: a fill. The order event of the fill already covers the balance change.
     Order = 0,
     /// `FUNDING_FEE`.
     FundingFee = 1,
-    /// Deposits, withdrawals and transfers, which are neither profit nor loss; on spot whatever
-    /// came or went outside of orders.
+    /// Deposits, withdrawals and transfers, which are not profit or loss. On spot also every other
+    /// change outside of orders.
     Other = 2,
-    /// What the venue charges or pays (`ADJUSTMENT`, options), and every reason
-    /// that is not known: a profit or a loss.
+    /// A charge or payment by the venue (`ADJUSTMENT`, options), or an unknown reason. It counts as
+    /// profit or loss.
     Charge = 3,
-    /// `INSURANCE_CLEAR`: what the insurance fund paid after a liquidation, a profit or a loss.
+    /// `INSURANCE_CLEAR`: a payment of the insurance fund after a liquidation. It counts as profit
+    /// or loss.
     InsuranceClear = 4,
 }
 
-/// Balances and positions after a change. What is not listed has not changed: an empty list
-/// never wipes anything (spec 4, section 6, point 14).
+/// Balances and positions after a change. Entries that are not listed have not changed, so an empty
+/// list never clears anything (spec 4, section 6, point 14).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountUpdate {
     /// Surface of the account.
@@ -364,9 +366,10 @@ pub struct AccountUpdate {
     pub balances: Vec<BalanceUpdate>,
     /// `P`.
     pub positions: Vec<PositionUpdate>,
-    /// `T`, the same each time that an event is sent; on spot, whose events have none, `E`.
+    /// `T`, which is the same each time the venue sends the event. Spot events have no `T`; there
+    /// it is `E`.
     pub transaction_time: Time,
-    /// `E`, by which events are ordered (spec 2, Events).
+    /// `E`, which orders the events (spec 2, Events).
     pub event_time: Time,
 }
 
@@ -377,7 +380,8 @@ pub struct BalanceUpdate {
     pub asset: AssetId,
     /// Wallet balance on futures; free plus locked on spot.
     pub total: Amount,
-    /// Locked in open orders; on futures the wallet less what is available, where that is told.
+    /// Locked in open orders. On futures, the wallet balance less the available balance, where the
+    /// venue reports it.
     pub locked: Amount,
     /// `bc`: change other than profit and commission; 0 on spot.
     pub change: Amount,
@@ -392,6 +396,6 @@ pub struct PositionUpdate {
     pub position_side: PositionSide,
     /// `pa`, signed: negative when short.
     pub qty: Qty,
-    /// `ep` times the quantity: the cost of the position, signed like the quantity.
+    /// `ep` times the quantity: the cost of the position, with the sign of the quantity.
     pub cost: Amount,
 }

@@ -1,13 +1,14 @@
 //! The journal's record format: inputs and effects in order, in blocks that are chained by hash.
 //!
-//! A block holds up to 64 KiB of records and is sealed early when an intent was recorded, so that
-//! what the intent causes can wait for a durable block. Since format 3 it has two parts: market data
-//! in bulk, and everything else. The order part says where its records stand among the others, and
-//! the hash of a block covers it with the digest of the market part. So there is one order and one
-//! chain, and the order part can be durable, and be followed, without the market part. The last hash
-//! of a run is its fingerprint. `docs/journal-format.md` has the bytes.
+//! A block holds up to 64 KiB of records. It is sealed early after the record of an intent, so that
+//! the effects of the intent can wait for a durable block. Since format 3, a block has two parts:
+//! the market part with market data, and the order part with all other records. The order part
+//! stores the position of its records among all records. The hash of a block covers the order part
+//! and the digest of the market part. So there is one sequence and one chain, although the order
+//! part can be durable and can be read without the market part. The last hash of a run is its
+//! fingerprint. `docs/journal-format.md` describes the bytes.
 //!
-//! Records carry no clock, no address and no map order: equal runs have equal bytes.
+//! Records contain no clock time, memory address or map order, so that equal runs have equal bytes.
 
 use std::collections::VecDeque;
 
@@ -17,25 +18,25 @@ use sha2::{Digest, Sha256};
 
 use crate::codec::{DecodeError, Form, MarketWriter, Out, Records};
 
-/// Size at which a block is sealed.
+/// The size in bytes at which a block is sealed.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 
-/// A hash of the chain.
+/// A SHA-256 hash of the chain.
 pub type Hash = [u8; 32];
 
-/// The format of records; part of every hash.
+/// The format of records. Every hash covers its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// One stream, integers with all of their bytes.
+    /// One stream of records, with integers of fixed length.
     V1,
-    /// An order part and a market part, integers as short as they can be. There was no format 2
-    /// of records.
+    /// An order part and a market part, with integers of variable length. A format 2 of records
+    /// never existed.
     #[default]
     V3,
 }
 
 impl Format {
-    /// Its number.
+    /// Its version number.
     pub const fn version(self) -> u32 {
         match self {
             Self::V1 => 1,
@@ -49,28 +50,28 @@ impl Format {
 pub struct Block {
     /// The format of its records.
     pub format: Format,
-    /// Its number, from 0.
+    /// Its number. The first block has 0.
     pub number: u64,
     /// Sequence of its first record.
     pub first_record: u64,
     /// Sequence of its last record.
     pub last_record: u64,
-    /// Hash of the block before it.
+    /// Hash of the previous block.
     pub previous: Hash,
     /// Its own hash.
     pub hash: Hash,
-    /// Its order part; in format 1, all of its records.
+    /// Its order part. In format 1, all of its records.
     pub orders: Vec<u8>,
-    /// Digest of its market part; zeros where it has no market record.
+    /// Digest of its market part; zeros if it has no market records.
     pub market_digest: Hash,
-    /// Length of its market part, lost or not.
+    /// Length of its market part in bytes, even if the part is lost.
     pub market_len: usize,
-    /// Its market part; `None` where it is lost.
+    /// Its market part; `None` if it is lost.
     pub market: Option<Vec<u8>>,
 }
 
 impl Block {
-    /// Its records in their order, each with its sequence; without those of a lost market part.
+    /// Its records in order, each with its sequence. The records of a lost market part are missing.
     pub fn records(&self) -> Records<'_> {
         match self.format {
             Format::V1 => Records::fixed(&self.orders, self.first_record),
@@ -78,17 +79,17 @@ impl Block {
         }
     }
 
-    /// Bytes of its records, as far as they are there.
+    /// The length in bytes of the records that it still has.
     pub fn len(&self) -> usize {
         self.orders.len() + self.market.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether market records belong to it, lost or not.
+    /// Whether it has a market part, which may be lost.
     pub fn has_market(&self) -> bool {
         self.market_digest != Hash::default()
     }
 
-    /// Whether it has market records, and they are lost.
+    /// Whether its market part is lost.
     pub const fn lacks_market(&self) -> bool {
         self.market.is_none()
     }
@@ -98,7 +99,7 @@ impl Block {
         self.len() == 0
     }
 
-    /// The hash that its content should have.
+    /// The hash computed from its content.
     pub fn computed_hash(&self) -> Hash {
         match self.format {
             Format::V1 => fixed_hash(self.number, &self.previous, &self.orders),
@@ -110,14 +111,14 @@ impl Block {
     }
 }
 
-/// Where a chain of blocks stands: what its next block must continue.
+/// The end of a chain of blocks, which the next block must continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     /// Number of the next block.
     pub next_block: u64,
-    /// Sequence of the last record in the blocks so far; 0 before the first.
+    /// Sequence of the last record in the blocks so far; 0 before the first block.
     pub last_record: u64,
-    /// Hash of the last block; zeros before the first.
+    /// Hash of the last block; zeros before the first block.
     pub hash: Hash,
 }
 
@@ -130,18 +131,19 @@ pub struct Recorder {
     records: u64,
     first_record: u64,
     keep: bool,
-    // A snapshot is taken between two blocks, where all of these are empty.
+    // Snapshots are taken between two blocks. The following fields are then empty, so they are not
+    // serialized.
     #[serde(skip)]
     format: Format,
     #[serde(skip)]
     market: MarketWriter,
-    /// Market records since the last order record of the block.
+    /// Number of market records since the last order record of the block.
     #[serde(skip)]
     skipped: u64,
     /// Time of the last order record of the block.
     #[serde(skip)]
     time: i64,
-    /// Sequence of the event that the block's order part delivered last.
+    /// Sequence of the last event that the block's order part delivered.
     #[serde(skip)]
     event: i64,
     #[serde(skip)]
@@ -149,13 +151,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty chain. With `keep`, sealed blocks wait for [`Recorder::poll_block`]; without,
-    /// they are hashed and forgotten.
+    /// Begins an empty chain. With `keep`, sealed blocks wait for [`Recorder::poll_block`]. Without
+    /// it, they are hashed and dropped.
     pub fn new(keep: bool) -> Self {
         Self::from_chain(Chain::default(), keep)
     }
 
-    /// A recorder that goes on where a chain stands: after a restart on a journal.
+    /// Continues an existing chain, for example after a restart with a journal.
     pub fn from_chain(chain: Chain, keep: bool) -> Self {
         Self {
             orders: Vec::new(),
@@ -173,7 +175,7 @@ impl Recorder {
         }
     }
 
-    /// Where the chain of sealed blocks stands.
+    /// The end of the chain of sealed blocks.
     pub const fn chain(&self) -> Chain {
         Chain {
             next_block: self.blocks,
@@ -182,7 +184,7 @@ impl Recorder {
         }
     }
 
-    /// Records in another format from here on; ends the running block.
+    /// Seals the current block and uses another format from now on.
     pub fn set_format(&mut self, format: Format) {
         if self.format != format {
             self.seal();
@@ -190,7 +192,7 @@ impl Recorder {
         }
     }
 
-    /// Ends a block that is full.
+    /// Seals the current block if it is full.
     #[inline]
     fn make_room(&mut self) {
         if self.orders.len() + self.market.bytes.len() >= BLOCK_BYTES {
@@ -198,7 +200,7 @@ impl Recorder {
         }
     }
 
-    /// Counts a record and makes room for it.
+    /// Counts a record, and seals the current block first if it is full.
     #[inline]
     fn count(&mut self) {
         self.make_room();
@@ -228,8 +230,9 @@ impl Recorder {
         }
     }
 
-    /// The difference of an event's sequence to that of the order part's event before it, to be
-    /// written in the record that [`begin`](Self::begin) begins next; `None` in a format without.
+    /// The difference between the sequence of an event and that of the order part's previous event.
+    /// The caller writes it in the record that [`begin`](Self::begin) begins next. `None` in format
+    /// 1, which does not have it.
     #[inline]
     pub(crate) fn event_step(&mut self, sequence: i64) -> Option<i64> {
         self.make_room();
@@ -240,7 +243,7 @@ impl Recorder {
         })
     }
 
-    /// Begins a record of the market part; `None` in a format that has none.
+    /// Begins a record of the market part; `None` in format 1, which has no market part.
     #[inline]
     pub(crate) fn market(&mut self) -> Option<&mut MarketWriter> {
         if self.format == Format::V1 {
@@ -251,13 +254,13 @@ impl Recorder {
         Some(&mut self.market)
     }
 
-    /// Sequence of the last record; the first has 1.
+    /// Sequence of the last record. The first record has 1.
     #[inline]
     pub const fn last_record(&self) -> u64 {
         self.records
     }
 
-    /// Ends the running block.
+    /// Seals the current block.
     pub fn seal(&mut self) {
         if self.records == self.first_record {
             return;
@@ -293,12 +296,12 @@ impl Recorder {
         self.first_record = self.records;
     }
 
-    /// The next sealed block to be made durable.
+    /// The next sealed block, which the caller makes durable.
     pub fn poll_block(&mut self) -> Option<Block> {
         self.sealed.pop_front()
     }
 
-    /// Seals what is left and answers the hash over everything recorded so far.
+    /// Seals the current block. Returns the hash over all records so far.
     pub fn fingerprint(&mut self) -> Hash {
         self.seal();
         self.chain
@@ -317,7 +320,8 @@ pub fn fixed_hash(number: u64, previous: &Hash, bytes: &[u8]) -> Hash {
     hasher.finalize().into()
 }
 
-/// Added to the length of the order part in a hash, where the digest of a market part follows.
+/// A flag in the length of the order part in the hash input. It means that the digest of a market
+/// part follows.
 const HAS_MARKET: u64 = 1 << 63;
 
 /// The hash of a block of format 3.
@@ -328,10 +332,11 @@ pub fn block_hash(
     orders: &[u8],
     market_digest: &Hash,
 ) -> Hash {
-    // A block of an order alone is short, and hashing the rest of it would cost more than it says.
+    // A block without market data is often short. Hashing an empty digest would add cost and no
+    // information.
     let has_market = *market_digest != Hash::default();
     let flag = if has_market { HAS_MARKET } else { 0 };
-    // One update of the whole head costs less than one for each field.
+    // One update with the whole head is faster than one update for each field.
     let mut head = [0; 68];
     head[..8].copy_from_slice(b"windvane");
     head[8..12].copy_from_slice(&Format::V3.version().to_le_bytes());
@@ -348,7 +353,7 @@ pub fn block_hash(
     hasher.finalize().into()
 }
 
-/// The digest of a market part: zeros where it is empty.
+/// The digest of a market part; zeros if it is empty.
 pub fn digest_of(market: &[u8]) -> Hash {
     if market.is_empty() {
         return Hash::default();
@@ -356,71 +361,71 @@ pub fn digest_of(market: &[u8]) -> Hash {
     Sha256::digest(market).into()
 }
 
-/// Where a chain of blocks is broken.
+/// A chain of blocks is broken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// A block is missing, or one is out of place.
-    #[error("block {found} stands where block {expected} belongs")]
+    /// A block is missing or out of order.
+    #[error("found block {found} where block {expected} was expected")]
     Number {
-        /// The number that belongs here.
+        /// The expected number.
         expected: u64,
-        /// The number found.
+        /// The number that was found.
         found: u64,
     },
-    /// The block does not continue the one before it.
-    #[error("block {block} does not continue the block before it: its previous hash differs")]
+    /// The block does not continue the previous block.
+    #[error("block {block} does not continue the previous block: its previous hash differs")]
     Previous {
-        /// Its number.
+        /// The number of the block.
         block: u64,
     },
-    /// The records are not those that were hashed.
-    #[error("block {block} is damaged: its records do not have its hash")]
+    /// The records do not match the hash.
+    #[error("block {block} is damaged: its records do not match its hash")]
     Hash {
-        /// Its number.
+        /// The number of the block.
         block: u64,
     },
-    /// The sequence of its first record does not follow the records before it.
-    #[error("block {block} starts with record {found} where record {expected} belongs")]
+    /// The sequence of its first record does not follow the previous records.
+    #[error("block {block} starts with record {found}, but record {expected} was expected")]
     FirstRecord {
-        /// Its number.
+        /// The number of the block.
         block: u64,
-        /// The sequence that belongs here.
+        /// The expected sequence.
         expected: u64,
-        /// The sequence found.
+        /// The sequence that was found.
         found: u64,
     },
-    /// It does not hold as many records as it says.
-    #[error("block {block} says that it ends with record {found}, but it ends with {expected}")]
+    /// The number of its records does not match its header.
+    #[error("block {block} states {found} as its last record, but its last record is {expected}")]
     LastRecord {
-        /// Its number.
+        /// The number of the block.
         block: u64,
-        /// The sequence of the last record that it holds.
+        /// The sequence of its last record.
         expected: u64,
-        /// The sequence that it says.
+        /// The sequence in its header.
         found: u64,
     },
-    /// Its market part is not the one that its digest is of.
-    #[error("block {block} is damaged: its market part does not have its digest")]
+    /// Its market part does not match its digest.
+    #[error("block {block} is damaged: its market part does not match its digest")]
     Market {
-        /// Its number.
+        /// The number of the block.
         block: u64,
     },
-    /// Its records cannot be read, although they are those that were hashed.
+    /// Its records cannot be decoded, although they match the hash.
     #[error("block {block}: {error}")]
     Records {
-        /// Its number.
+        /// The number of the block.
         block: u64,
-        /// What is wrong with them.
+        /// The decoding error.
         error: DecodeError,
     },
 }
 
 impl Chain {
-    /// Where the chain stands after a block, if number, record and previous hash continue it. The
-    /// records themselves are not looked at.
+    /// The end of the chain after a block, if the block's number, first record and previous hash
+    /// continue the chain. The records are not read.
     ///
     /// # Errors
-    /// What does not continue.
+    /// Returns the field that does not continue the chain.
     pub fn follow(&self, block: &Block) -> Result<Self, ChainError> {
         if block.number != self.next_block {
             return Err(ChainError::Number {
@@ -447,11 +452,11 @@ impl Chain {
         })
     }
 
-    /// [`follow`](Self::follow), the block's hash and each of its records. Of a block whose market
-    /// part is lost, the order part is verified.
+    /// Checks [`follow`](Self::follow), the block's hash and each of its records. If the market
+    /// part of a block is lost, only the order part is checked.
     ///
     /// # Errors
-    /// What is wrong with the block.
+    /// Returns the first error in the block.
     pub fn verify(&self, block: &Block) -> Result<Self, ChainError> {
         let number = block.number;
         let next = self.follow(block)?;
@@ -483,10 +488,10 @@ impl Chain {
     }
 }
 
-/// Verifies a whole chain from block 0 and answers its last hash: the fingerprint.
+/// Verifies a whole chain from block 0. Returns its last hash, the fingerprint.
 ///
 /// # Errors
-/// The first bad block and what is wrong with it.
+/// Returns the first bad block and its error.
 pub fn verify<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Result<Hash, ChainError> {
     let mut chain = Chain::default();
     for block in blocks {
@@ -519,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorder_that_goes_on_makes_the_same_chain() {
+    fn a_continued_recorder_makes_the_same_chain() {
         let mut whole = Recorder::new(true);
         let mut part = Recorder::new(true);
         for i in 0..10 {

@@ -1,47 +1,48 @@
-//! The table of refusal codes: each refusal of the venue is about the account, the key, the
-//! instrument, the balance, or this one order. From the error tables of documents 1, 4 and 5.
+//! The table of the venue's error codes. It maps each rejection to its subject: the account, the
+//! key, the instrument, the balance or only this order. From the error tables of documents 1, 4 and
+//! 5.
 //!
-//! | codes | blame |
+//! | codes | subject |
 //! |---|---|
 //! | 0 (ours) | the request never left the process |
-//! | -1002, -1005, -1022, -2014, -2015, -4056, -4057 | the key: its form, its right, or the address that it is used from |
-//! | -2023, -4088, -5050 | the account takes no orders |
-//! | -4087 | the account takes orders that reduce a position, and no others |
+//! | -1002, -1005, -1022, -2014, -2015, -4056, -4057 | the key: its format, its permissions, or the address that uses it |
+//! | -2023, -4088, -5050 | the account accepts no orders |
+//! | -4087 | the account accepts only orders that reduce a position |
 //! | -1121, -2016, -4022, -4140, -4141 | the instrument |
-//! | -2018, -2019, -4050, -4051; -2010 with a text about the balance | too little balance |
-//! | -1003, -1015, -1016 | a limit, or a service that is closing |
-//! | every other | this order alone |
+//! | -2018, -2019, -4050, -4051; -2010 with a text about the balance | the balance is too small |
+//! | -1003, -1015, -1016 | a rate limit, or a service that is shutting down |
+//! | every other | this order only |
 //!
-//! The codes do not say more than that: -2015 alone is "invalid API key, IP or permissions".
+//! The codes are not more precise: -2015 alone means "invalid API key, IP or permissions".
 
 use crate::protocol::Refusal;
 
-/// The subject of a refusal.
+/// The subject of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Nothing left the process.
+    /// The request never left the process.
     NotSent,
-    /// The key or agent: unknown, without the right, or used from a wrong address.
+    /// The key or agent: it is unknown, lacks a permission, or is used from a wrong address.
     Key,
-    /// The account takes no order.
+    /// The account accepts no orders.
     Account,
-    /// The account takes only orders that reduce a position.
+    /// The account accepts only orders that reduce a position.
     ReduceOnly,
-    /// The instrument takes no order that opens a position.
+    /// The instrument accepts no order that opens a position.
     Instrument,
     /// The balance or margin is too small.
     Funds,
-    /// A request limit.
+    /// A rate limit.
     Limit,
-    /// This order.
+    /// Only this order.
     Order,
 }
 
 impl Refusal {
-    /// The code of a request that never left the process. The venue's codes are negative.
+    /// The code for a request that never left the process. The venue's codes are negative.
     pub const NOT_SENT: i32 = 0;
 
-    /// A request that never left the process, and why.
+    /// A rejection for a request that never left the process, with the reason.
     pub fn not_sent(reason: impl Into<String>) -> Self {
         Self {
             code: Self::NOT_SENT,
@@ -49,13 +50,14 @@ impl Refusal {
         }
     }
 
-    /// Whether the request never left the process. Holds for requests that change something: a
-    /// refusal of those without the venue's code is an unknown outcome.
+    /// Whether the request never left the process. This is only valid for requests that change
+    /// something: for them, a rejection by the venue without a code counts as an unknown outcome
+    /// and never gets the code 0.
     pub const fn is_not_sent(&self) -> bool {
         self.code == Self::NOT_SENT
     }
 
-    /// Its subject.
+    /// The subject of this rejection.
     pub fn blame(&self) -> Blame {
         match self.code {
             Self::NOT_SENT => Blame::NotSent,
@@ -71,7 +73,7 @@ impl Refusal {
     }
 }
 
-/// Whether the text of `NEW_ORDER_REJECTED` names the balance. The text is not standardized.
+/// Whether the text of `NEW_ORDER_REJECTED` mentions the balance. The text is not standardized.
 fn is_about_balance(msg: &str) -> bool {
     let msg = msg.to_ascii_lowercase();
     ["balance", "insufficient", "margin", "not enough"]
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn each_documented_code_has_its_blame() {
+    fn each_documented_code_has_its_subject() {
         let key = [-1002, -1005, -1022, -2014, -2015, -4056, -4057];
         let order = [-1013, -1111, -2010, -2021, -2022, -2025, -4014, -4164];
         for (codes, expected) in [
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_order_is_about_the_balance_only_if_its_text_says_so() {
+    fn a_rejection_is_about_the_balance_only_if_its_text_says_so() {
         for text in [
             "Account has insufficient balance for requested action.",
             "Margin is not sufficient",

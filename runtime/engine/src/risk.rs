@@ -1,7 +1,7 @@
 //! Risk limits of the account and of each strategy (`[risk]` and `[strategy.limits]`).
 //!
-//! Orders that are open, in flight or of unknown outcome count as if they had filled on the side
-//! that hurts: the worst case (promise 2).
+//! Orders that are open, in flight or of unknown outcome count in the worst case: as if they had
+//! filled on the side that increases the risk (promise 2).
 
 use std::collections::VecDeque;
 
@@ -12,33 +12,34 @@ use crate::ids::Time;
 use crate::order::Side;
 use crate::planted;
 
-/// Limits; `None` is no limit.
+/// Risk limits. `None` disables a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RiskLimits {
     /// `max_order_notional`.
     pub max_order_notional: Option<Amount>,
-    /// `max_position_notional`: worst case, the sum over all instruments.
+    /// `max_position_notional`: in the worst case, the sum over all instruments.
     pub max_position_notional: Option<Amount>,
     /// `max_open_orders`.
     pub max_open_orders: Option<u32>,
-    /// `max_orders_per_minute`: in any 60 seconds.
+    /// `max_orders_per_minute`: within any 60 seconds.
     pub max_orders_per_minute: Option<u32>,
-    /// `price_collar`: largest distance of a limit price from mid, in parts per million of mid.
+    /// `price_collar`: the largest distance of a limit price from the mid price, in parts per
+    /// million of the mid price.
     pub price_collar_ppm: Option<u32>,
-    /// `max_daily_loss`: loss of equity since the start of the UTC day.
+    /// `max_daily_loss`: the loss of equity since the start of the UTC day.
     pub max_daily_loss: Option<Amount>,
-    /// `max_drawdown`: loss from the peak of equity, in parts per million of the peak.
+    /// `max_drawdown`: the loss from the peak of equity, in parts per million of the peak.
     pub max_drawdown_ppm: Option<u32>,
 }
 
 impl RiskLimits {
-    /// Whether equity must be watched at all.
+    /// Whether a limit depends on equity.
     pub const fn watches_equity(&self) -> bool {
         self.max_daily_loss.is_some() || self.max_drawdown_ppm.is_some()
     }
 }
 
-/// Which loss limit was breached.
+/// A loss limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossLimit {
     /// `max_daily_loss`.
@@ -48,7 +49,7 @@ pub enum LossLimit {
 }
 
 impl LossLimit {
-    /// The key of the configuration.
+    /// The key in the configuration.
     pub const fn key(self) -> &'static str {
         match self {
             Self::DailyLoss => "max_daily_loss",
@@ -57,21 +58,22 @@ impl LossLimit {
     }
 }
 
-/// Equity against the loss limits: its peak and the start of the UTC day.
+/// Compares equity with the loss limits. Stores the peak and the equity at the start of the UTC
+/// day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossWatch {
     last: Amount,
     peak: Amount,
     day: Option<i64>,
     day_start: Amount,
-    /// A breach halted the account, and nobody has accepted the loss.
+    /// Whether a breach halted the account and the operator has not accepted the loss yet.
     breached: bool,
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
 impl LossWatch {
-    /// Watches from this equity on. The default starts at nothing, as a strategy's profit does.
+    /// Starts with this equity. The default starts with 0, like a strategy's profit.
     pub fn starting_at(equity: Amount) -> Self {
         Self {
             last: equity,
@@ -82,31 +84,31 @@ impl LossWatch {
         }
     }
 
-    /// A limit halted what is watched.
+    /// Records that a breach halted the account or the strategy.
     pub const fn mark_breached(&mut self) {
         self.breached = true;
     }
 
-    /// A person resumes: a loss that breached a limit is accepted, and the limits count from this
-    /// equity. One that breached nothing stays counted.
+    /// Called when the operator resumes. A loss that breached a limit counts as accepted, and the
+    /// limits then start from this equity. A loss that breached no limit still counts.
     pub fn accept(&mut self, equity: Amount) {
         if self.breached {
             *self = Self::starting_at(equity);
         }
     }
 
-    /// Money came in or went out that is no profit and no loss.
+    /// Shifts all stored values by a deposit or withdrawal, which is not profit or loss.
     pub fn shift(&mut self, amount: Amount) {
         self.last += amount;
         self.peak += amount;
         self.day_start += amount;
     }
 
-    /// Takes an equity and answers the limit that it breaches.
+    /// Records an equity. Returns the limit that it breaches.
     ///
-    /// `base` is what a drawdown is a fraction of, on top of the peak: nothing for the account,
-    /// whose equity includes its balance, and the account's start equity for a strategy, whose
-    /// equity is its profit.
+    /// `base` is added to the peak to get the amount of which a drawdown is a fraction. It is 0 for
+    /// the account, because the account's equity includes its balance. It is the account's start
+    /// equity for a strategy, because a strategy's equity is only its profit.
     pub fn observe(
         &mut self,
         now: Time,
@@ -120,7 +122,7 @@ impl LossWatch {
         self.breach(now, equity, base, limits)
     }
 
-    /// A day starts with what the day before ended with, not with its first change.
+    /// A day starts with the last equity of the day before, not with its own first equity.
     fn begin_day(&mut self, now: Time) {
         let day = Some(now.0.div_euclid(DAY_NS));
         if self.day != day {
@@ -129,8 +131,8 @@ impl LossWatch {
         }
     }
 
-    /// The limit that an equity would breach. It is not observed: it may not be the true one, and
-    /// must not become a peak.
+    /// The limit that an equity would breach. The equity is not recorded: it may be wrong, and must
+    /// not become the peak.
     pub fn breach(
         &mut self,
         now: Time,
@@ -156,7 +158,7 @@ impl LossWatch {
     }
 }
 
-/// Times of the orders of the last minute, at most as many as the limit.
+/// Times of the orders of the last minute.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateWindow {
     times: VecDeque<Time>,
@@ -165,14 +167,14 @@ pub struct RateWindow {
 const MINUTE_NS: i64 = 60_000_000_000;
 
 impl RateWindow {
-    /// Whether one more order fits, with `pending` counted before it.
+    /// Whether one more order fits, if `pending` orders are counted before it.
     pub fn fits(&self, now: Time, pending: u32, max: u32) -> bool {
         let max = max as usize;
         let taken = self.times.len() + pending as usize;
         if taken < max {
             return true;
         }
-        // The order that must have left the window for one more to fit.
+        // The order that must leave the window before another one fits.
         let Some(index) = taken.checked_sub(max) else {
             return false;
         };
@@ -198,19 +200,19 @@ impl RateWindow {
     }
 }
 
-/// Quantities at stake in one instrument and position side.
+/// Position and open order quantities in one instrument and position side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exposure {
     /// Position quantity, signed mantissa.
     pub position: i64,
-    /// Quantity of open buy orders, in flight and unknown ones included.
+    /// Quantity of open buy orders, including orders in flight and orders of unknown outcome.
     pub open_buy: i64,
-    /// Quantity of open sell orders, likewise.
+    /// Quantity of open sell orders, counted in the same way.
     pub open_sell: i64,
 }
 
 impl Exposure {
-    /// The largest absolute position that the open orders may lead to.
+    /// The largest absolute position that the open orders can lead to.
     #[inline]
     pub const fn worst_qty(&self) -> i64 {
         let long = self.position.saturating_add(self.open_buy).saturating_abs();
@@ -221,8 +223,8 @@ impl Exposure {
         if long > short { long } else { short }
     }
 
-    /// The position that the open orders of one side may lead to, counted in their direction: not
-    /// positive where they only reduce.
+    /// The position that the open orders of one side can lead to, positive in their direction. It
+    /// is 0 or negative if they only reduce the position.
     pub const fn side_qty(&self, side: Side) -> i64 {
         match side {
             Side::Buy => self.position.saturating_add(self.open_buy),
@@ -256,12 +258,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_zero_lets_no_order_through() {
+    fn a_rate_limit_of_zero_rejects_every_order() {
         assert!(!RateWindow::default().fits(seconds(0), 0, 0));
     }
 
     #[test]
-    fn worst_case_counts_open_orders_on_the_side_that_hurts() {
+    fn the_worst_case_uses_the_side_with_the_larger_position() {
         let exposure = Exposure {
             position: 5,
             open_buy: 2,
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn daily_loss_starts_anew_at_midnight_and_drawdown_does_not() {
+    fn midnight_resets_the_daily_loss_but_not_the_drawdown() {
         let limits = RiskLimits {
             max_daily_loss: Some(Amount(100)),
             max_drawdown_ppm: Some(200_000),

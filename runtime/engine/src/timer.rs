@@ -1,4 +1,5 @@
-//! Timers as one enum and one table: everything that the engine waits for is in view.
+//! All timers of the engine, as one enum and one table, so that everything that the engine waits
+//! for is visible in one place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 use crate::order::Surface;
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Timer {
     /// A timer that a strategy set.
     Strategy {
-        /// Whose.
+        /// The strategy.
         strategy: StrategyId,
         /// The strategy's own token.
         token: i64,
@@ -21,56 +22,57 @@ pub enum Timer {
     Bar {
         /// The instrument.
         instrument: InstrumentId,
-        /// Interval.
+        /// Interval of the bar, milliseconds.
         interval_ms: i64,
     },
-    /// An order whose outcome is unknown, or whose cancel was refused, is asked for.
+    /// Query an order whose outcome is unknown or whose cancel was rejected.
     AskForOrder {
         /// The order.
         order: OrderSeq,
     },
-    /// The age of all evidence is looked at; live only.
+    /// Check the age of all evidence. Only in a live run.
     Watch,
-    /// The next question or round of reconciliation; live only.
+    /// Send the next query of a reconciliation, or start the next round. Only in a live run.
     Reconcile {
         /// Surface.
         surface: Surface,
     },
-    /// The dead man's switch of a symbol is due; live only.
+    /// Renew the dead man's switch of a symbol. Only in a live run.
     Renew {
         /// The instrument.
         instrument: InstrumentId,
     },
-    /// The watchdog process is due for a sign of health; live only.
+    /// Send a heartbeat to the watchdog process. Only in a live run.
     Beat,
-    /// The rules of a surface's instruments are due to be read again; live only.
+    /// Read the rules of a surface's instruments again. Only in a live run.
     Rules {
         /// Surface.
         surface: Surface,
     },
-    /// The venue takes requests of a surface again after a refusal for a limit; live only.
+    /// The venue accepts requests of a surface again after a rate limit. Only in a live run.
     VenueWait {
         /// Surface.
         surface: Surface,
     },
-    /// The account may be read again for a close that waits for a reading; live only.
+    /// Read the account again for a close that waits for an account snapshot. Only in a live run.
     CloseReading {
         /// Surface.
         surface: Surface,
     },
-    /// Until then the list of account trades may lack the fill that explains a difference; live only.
+    /// Until this timer fires, the list of account trades may lack the fill that explains a
+    /// difference. Only in a live run.
     TradesLag {
         /// Surface.
         surface: Surface,
     },
-    /// The fill that an answer states has no event yet and is booked; live only.
+    /// Book a fill that a response reported and for which no event has arrived. Only in a live run.
     StatedFill {
         /// The order.
         order: OrderSeq,
     },
 }
 
-/// Pending timers; each is set at most once, and setting it again moves it.
+/// Pending timers. Each is set at most once; setting it again moves it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timers {
     by_time: BTreeSet<(Time, Timer)>,
@@ -85,19 +87,19 @@ impl Timers {
         self.by_timer.insert(timer, time);
     }
 
-    /// Forgets a timer.
+    /// Cancels a timer.
     pub fn cancel(&mut self, timer: Timer) {
         if let Some(time) = self.by_timer.remove(&timer) {
             self.by_time.remove(&(time, timer));
         }
     }
 
-    /// The next timer to fire; ties fire in the order of [`Timer`].
+    /// The next timer to fire. Timers of the same time fire in the order of [`Timer`].
     pub fn next(&self) -> Option<(Time, Timer)> {
         self.by_time.first().copied()
     }
 
-    /// Takes this timer, if it is due.
+    /// Removes this timer if it is due. Returns whether it was due.
     pub fn take_if_due(&mut self, timer: Timer, now: Time) -> bool {
         let due = self.by_timer.get(&timer).is_some_and(|time| *time <= now);
         if due {
@@ -106,7 +108,7 @@ impl Timers {
         due
     }
 
-    /// Takes the next timer that is due.
+    /// Removes and returns the next timer that is due.
     pub fn take_due(&mut self, now: Time) -> Option<Timer> {
         let (time, timer) = self.next()?;
         if time > now {
@@ -121,13 +123,13 @@ impl Timers {
         self.by_timer.contains_key(&timer)
     }
 
-    /// How many timers a strategy has set.
+    /// The number of timers that a strategy has set.
     pub fn count_of(&self, strategy: StrategyId) -> usize {
         let key = |token| Timer::Strategy { strategy, token };
         self.by_timer.range(key(i64::MIN)..=key(i64::MAX)).count()
     }
 
-    /// Forgets all timers of a strategy.
+    /// Cancels all timers of a strategy.
     pub fn cancel_of(&mut self, strategy: StrategyId) {
         let key = |token| Timer::Strategy { strategy, token };
         let timers: Vec<_> = self
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarantined_strategy_loses_its_timers_alone() {
+    fn cancel_of_removes_only_the_timers_of_its_strategy() {
         let mut timers = Timers::default();
         timers.set(Time(5), timer(-1));
         timers.set(Time(6), timer(i64::MAX));

@@ -1,8 +1,8 @@
-//! What a venue says when it is asked for the state of an account: open orders, balances and
-//! positions, account trades. Reconciliation asks; nothing else does.
+//! The venue's state of an account, as REST reports it: open orders, balances and positions,
+//! account trades. Only reconciliation requests it.
 //!
-//! What is not listed is not known: an empty list never wipes anything (spec 4, section 6,
-//! point 14). Where a route lists everything, its reader states the zeros.
+//! Entries that are not listed are unknown, so an empty list never clears anything (spec 4, section
+//! 6, point 14). If a route lists everything, its reader adds the zeros explicitly.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 
-/// What is asked for.
+/// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Subject {
     /// Current open orders of every symbol (spec 1 and 2, Current open orders).
@@ -30,10 +30,10 @@ pub enum Subject {
     Trades {
         /// The instrument.
         instrument: InstrumentId,
-        /// The first id of interest; `None` asks for the latest page.
+        /// The first trade id to return; `None` requests the latest page.
         from: Option<TradeId>,
     },
-    /// Orders by which the venue closed positions itself (spec 4, section 4, `forceOrders`).
+    /// The venue's own orders that closed positions (spec 4, section 4, `forceOrders`).
     ForcedOrders {
         /// The instrument; futures only.
         instrument: InstrumentId,
@@ -45,39 +45,41 @@ pub enum Subject {
     },
     /// Income history of the futures account (spec 4, section 4), oldest first.
     Income {
-        /// The venue's time of the first entry of interest.
+        /// The venue's time of the first entry to return.
         from: Time,
     },
-    /// Latest price on futures (spec 2, ticker price) of an asset that no configured instrument prices.
+    /// Latest price on futures (spec 2, ticker price) of an asset for which no configured
+    /// instrument has a price.
     AssetPrice {
         /// The base asset of the symbol.
         asset: AssetId,
         /// Its quote asset.
         quote: AssetId,
     },
-    /// An order of others whose trades account trades list (spec 2, Query order).
+    /// An outside order that has trades in the account trades (spec 2, Query order).
     OutsideOrder {
         /// The instrument; futures only.
         instrument: InstrumentId,
         /// `orderId`.
         order_id: VenueOrderId,
     },
-    /// The client order id of an order whose trades account trades list (spec 1 and 2, Query order).
+    /// The client order id of an order that has trades in the account trades (spec 1 and 2, Query
+    /// order).
     TradedOrder {
         /// The instrument.
         instrument: InstrumentId,
         /// `orderId`.
         order_id: VenueOrderId,
     },
-    /// The newest orders of an instrument, whatever became of them (spec 1, Query all orders; spec 4,
-    /// section 4, `allOrders`).
+    /// The newest orders of an instrument in any state (spec 1, Query all orders; spec 4, section
+    /// 4, `allOrders`).
     NewestOrders {
         /// The instrument.
         instrument: InstrumentId,
     },
 }
 
-/// What is answered.
+/// The response to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Truth {
     /// Every open order of the surface.
@@ -86,20 +88,20 @@ pub enum Truth {
     Account(AccountTruth),
     /// A page of account trades.
     Trades {
-        /// The oldest first.
+        /// Oldest first.
         trades: Vec<AccountTrade>,
-        /// The page was full: there may be more after its last id.
+        /// Whether the page was full, so that more trades may follow its last id.
         more: bool,
     },
-    /// The last orders by which the venue closed positions itself.
+    /// The venue's latest own orders that closed positions.
     ForcedOrders(Vec<OpenOrder>),
-    /// The rules of the instruments that are listed.
+    /// The rules of the listed instruments.
     Rules(Vec<ListedRules>),
     /// A page of the income history.
     Income {
-        /// The oldest first.
+        /// Oldest first.
         entries: Vec<Income>,
-        /// The page was full: there may be more after its last entry.
+        /// Whether the page was full, so that more entries may follow its last one.
         more: bool,
     },
     /// The price of one unit of an asset.
@@ -112,14 +114,14 @@ pub enum Truth {
     NewestOrders(Vec<TradedOrder>),
 }
 
-/// What moved a futures balance, as far as the loss limits treat it differently.
+/// Kinds of changes of a futures balance, grouped by how the loss limits treat them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum IncomeKind {
-    /// It came from elsewhere or went elsewhere: neither profit nor loss.
+    /// A deposit, withdrawal or transfer: it is not profit or loss.
     Transfer,
     /// `FUNDING_FEE`.
     Funding,
-    /// `REALIZED_PNL`, `COMMISSION`, `INSURANCE_CLEAR` and every word that is not known: profit or
+    /// `REALIZED_PNL`, `COMMISSION`, `INSURANCE_CLEAR` or an unknown type. It counts as profit or
     /// loss.
     Other,
 }
@@ -129,57 +131,57 @@ pub enum IncomeKind {
 pub struct Income {
     /// `incomeType`.
     pub kind: IncomeKind,
-    /// `symbol`; `None` where it is of none, or of one that is not configured.
+    /// `symbol`; `None` if the entry has no symbol or a symbol that is not configured.
     pub instrument: Option<InstrumentId>,
     /// `asset`.
     pub asset: AssetId,
-    /// `income`; negative where the balance fell.
+    /// `income`; negative if the balance decreased.
     pub amount: Amount,
     /// `time`.
     pub time: Time,
 }
 
-/// An instrument's rules as they are now.
+/// The current rules of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedRules {
     /// The instrument.
     pub instrument: InstrumentId,
-    /// The rules at the scales of this run, or why they do not fit these.
+    /// The rules at the scales of this run, or why they do not fit these scales.
     pub rules: Result<Instrument, String>,
 }
 
-/// An order that rests at the venue, ours or not.
+/// An open order at the venue, own or outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOrder {
-    /// Its state.
+    /// The state of the order.
     pub report: OrderReport,
-    /// Its terms.
+    /// The terms of the order.
     pub terms: OrderTerms,
 }
 
-/// An account of one surface at one moment.
+/// A snapshot of the account on one surface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountTruth {
-    /// `canTrade`; `None` where it is not said.
+    /// `canTrade`; `None` if the venue does not state it.
     pub can_trade: Option<bool>,
-    /// `dualSidePosition`; `None` where it is not said.
+    /// `dualSidePosition`; `None` if the venue does not state it.
     pub hedge_mode: Option<bool>,
-    /// `multiAssetsMargin`; `None` where it is not said.
+    /// `multiAssetsMargin`; `None` if the venue does not state it.
     pub multi_assets: Option<bool>,
-    /// Balances; `change` is 0.
+    /// Balances. Their `change` is 0.
     pub balances: Vec<BalanceUpdate>,
     /// Positions.
     pub positions: Vec<PositionUpdate>,
-    /// Its source may be behind the order book (the info endpoint). Of a pending statement: a reading was taken
-    /// since, and may be newer.
+    /// Whether its source may be older than the order book (the info endpoint). For a pending
+    /// account event: whether a snapshot was taken since, which may be newer.
     pub lags: bool,
-    /// The newest `updateTime` of what it lists (spec 4, section 4): whatever changed the account
-    /// later is not in it. `None` where none is said.
+    /// The newest `updateTime` in it (spec 4, section 4). It does not contain any later change.
+    /// `None` if the venue states no time.
     pub updated: Option<Time>,
 }
 
 impl AccountTruth {
-    /// Adds what an older one says and this one does not.
+    /// Adds the balances and positions that only an older snapshot has.
     pub(crate) fn complete(&mut self, older: Self) {
         for balance in older.balances {
             if self.balances.iter().all(|told| told.asset != balance.asset) {
@@ -195,12 +197,12 @@ impl AccountTruth {
     }
 }
 
-/// A position of the account with the unrealized profit that the venue states for it.
+/// A position of the account, with the unrealized profit that the venue states for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatedPosition {
     /// `symbol`.
     pub symbol: String,
-    /// The instrument; `None` where the symbol is not configured.
+    /// The instrument; `None` if the symbol is not configured.
     pub instrument: Option<InstrumentId>,
     /// `positionSide`.
     pub position_side: PositionSide,
@@ -212,12 +214,12 @@ pub struct StatedPosition {
     pub unrealized: Amount,
 }
 
-/// An order whose trades account trades list, or that is in the list of all orders.
+/// The identity of an order from account trades or from the list of all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TradedOrder {
     /// `clientOrderId`.
     pub client_order_id: ClientOrderId,
-    /// `time`: when the order was placed; zero if the answer lacks it.
+    /// `time`: when the order was placed; zero if the response lacks it.
     pub placed: Time,
 }
 

@@ -1,11 +1,11 @@
-//! The engine depends on these crates and on nothing else: it is what every mode must trust, and
-//! an edge to IO, a clock or another crate of the workspace would end that.
+//! The engine may depend only on these crates. All modes rely on the engine, and a dependency on
+//! IO, a clock or another crate of the workspace would make it unreliable.
 
 use std::path::Path;
 
 const ALLOWED: &[&str] = &["postcard", "rust_decimal", "serde", "sha2", "thiserror"];
 
-/// Names in every table of the manifest that puts a crate into the library: `[dependencies]`,
+/// Names in every table of the manifest that adds a crate to the library: `[dependencies]` and
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.
 fn library_dependencies(manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
@@ -33,7 +33,7 @@ fn the_engine_depends_on_the_allowed_crates_only() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let manifest = std::fs::read_to_string(path).unwrap();
     let names = library_dependencies(&manifest);
-    assert_eq!(names, ALLOWED, "the engine may depend on {ALLOWED:?} alone");
+    assert_eq!(names, ALLOWED, "the engine may depend only on {ALLOWED:?}");
 }
 
 #[test]

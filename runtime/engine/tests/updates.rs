@@ -1,4 +1,4 @@
-//! Orders under late, doubled, missing and disordered words of the venue.
+//! Orders with late, duplicate, missing and disordered messages of the venue.
 
 mod support;
 
@@ -73,10 +73,7 @@ fn a_missing_fill_keeps_its_exposure_until_it_comes() {
         account.engine.order(order).unwrap().state,
         OrderState::Canceled
     );
-    assert!(
-        open_buy(&account) >= 4,
-        "four of it filled and are not booked yet"
-    );
+    assert!(open_buy(&account) >= 4, "a fill of four is not booked yet");
     assert_eq!(ended(&account), []);
     account.update(fill(id, Side::Buy, 5, 4, 4, OrderStatus::PartiallyFilled));
     assert_eq!((position(&account), open_buy(&account)), (4, 0));
@@ -111,7 +108,8 @@ fn an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for() {
         client_order_id: id,
     };
     assert_eq!(account.sent, std::slice::from_ref(&query));
-    // Absence alone settles nothing: it stays unknown and is asked for again.
+    // One reply that the order does not exist proves nothing: it stays unknown and is queried
+    // again.
     account.handle(Input::Reply(&Reply::Queried {
         client_order_id: id,
         outcome: refused(-2013),
@@ -128,7 +126,7 @@ fn an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for() {
 }
 
 #[test]
-fn a_refused_order_frees_its_exposure_and_tells_the_code() {
+fn a_rejected_order_frees_its_exposure_and_reports_the_code() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -158,7 +156,7 @@ fn a_cancel_that_comes_too_late_leaves_the_order_to_its_fill() {
 }
 
 #[test]
-fn an_order_is_cancelled_once_however_often_it_is_asked_for() {
+fn repeated_cancels_of_an_order_send_one_request() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     account.cancel(MM, order);

@@ -1,5 +1,5 @@
-//! Bytes from front to back, each step checked: nothing here panics or allocates more than the
-//! bytes that are there.
+//! Reads bytes from front to back and checks each step. Nothing here panics, or allocates more than
+//! the bytes that are present.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,51 +9,52 @@ use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 
 use super::form::{Form, unzigzag, unzigzag_wide};
 
-/// Why bytes are no records of this format. Offsets are of the field within the bytes given.
+/// Why bytes are not valid records of this format. Offsets are positions of the field within the
+/// given bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end within a field.
-    #[error("{field} at byte {offset} needs {needed} more bytes, {left} are left: cut off?")]
+    #[error("{field} at byte {offset} needs {needed} bytes, but {left} are left: truncated data?")]
     Truncated {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// Where it starts.
+        /// Offset where the field starts.
         offset: usize,
-        /// What it needs.
+        /// Bytes that the field needs.
         needed: usize,
-        /// What is there.
+        /// Bytes that are left.
         left: usize,
     },
-    /// No record has this kind.
-    #[error("unknown kind of record {kind} at byte {offset}: damaged, or of a newer version?")]
+    /// The kind of record is unknown.
+    #[error("unknown record kind {kind} at byte {offset}: damaged, or from a newer version?")]
     UnknownKind {
-        /// Where.
+        /// Offset of the value.
         offset: usize,
-        /// The kind.
+        /// The unknown kind.
         kind: u8,
     },
-    /// The field has no such value.
-    #[error("{field} at byte {offset} has no value {code}: damaged, or of a newer version?")]
+    /// The value is not valid for the field.
+    #[error("{field} at byte {offset} cannot be {code}: damaged, or from a newer version?")]
     Code {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// Where.
+        /// Offset of the value.
         offset: usize,
-        /// The value found.
+        /// The value that was read.
         code: i64,
     },
-    /// A text that is not UTF-8, a client order id outside its rules, or a value that no writer
-    /// would write so.
-    #[error("{field} at byte {offset} is no value of its kind: damaged?")]
+    /// A text that is not UTF-8, an invalid client order id, or a value that no writer would encode
+    /// this way.
+    #[error("{field} at byte {offset} is not a valid value: damaged data?")]
     Text {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// Where.
+        /// Offset of the value.
         offset: usize,
     },
 }
 
-/// What is left of the bytes.
+/// The bytes that are left to read.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -112,7 +113,7 @@ impl<'a> Cursor<'a> {
         self.array::<1>(field).map(|[byte]| byte)
     }
 
-    /// An integer of format 1: all of its bytes.
+    /// An integer of format 1, which has a fixed length.
     fn fixed<const N: usize, T>(
         &mut self,
         field: &'static str,
@@ -121,7 +122,8 @@ impl<'a> Cursor<'a> {
         self.array(field).map(value)
     }
 
-    /// An integer as short as it can be; a longer one is an error, so that there is one encoding.
+    /// An integer of variable length. A longer encoding than necessary is an error, so that each
+    /// value has only one encoding.
     fn varint(&mut self, field: &'static str, bits: u32) -> Read<u128> {
         let offset = self.offset;
         let (mut value, mut shift) = (0_u128, 0);
@@ -142,9 +144,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A 64-bit number of the present format.
+    /// A 64-bit number of variable length.
     pub(super) fn short(&mut self, field: &'static str) -> Read<u64> {
-        // Most numbers have one byte.
+        // Most numbers take one byte.
         if let Some(byte) = self.bytes.get(self.offset)
             && *byte < 0x80
         {
@@ -154,7 +156,7 @@ impl<'a> Cursor<'a> {
         self.varint(field, 64).map(|value| value as u64)
     }
 
-    /// A signed one.
+    /// A signed 64-bit number of variable length.
     pub(super) fn short_signed(&mut self, field: &'static str) -> Read<i64> {
         self.short(field).map(unzigzag)
     }
@@ -217,7 +219,7 @@ impl<'a> Cursor<'a> {
         self.u16("strategy").map(StrategyId)
     }
 
-    /// A byte that stands for one of a closed set of values.
+    /// A byte that encodes one of a closed set of values.
     pub(super) fn code<T>(
         &mut self,
         field: &'static str,
@@ -232,7 +234,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Likewise, where 255 stands for nothing.
+    /// The same, but 255 means `None`.
     pub(super) fn code_or_none<T>(
         &mut self,
         field: &'static str,
@@ -253,7 +255,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// An optional value: a byte of presence, then the value.
+    /// An optional value: a presence byte, then the value.
     pub(super) fn option<T>(
         &mut self,
         field: &'static str,
@@ -274,7 +276,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A counted list. Memory grows with what is read, never with what the count claims.
+    /// A list after its length. Memory grows with the items that are read, not with the stated
+    /// length.
     pub(super) fn list<T>(
         &mut self,
         field: &'static str,
@@ -311,24 +314,24 @@ impl<'a> Cursor<'a> {
             .ok_or(DecodeError::Text { field, offset })
     }
 
-    /// A value in the form of its type, after its length.
+    /// A value in its serialized form, after its length.
     pub(super) fn rare<T: DeserializeOwned + Serialize>(&mut self, field: &'static str) -> Read<T> {
         let len = self.u32(field)?;
         let offset = self.offset;
         let bytes = self.take(field, len as usize)?;
-        // Only what a writer would write is read.
+        // Accepts only the bytes that a writer would write.
         postcard::from_bytes(bytes)
             .ok()
             .filter(|value| postcard::to_stdvec(value).is_ok_and(|own| own == bytes))
             .ok_or(DecodeError::Text { field, offset })
     }
 
-    /// A decimal in the 16 bytes of its own form.
+    /// A decimal in its own 16-byte form.
     pub(super) fn decimal(&mut self, field: &'static str) -> Read<crate::Decimal> {
         let offset = self.offset;
         let bytes = self.array(field)?;
         let value = crate::Decimal::deserialize(bytes);
-        // Any 16 bytes give a decimal; only its own form is what a writer wrote.
+        // Any 16 bytes decode to a decimal. Accept only the canonical form, which a writer writes.
         if value.serialize() == bytes {
             Ok(value)
         } else {

@@ -1,21 +1,21 @@
-//! How integers are written, in both formats.
+//! The encodings of integers in both record formats.
 
-/// How integers are written.
+/// An encoding of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// All of their bytes, little endian: format 1.
+    /// Fixed length, little endian: format 1.
     Fixed,
-    /// LEB128, signed ones zigzag encoded: since format 3.
+    /// LEB128, with zigzag encoding of signed integers: since format 3.
     Short,
 }
 
-/// Small negative numbers as small numbers.
+/// Maps small negative numbers to small unsigned numbers.
 #[inline]
 pub(super) const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The number of a [`zigzag`].
+/// The inverse of [`zigzag`].
 #[inline]
 pub(super) const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
@@ -25,12 +25,12 @@ const fn zigzag_wide(value: i128) -> u128 {
     ((value << 1) ^ (value >> 127)) as u128
 }
 
-/// The number of a wide [`zigzag`].
+/// The inverse of [`zigzag_wide`].
 pub(super) const fn unzigzag_wide(value: u128) -> i128 {
     (value >> 1) as i128 ^ -((value & 1) as i128)
 }
 
-/// Where the fields of a record go.
+/// Writes the fields of a record.
 pub(crate) struct Out<'a> {
     bytes: &'a mut Vec<u8>,
     form: Form,
@@ -103,7 +103,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// A number of the present format. Most have one byte.
+    /// A number of variable length. Most take one byte.
     #[inline]
     pub(crate) fn put_short(&mut self, value: u64) {
         if value < 0x80 {
@@ -116,7 +116,7 @@ impl<'a> Out<'a> {
     fn put_long(&mut self, value: u64) {
         let mut small = Small::<10>::new();
         small.put(value);
-        // A copy of fixed length is faster than one of the length that is needed.
+        // A copy of a fixed length is faster than a copy of the exact length.
         let len = self.bytes.len() + small.len;
         self.bytes.extend_from_slice(&small.bytes);
         self.bytes.truncate(len);
@@ -127,7 +127,7 @@ impl<'a> Out<'a> {
     }
 }
 
-/// A few numbers of the present format on the stack, to be appended at once.
+/// A stack buffer for a few numbers of variable length, to append them at once.
 pub(super) struct Small<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -148,7 +148,7 @@ impl<const N: usize> Small<N> {
         self.len += 1;
     }
 
-    /// Adds bits to the first byte.
+    /// Sets bits in the first byte.
     #[inline]
     pub(super) const fn flag(&mut self, bits: u8) {
         self.bytes[0] |= bits;

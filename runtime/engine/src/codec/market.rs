@@ -1,5 +1,6 @@
-//! The market part of a block: market events, and to whom they were given, each as the difference to
-//! the one before. A block is decoded alone, so that both sides begin anew with each block.
+//! The market part of a block: market events and the strategies that received them. Each record is
+//! encoded as the difference to earlier records. A block is decoded independently of other blocks,
+//! so writer and reader begin with an empty state for each block.
 
 use crate::event::EventKind;
 use crate::ids::{InstrumentId, StrategyId, Time};
@@ -9,7 +10,7 @@ use super::cursor::{Cursor, DecodeError, Read};
 use super::form::{Form, Small, zigzag};
 use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
 
-/// Tags of records: bits 0 to 2.
+/// Tags of records. The kind is in bits 0 to 2.
 mod tag {
     pub const TRADE: u8 = 0;
     pub const TOP: u8 = 1;
@@ -18,43 +19,43 @@ mod tag {
     pub const MARK: u8 = 4;
     pub const DELIVER: u8 = 5;
     pub const KIND: u8 = 0b111;
-    /// The time is that of the record before.
+    /// The time equals that of the previous record.
     pub const SAME_TIME: u8 = 1 << 3;
-    /// The instrument is that of the event before.
+    /// The instrument equals that of the previous event.
     pub const SAME_INSTRUMENT: u8 = 1 << 4;
-    /// Of a trade: the buyer was the maker.
+    /// In a trade: the buyer was the maker.
     pub const BUYER_IS_MAKER: u8 = 1 << 5;
-    /// Of a depth frame.
+    /// In a depth record: it is a snapshot.
     pub const SNAPSHOT: u8 = 1 << 5;
-    /// Of a top: what differs from the top before.
+    /// In a top: the fields that differ from the previous top.
     pub const BID_QTY: u8 = 1 << 5;
     pub const ASK_QTY: u8 = 1 << 6;
     pub const PRICES: u8 = 1 << 7;
-    /// Of a delivery: where the kind of its event begins.
+    /// In a delivery: the first bit of the event kind.
     pub const EVENT_SHIFT: u32 = 4;
 }
 
-/// What the records of an instrument refer to.
+/// Values of earlier records of an instrument, to which the next record is a difference.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    /// The last price on each side, of a top or a trade.
+    /// The last price on each side, from a top or a trade.
     bid: Level,
     ask: Level,
     update_id: i64,
     trade_id: i64,
-    /// The first levels of the depth frame before.
+    /// The first price level on each side of the previous depth record.
     depth_bid: i64,
     depth_ask: i64,
-    /// Mark price, index price, funding rate and time of the next funding.
+    /// Mark price, index price, funding rate and time of the next funding payment.
     mark: [i64; 4],
 }
 
-/// What a record refers to, the same for the writer and the reader.
+/// Values of earlier records, the same for the writer and the reader.
 #[derive(Clone, Debug, Default)]
 struct Before {
     time: i64,
     instrument: u16,
-    /// Where the last of that instrument is.
+    /// Index in `seen` of the current instrument.
     at: usize,
     seen: Vec<(u16, Last)>,
 }
@@ -96,13 +97,13 @@ pub(crate) struct MarketWriter {
 }
 
 impl MarketWriter {
-    /// Begins the next block.
+    /// Clears the state for the next block.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.before.clear();
     }
 
-    /// The tag with time and instrument.
+    /// Writes the tag, the instrument and the time.
     #[inline]
     fn head<const N: usize>(&mut self, small: &mut Small<N>, kind: u8, now: i64, instrument: u16) {
         let mut tag = kind;
@@ -242,7 +243,7 @@ impl MarketWriter {
         }
     }
 
-    /// An event of the market was given to a strategy.
+    /// Records that a market event was delivered to a strategy.
     #[inline]
     pub(crate) fn delivered(&mut self, now: Time, strategy: StrategyId, kind: EventKind) {
         let mut small = Small::<16>::new();
@@ -260,7 +261,7 @@ impl MarketWriter {
     }
 }
 
-/// Whether the fact that an event was given to a strategy belongs to the market part.
+/// Whether deliveries of this kind belong to the market part.
 #[inline]
 pub(crate) const fn is_of_market(kind: EventKind) -> bool {
     matches!(
@@ -348,7 +349,7 @@ impl<'a> MarketReader<'a> {
         self.different("instrument", before, Cursor::u16)
     }
 
-    /// A value that is written only where it differs.
+    /// A value that is present only if it differs from `from`.
     fn different<T: Copy + PartialEq>(
         &mut self,
         field: &'static str,
@@ -451,7 +452,7 @@ impl<'a> MarketReader<'a> {
         })
     }
 
-    /// Memory grows with what is read, never with what the count claims.
+    /// Memory grows with the levels that are read, not with the stated count.
     fn levels(&mut self, count: u64, first: &mut i64) -> Read<Vec<Level>> {
         let mut levels = Vec::new();
         let mut price = *first;

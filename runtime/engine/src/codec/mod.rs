@@ -1,8 +1,8 @@
-//! Records of inputs and effects as bytes, and back (see [`record`](crate::record)).
+//! Encodes records of inputs and effects, and decodes them (see [`record`](crate::record)).
 //!
-//! What is read is owned and complete: feeding the inputs of a journal to a fresh engine of the
-//! same configuration gives the same effects, with or without the modules that made them. Any
-//! change of the bytes needs a new [`Format`](crate::record::Format).
+//! Decoded records own their data and are complete. If a new engine with the same configuration
+//! gets the inputs of a journal, it produces the same effects, with or without the strategy
+//! modules. Any change of the bytes needs a new [`Format`](crate::record::Format).
 
 mod cursor;
 mod form;
@@ -21,11 +21,12 @@ pub use write::{
     record_market, record_state, record_text,
 };
 
-/// A flag of the reason of an account event: its transaction time follows, because it is another than the
-/// event time. Events of earlier versions of this program have no transaction time.
+/// A flag in the reason byte of an account event. It means that the transaction time follows,
+/// because it differs from the event time. Account events of earlier versions of this program have
+/// no transaction time.
 const HAS_TRANSACTION_TIME: u8 = 0x80;
 
-/// Kinds of records. Inputs are below 64, effects from 64, notices from 96.
+/// Kinds of records. Inputs are below 64, effects start at 64, notices at 96.
 pub mod kind {
     #![allow(
         missing_docs,

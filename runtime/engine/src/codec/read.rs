@@ -1,4 +1,4 @@
-//! Bytes to inputs and effects: the mirror of the writers, field by field.
+//! Decodes inputs and effects. The functions mirror those of the writers, field by field.
 
 use crate::event::{EventKind, Intent};
 use crate::forced::OnLiquidation;
@@ -22,36 +22,36 @@ use super::market::{self, MarketReader};
 use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
 use super::{HAS_TRANSACTION_TIME, kind};
 
-/// Records of a block in their order, each with its sequence. After an error nothing more comes:
-/// what follows damage has no known beginning.
+/// The records of a block in order, each with its sequence. The iterator ends after an error,
+/// because the start of the next record is then unknown.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     cursor: Cursor<'a>,
-    /// The market part; without it the order records are given alone.
+    /// The market part. Without it, only the order records are returned.
     market: Option<MarketReader<'a>>,
     form: Form,
-    /// The order record that comes after some market records.
+    /// The next order record, which follows some market records.
     pending: Option<Pending>,
-    /// The time of the order record before.
+    /// The time of the previous order record.
     time: i64,
-    /// The sequence of the event that the order part delivered last.
+    /// The sequence of the last event that the order part delivered.
     event: i64,
     /// The sequence of the next record.
     next: u64,
     failed: bool,
 }
 
-/// The beginning of an order record.
+/// The start of an order record.
 #[derive(Clone, Debug)]
 struct Pending {
     offset: usize,
     kind: u8,
-    /// So many market records come before it.
+    /// The number of market records before it.
     skip: u64,
 }
 
 impl<'a> Records<'a> {
-    /// Of one stream, in format 1.
+    /// Reads a block of format 1, which has one stream.
     pub(crate) const fn fixed(bytes: &'a [u8], first: u64) -> Self {
         Self {
             cursor: Cursor::new(bytes, Form::Fixed),
@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Of an order part and a market part, which may be missing.
+    /// Reads an order part and a market part, which may be missing.
     pub(crate) fn parts(orders: &'a [u8], market: Option<&'a [u8]>, first: u64) -> Self {
         Self {
             cursor: Cursor::new(orders, Form::Short),
@@ -75,7 +75,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Bytes of both parts that were not read yet.
+    /// The number of bytes of both parts that are not read yet.
     pub fn left(&self) -> usize {
         let market = self.market.as_ref().map_or(0, MarketReader::left);
         self.cursor.left() + market
@@ -109,7 +109,7 @@ impl<'a> Records<'a> {
                 let elapsed = self.cursor.short("time")?;
                 self.time = self.time.wrapping_add(elapsed as i64);
                 let mut record = record(&mut self.cursor, offset, kind, Time(self.time))?;
-                // Only what a writer would write here is read here.
+                // Accept only records that a writer puts into the order part.
                 if is_of_market(&record.body) {
                     return Err(DecodeError::UnknownKind { offset, kind });
                 }
@@ -360,7 +360,8 @@ fn terms(cursor: &mut Cursor<'_>) -> Read<OrderTerms> {
     })
 }
 
-/// Which optional fields of the terms are there: a byte before each, or one for all of them.
+/// Shows which optional fields of the terms are present: one byte before each field (format 1), or
+/// one byte for all of them.
 struct Presence(Option<u8>);
 
 impl Presence {
@@ -398,7 +399,7 @@ fn new_order(cursor: &mut Cursor<'_>) -> Read<NewOrder> {
     })
 }
 
-/// A tag without a meaning, as an error that names it.
+/// The error for an unknown tag.
 fn bad_tag(field: &'static str, cursor: &Cursor<'_>, tag: u8) -> DecodeError {
     DecodeError::Code {
         field,

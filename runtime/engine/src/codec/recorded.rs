@@ -1,4 +1,4 @@
-//! Records as they are read back: owned, without a life of their own.
+//! Decoded records. They own their data.
 
 use crate::config::Reconfiguration;
 use crate::effect::{Adjustment, Cause};
@@ -13,29 +13,30 @@ use crate::market::{Level, MarketEvent};
 use crate::order::Surface;
 use crate::protocol::{Reply, Request, UserEvent};
 
-/// One record. Its sequence is that of its block's first record plus its place in the block.
+/// One record. Its sequence is the sequence of its block's first record plus its position in the
+/// block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it was handled; 0 for the configuration.
+    /// Time when the engine handled it; 0 for the configuration.
     pub time: Time,
-    /// What was recorded.
+    /// The content.
     pub body: RecordBody,
 }
 
-/// What a record holds.
+/// The content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordBody {
-    /// What the engine was made of, for people and for the hash.
+    /// The configuration of the engine, for people and for the hash.
     Config(String),
     /// An input.
     Input(RecordedInput),
     /// An effect that followed from the inputs before it.
     Effect(RecordedEffect),
-    /// What followed from them inside the engine, and whoever reads a journal looks for.
+    /// A decision inside the engine that followed from the inputs, for people who read the journal.
     Notice(RecordedNotice),
 }
 
-/// An input as it was recorded: [`Input`] with everything owned.
+/// A recorded input: [`Input`] with owned data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedInput {
     /// A public market event without levels.
@@ -51,7 +52,7 @@ pub enum RecordedInput {
         instrument: InstrumentId,
         /// Its update id.
         update_id: i64,
-        /// Replaces the whole book.
+        /// Whether it replaces the whole book.
         snapshot: bool,
         /// Bid levels.
         bids: Vec<Level>,
@@ -60,50 +61,50 @@ pub enum RecordedInput {
     },
     /// The intents of one callback.
     Answer {
-        /// Whose.
+        /// The strategy.
         strategy: StrategyId,
-        /// In the order in which they were made.
+        /// The intents, in the order in which they were made.
         intents: Vec<Intent>,
     },
-    /// The venue's answer to a request.
+    /// The venue's reply to a request.
     Reply(Reply),
     /// An event of a user data stream.
     User(UserEvent),
-    /// Time for the timers that were due.
+    /// One or more timers were due.
     Timeout,
     /// A strategy failed.
     Fault {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// How.
+        /// The kind of fault.
         kind: FaultKind,
     },
     /// A command of the operator.
     Command(Command),
     /// A command of the operator for one strategy.
     Steer {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// What.
+        /// The command.
         command: Command,
     },
-    /// A strategy's module was instantiated anew.
+    /// A strategy's module was instantiated again.
     Renew {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
     },
-    /// What a strategy saved.
+    /// The saved state of a strategy.
     Saved {
-        /// Which.
+        /// The strategy.
         strategy: StrategyId,
-        /// Sequence of the last event that it had handled.
+        /// Sequence of the last event that the strategy had handled.
         handled: i64,
-        /// Its state; `None` where that is what it saved before.
+        /// The state; `None` if it is the same as the previous one.
         state: Option<Vec<u8>>,
     },
-    /// What may change while running has changed.
+    /// The part of the configuration that may change during a run has changed.
     Reconfigure(Reconfiguration),
-    /// How much of the outside can be trusted.
+    /// Information about connections, clocks and the venue's availability.
     Live(LiveInput),
     /// The status of a symbol changed.
     SymbolStatus {
@@ -112,12 +113,12 @@ pub enum RecordedInput {
         /// The new status.
         status: SymbolStatus,
     },
-    /// What follows a liquidation or an ADL from then on.
+    /// The reaction to a liquidation or an ADL from then on.
     OnLiquidation(OnLiquidation),
 }
 
 impl RecordedInput {
-    /// The input as an engine takes it.
+    /// Converts to the input type of the engine.
     pub fn as_input(&self) -> Input<'_> {
         match self {
             Self::Market { instrument, event } => Input::Market {
@@ -178,57 +179,57 @@ impl RecordedInput {
     }
 }
 
-/// An effect as it was recorded.
+/// A recorded effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedEffect {
-    /// An event was handed to a strategy. Its fields follow from the inputs before it.
+    /// An event was delivered to a strategy. Its fields follow from the inputs before it.
     Deliver {
-        /// To whom.
+        /// The strategy that received it.
         strategy: StrategyId,
-        /// Its kind.
+        /// The kind of event.
         kind: EventKind,
-        /// Its sequence, which a recovery needs where market records are lost; `None` for an event
-        /// of the market and in format 1.
+        /// The sequence of the event. Recovery needs it if market records are lost. `None` for a
+        /// market event and in format 1.
         sequence: Option<i64>,
     },
-    /// A request was to be sent.
+    /// The engine sent a request.
     Send {
         /// Sequence of the record that had to be durable first.
         record: u64,
         /// The request.
         request: Request,
     },
-    /// A user stream was to be connected anew.
+    /// The engine requested a new connection of a user stream.
     Reconnect {
         /// Surface.
         surface: Surface,
     },
-    /// The watchdog process was to be given a sign of health.
+    /// The engine sent a heartbeat to the watchdog process.
     Beat {
-        /// Its number.
+        /// Number of the heartbeat.
         number: u64,
     },
 }
 
-/// A notice as it was recorded.
+/// A recorded notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedNotice {
-    /// The state of a live run moved.
+    /// The state of a live run changed.
     State {
-        /// From.
+        /// The state before.
         from: RunState,
-        /// To.
+        /// The state after.
         to: RunState,
-        /// What was in doubt then.
+        /// The degraded reasons at that time.
         doubts: Vec<Doubt>,
     },
-    /// The venue's word was taken.
+    /// The engine adopted a value of the venue.
     Adjusted {
-        /// What, from what, to what.
+        /// The correction, with the old and the new value.
         adjustment: Adjustment,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
-    /// The venue closed a position itself.
+    /// The venue closed a position by liquidation or ADL.
     ForcedClose(ForcedCloseReport),
 }

@@ -1,4 +1,5 @@
-//! Inputs and effects to bytes. Nothing here may read them back or depend on more than its arguments.
+//! Encodes inputs and effects. Nothing here may read them back or depend on more than its
+//! arguments.
 
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ use crate::record::Recorder;
 use super::form::{Form, Out};
 use super::{HAS_TRANSACTION_TIME, kind, market};
 
-/// Records a market event: the hot path.
+/// Records a market event. This is the hot path.
 #[inline]
 pub fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &MarketEvent<'_>) {
     match recorder.market() {
@@ -29,7 +30,7 @@ pub fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event:
     }
 }
 
-/// A market event in format 1.
+/// Records a market event in format 1.
 fn record_market_fixed(
     recorder: &mut Recorder,
     now: Time,
@@ -162,7 +163,8 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
 #[inline]
 pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
     match effect {
-        // The event itself follows from the inputs before it; who is told of it is what counts.
+        // The event's fields follow from the inputs before it. Only the strategy and the kind are
+        // recorded.
         Effect::Deliver { strategy, event } => {
             if market::is_of_market(event.kind)
                 && let Some(market) = recorder.market()
@@ -194,7 +196,7 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
     }
 }
 
-/// Records a move of the state of a live run, with what is in doubt.
+/// Records a state change of a live run, with its degraded reasons.
 pub fn record_state(
     recorder: &mut Recorder,
     now: Time,
@@ -205,7 +207,7 @@ pub fn record_state(
     put_rare(&mut recorder.begin(kind::STATE, now.0), &(from, to, doubts));
 }
 
-/// Records a correction by the venue's evidence.
+/// Records a correction of the engine's state by a value from the venue.
 pub fn record_adjustment(
     recorder: &mut Recorder,
     now: Time,
@@ -223,13 +225,13 @@ pub fn record_forced_close(recorder: &mut Recorder, now: Time, report: &ForcedCl
     put_rare(&mut recorder.begin(kind::FORCED_CLOSE, now.0), report);
 }
 
-/// Records what the engine is made of, so that a fingerprint covers it: every rule and limit, in
-/// the words of their `Debug` form, which names each field.
+/// Records the engine's configuration, so that the fingerprint covers it: every rule and limit, in
+/// their `Debug` form, which names each field.
 pub fn record_config(recorder: &mut Recorder, config: &EngineConfig) {
     record_text(recorder, Time(0), &format!("{config:?}"));
 }
 
-/// Records a configuration that is text already.
+/// Records a configuration that is already text.
 pub fn record_text(recorder: &mut Recorder, now: Time, text: &str) {
     put_text(&mut recorder.begin(kind::CONFIG, now.0), text);
 }
@@ -247,9 +249,9 @@ fn put_text(out: &mut Out<'_>, text: &str) {
     out.put(text.as_bytes());
 }
 
-/// What is rare and has many fields, in the form of its type.
+/// Writes a rare value with many fields in its serialized form.
 fn put_rare<T: Serialize>(out: &mut Out<'_>, value: &T) {
-    // Writing to memory cannot fail, and every length in our types is known.
+    // Writing to memory cannot fail, and every length in these types is known.
     let bytes = postcard::to_stdvec(value).unwrap_or_default();
     out.put_u32(bytes.len() as u32);
     out.put(&bytes);
@@ -268,7 +270,7 @@ fn put_levels(out: &mut Out<'_>, levels: &[Level]) {
     }
 }
 
-/// Optional fields: a byte of presence, then the value.
+/// Writes an optional field: a presence byte, then the value.
 fn put_option(out: &mut Out<'_>, value: Option<i64>) {
     out.put(&[u8::from(value.is_some())]);
     if let Some(value) = value {

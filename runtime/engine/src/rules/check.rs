@@ -1,41 +1,48 @@
-//! The check of an order against everything that the documents let us know beforehand.
+//! Checks an order against all rules of the documents that can be checked before it is sent.
 
 use crate::order::OrderTerms;
 
 use super::{CompiledRules, Rejection, filters, parameters, position};
 
-/// What the rules must know beyond the order and its instrument. A price that is absent, or not
-/// over 0, is unknown: rules that need it are left to the venue.
+/// Facts that the rules need beyond the order and its instrument. A price that is missing, or is
+/// not over 0, is unknown. Rules that need an unknown price are left to the venue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderContext {
-    /// The account is in hedge mode.
+    /// Whether the account is in hedge mode.
     pub hedge_mode: bool,
     /// Mark price at [`MARK_SCALE`](crate::decimal::MARK_SCALE).
     pub mark: Option<i64>,
-    /// Price of the last trade, at the instrument's price scale, as the two below.
+    /// Price of the last trade. This price and the next two are at the instrument's price scale.
     pub last: Option<i64>,
     /// Best bid.
     pub best_bid: Option<i64>,
     /// Best ask.
     pub best_ask: Option<i64>,
-    /// Open orders of the account on the symbol, conditional ones included.
+    /// The account's open orders on the symbol, including conditional ones.
     pub open_orders: u32,
-    /// Open conditional orders of the account on the symbol.
+    /// The account's open conditional orders on the symbol.
     pub open_algo_orders: u32,
 }
 
-/// Checks an order; the first broken rule is told.
+/// Checks an order and returns the first broken rule.
 ///
-/// In this order: symbol, type, mandatory and unwanted parameters, time in force, position rules,
-/// prices, quantities, trailing stop, bands around a reference price, notional, order counts,
-/// the market that a MARKET order meets (spec 1, Symbol rules and Place order; spec 2, Exchange
-/// information and New order).
+/// The rules are checked in this order (spec 1, Symbol rules and Place order; spec 2, Exchange
+/// information and New order):
 ///
-/// The bounds of the arithmetic: every product has two 64-bit factors and fits 128 bits; there
-/// is no other operation that could overflow.
+/// 1. Symbol and type.
+/// 2. Mandatory and unwanted parameters, time in force.
+/// 3. Position rules.
+/// 4. Prices, quantities, trailing stop.
+/// 5. Bands around a reference price.
+/// 6. Notional.
+/// 7. Order counts.
+/// 8. The market that a MARKET order would meet.
+///
+/// The arithmetic cannot overflow: every product has two 64-bit factors and fits 128 bits, and no
+/// other operation could overflow.
 ///
 /// # Errors
-/// The rule, the value that breaks it and its bound.
+/// Returns the broken rule, the value that breaks it and its bound.
 #[inline]
 pub fn check(
     rules: &CompiledRules,

@@ -1,5 +1,5 @@
-//! An instrument's rules in the form that [`check`](super::check()) needs: every bound scaled
-//! once, so that the hot path multiplies and compares integers and nothing else.
+//! An instrument's rules in the form that [`check`](super::check()) needs. Every bound is scaled
+//! once, so that the hot path only multiplies and compares integers.
 
 use crate::decimal::{AMOUNT_SCALE, Amount, Decimal, MARK_SCALE, SCALE_MAX, pow10};
 use crate::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
@@ -11,34 +11,34 @@ use super::ratio::{Band, Ratio, shown};
 /// Why the rules of an instrument cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstrumentError {
-    /// A scale that the engine's integers do not carry.
+    /// A scale is too large for the engine's integers.
     #[error("{instrument}: {field} {value} is over {SCALE_MAX}; trade it with fewer decimals")]
     Scale {
         /// The instrument.
         instrument: String,
-        /// Which scale.
+        /// Name of the scale.
         field: &'static str,
-        /// Its value.
+        /// The value.
         value: u8,
     },
-    /// A filter bound below zero.
+    /// A filter bound is below zero.
     #[error("{instrument}: {field} {value} is below 0; fix the exchange information")]
     Negative {
         /// The instrument.
         instrument: String,
-        /// Filter and field.
+        /// Filter and field name.
         field: &'static str,
-        /// Its value.
+        /// The value.
         value: Decimal,
     },
-    /// A multiplier with more digits than exact 64-bit arithmetic takes.
+    /// A multiplier has more digits than exact 64-bit arithmetic can handle.
     #[error("{instrument}: {field} {value} has too many digits (18 in all, 10 decimals)")]
     Digits {
         /// The instrument.
         instrument: String,
-        /// Filter and field.
+        /// Filter and field name.
         field: &'static str,
-        /// Its value.
+        /// The value.
         value: Decimal,
     },
 }
@@ -47,11 +47,11 @@ pub enum InstrumentError {
 #[derive(Clone, Debug)]
 pub struct CompiledRules {
     pub(super) surface: Surface,
-    /// Why the symbol takes no order at all.
+    /// The rule by which the symbol accepts no orders; `None` if it accepts orders.
     pub(super) closed: Option<Rule>,
-    /// Bit per [`OrderType::code`].
+    /// One bit for each [`OrderType::code`].
     pub(super) order_types: u8,
-    /// Bit per [`TimeInForce::code`].
+    /// One bit for each [`TimeInForce::code`].
     pub(super) times_in_force: u8,
     pub(super) price_scale: u8,
     pub(super) qty_scale: u8,
@@ -60,7 +60,7 @@ pub struct CompiledRules {
     pub(super) price: PriceFilter,
     pub(super) lot_size: LotSize,
     pub(super) market_lot_size: LotSize,
-    /// `PERCENT_PRICE`; futures only, since the spot index price has no route.
+    /// `PERCENT_PRICE`. Futures only, because no route returns the index price of spot.
     pub(super) percent: Option<Band>,
     /// `PERCENT_PRICE` around the stop price of a conditional order.
     pub(super) stop_percent: Option<Band>,
@@ -68,7 +68,7 @@ pub struct CompiledRules {
     pub(super) by_side: Option<[Band; 2]>,
     /// `marketTakeBound` as a band around the mark price.
     pub(super) take: Option<Band>,
-    /// In the order in which they are checked.
+    /// Bounds of the notional filters, in the order in which they are checked.
     pub(super) notionals: Vec<NotionalBound>,
     pub(super) orders_max: u32,
     pub(super) algo_orders_max: u32,
@@ -77,9 +77,9 @@ pub struct CompiledRules {
 /// `pricePrecision` or `quantityPrecision`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precision {
-    /// Decimals that may be used.
+    /// The allowed number of decimals.
     pub(super) decimals: u8,
-    /// The smallest step with them, as a mantissa; 1 allows all.
+    /// The smallest step with that many decimals, as a mantissa. 1 allows all.
     pub(super) unit: i64,
 }
 
@@ -98,7 +98,7 @@ impl Precision {
     }
 }
 
-/// What the notional of an order is computed from; indexes the bounds of a [`NotionalBound`].
+/// How the notional of an order is computed. It indexes the bounds of a [`NotionalBound`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotionalBasis {
     /// Price times quantity.
@@ -114,11 +114,11 @@ pub(super) enum NotionalBasis {
 pub(super) struct NotionalBound {
     pub(super) rule: Rule,
     pub(super) minimum: bool,
-    /// Orders without a price are checked too.
+    /// Whether orders without a price are checked too.
     pub(super) market: bool,
     pub(super) amount: Amount,
-    /// The bound at the scale of each [`NotionalBasis`], rounded so that no notional of that
-    /// scale lies between it and the amount.
+    /// The bound at the scale of each [`NotionalBasis`]. It is rounded so that no notional of that
+    /// scale is between it and the amount.
     pub(super) scaled: [i128; 3],
 }
 
@@ -194,7 +194,7 @@ fn closed(instrument: &Instrument) -> Option<Rule> {
     }
 }
 
-/// The types of the instrument's list that its surface has; all of the surface without a list.
+/// The listed types that the surface supports. Without a list, all types of the surface.
 fn order_type_bits(instrument: &Instrument) -> u8 {
     let surface_has = |order_type: OrderType| match order_type {
         OrderType::Liquidation => false,
@@ -219,7 +219,7 @@ fn time_in_force_bits(instrument: &Instrument) -> u8 {
     listed.iter().fold(0, |bits, time| bits | 1 << time.code())
 }
 
-/// 0 disables a count, as it does the other filter values.
+/// 0 disables a count, like other filter values.
 const fn count_max(limit: Option<u32>) -> u32 {
     match limit {
         None | Some(0) => u32::MAX,
@@ -244,7 +244,7 @@ fn check_scales(instrument: &Instrument) -> Result<(), InstrumentError> {
     Ok(())
 }
 
-/// The steps are divisors and the minimums are subtracted: none may be negative.
+/// Steps are divisors and minimums are subtracted, so none of them may be negative.
 fn check_signs(instrument: &Instrument) -> Result<(), InstrumentError> {
     let Filters {
         price,
@@ -384,7 +384,8 @@ fn digits(instrument: &Instrument, field: &'static str, value: Decimal) -> Instr
     }
 }
 
-/// Minimums first, so that a notional outside of both names the minimum. A bound of 0 is off.
+/// Minimums come first, so that the rejection of a notional that breaks both bounds names the
+/// minimum. A bound of 0 is off.
 fn notionals(instrument: &Instrument) -> Vec<NotionalBound> {
     let filters = &instrument.filters;
     let notional = filters.notional;
@@ -432,9 +433,9 @@ fn scaled_amounts(instrument: &Instrument, amount: Amount, minimum: bool) -> [i1
     ]
 }
 
-/// An amount over 0 at `scale`, rounded up for a minimum and down for a maximum: exactly as
-/// strict as the amount, for the compared notionals are whole numbers at that scale. It
-/// saturates where 128 bits end, beyond every product of two 64-bit numbers.
+/// Converts an amount over 0 to `scale`, rounded up for a minimum and down for a maximum. The
+/// result is exactly as strict as the amount, because notionals at that scale are whole numbers. It
+/// saturates at the limit of 128 bits, which is beyond every product of two 64-bit numbers.
 fn scaled_amount(amount: Amount, scale: u8, minimum: bool) -> i128 {
     if scale >= AMOUNT_SCALE {
         return amount

@@ -1,22 +1,26 @@
 //! The symbol filters and the numeric rules of parameters (spec 1, Symbol rules; spec 2,
 //! Exchange information).
 //!
-//! Ours, where the documents have no formula:
-//! - `MARKET_LOT_SIZE` binds orders of type MARKET, in addition to `LOT_SIZE`.
-//! - Orders without a price have the notional `reference * quantity`, where the reference is
-//!   the mark price on futures (documented) and the last price on spot; a spot MARKET BUY has
-//!   its quoteOrderQty. `NOTIONAL` and `MAX_NOTIONAL` bound the same number; the first leaves
-//!   orders without a price alone unless `applyMinToMarket` or `applyMaxToMarket` says otherwise.
-//! - `PERCENT_PRICE_BY_SIDE`: BUY from bidMultiplierDown to bidMultiplierUp times the reference,
-//!   SELL with the ask multipliers. The average over `avgPriceMins` has no route: the last price
-//!   stands in for it.
-//! - `PERCENT_PRICE` measures the price of every order that has one, conditional or not, against
-//!   the mark price (-4016, -4024). The codes -4183 and -4184 measure the same price against the
-//!   order's own stopPrice, with the same multipliers: BUY from above and SELL from below on
-//!   futures, both directions on spot. stopPrice itself has no band.
-//! - Spot `PERCENT_PRICE` needs an index price that has no route: the venue decides.
-//! - Every value of 0 disables its rule. An unknown reference price leaves the rule to the venue.
-//! - `MAX_NUM_ORDERS` counts orders that rest: neither MARKET nor LIMIT with IOC or FOK.
+//! Our decisions, where the documents give no formula:
+//! - `MARKET_LOT_SIZE` applies to orders of type MARKET, in addition to `LOT_SIZE`.
+//! - An order without a price has the notional `reference * quantity`. The reference is the mark
+//!   price on futures (documented) and the last price on spot. A spot MARKET BUY has its
+//!   quoteOrderQty as notional. `NOTIONAL` and `MAX_NOTIONAL` limit the same number. `NOTIONAL`
+//!   does not apply to orders without a price, except with `applyMinToMarket` or
+//!   `applyMaxToMarket`.
+//! - `PERCENT_PRICE_BY_SIDE`: a BUY may be from bidMultiplierDown to bidMultiplierUp times the
+//!   reference, a SELL uses the ask multipliers. No route returns the average over `avgPriceMins`,
+//!   so the last price is used instead.
+//! - `PERCENT_PRICE` compares the price of every order that has one, conditional or not, with the
+//!   mark price (-4016, -4024). The codes -4183 and -4184 compare the same price with the order's
+//!   own stopPrice, using the same multipliers. On futures a BUY has only the upper bound and a
+//!   SELL only the lower bound; on spot both bounds apply to both sides. stopPrice itself has no
+//!   band.
+//! - Spot `PERCENT_PRICE` needs the index price, which no route returns. The venue checks it.
+//! - Every value of 0 disables its rule. If a reference price is unknown, the venue checks the
+//!   rule.
+//! - `MAX_NUM_ORDERS` counts orders that can stay open. That excludes MARKET orders, and LIMIT
+//!   orders with IOC or FOK.
 
 use crate::decimal::{AMOUNT_SCALE, Decimal, MARK_SCALE, pow10};
 use crate::instrument::LotSize;
@@ -26,12 +30,12 @@ use super::compiled::{NotionalBasis, Precision};
 use super::ratio::{Band, Ratio, shown};
 use super::{CompiledRules, OrderContext, Rejection, Rule};
 
-/// 0.1 percent in parts per million.
+/// 0.1 percent, in parts per million.
 const CALLBACK_PPM_MIN: u32 = 1_000;
-/// 5 percent in parts per million.
+/// 5 percent, in parts per million.
 const CALLBACK_PPM_MAX: u32 = 50_000;
 
-/// The rules of one number: decimals, over 0, minimum, maximum, step.
+/// The rules for one number: maximum decimals, over 0, minimum, maximum, step.
 struct Ladder {
     precision: Rule,
     positive: Rule,
@@ -95,8 +99,8 @@ pub(super) fn check_prices(rules: &CompiledRules, terms: &OrderTerms) -> Result<
     Ok(())
 }
 
-/// `LOT_SIZE`, `MARKET_LOT_SIZE` and `quantityPrecision` on quantity; quoteOrderQty is over 0
-/// and free of both (spec 1, Place order, rule 3).
+/// `LOT_SIZE`, `MARKET_LOT_SIZE` and `quantityPrecision` on quantity. quoteOrderQty must be over 0,
+/// and the lot sizes and the precision do not apply to it (spec 1, Place order, rule 3).
 #[inline]
 pub(super) fn check_quantities(rules: &CompiledRules, terms: &OrderTerms) -> Result<(), Rejection> {
     if let Some(qty) = terms.qty {
@@ -133,7 +137,8 @@ fn check_sane(
     Ok(())
 }
 
-/// The value is over 0 and the bounds are not negative, so that no difference can overflow.
+/// The value must be over 0 and the bounds must not be negative, so that no difference can
+/// overflow.
 #[inline]
 fn check_bounds(
     value: i64,
@@ -153,10 +158,10 @@ fn check_bounds(
     Ok(())
 }
 
-/// Both are not negative.
+/// `value` and `step` must not be negative.
 #[inline]
 const fn is_multiple(value: i64, step: i64) -> bool {
-    // A 64-bit division costs several times a 32-bit one on many processors.
+    // On many processors a 64-bit division is several times slower than a 32-bit one.
     if (value | step) >> 32 == 0 {
         (value as u32).is_multiple_of(step as u32)
     } else {
@@ -169,8 +174,8 @@ fn broken(rule: Rule, value: i64, limit: i64, scale: u8) -> Rejection {
     rule.with(shown(value.into(), scale), shown(limit.into(), scale))
 }
 
-/// Callback rate from 0.1 to 5 percent, and an activation price on the right side of the latest
-/// price of the working type (spec 2, New order, rule 2).
+/// Checks that the callback rate is from 0.1 to 5 percent. Checks that the activation price is on
+/// the correct side of the latest price of the working type (spec 2, New order, rule 2).
 #[inline]
 pub(super) fn check_trailing(
     rules: &CompiledRules,
@@ -206,8 +211,8 @@ pub(super) fn check_trailing(
     Err(rule.with(activation, shown(latest.into(), scale)))
 }
 
-/// `PERCENT_PRICE` by side against the mark price, `PERCENT_PRICE_BY_SIDE`, and `PERCENT_PRICE`
-/// against the order's stop price, on the price of every order that has one.
+/// Checks the price of every order that has one: `PERCENT_PRICE` by side against the mark price,
+/// `PERCENT_PRICE_BY_SIDE`, and `PERCENT_PRICE` against the order's stop price.
 #[inline]
 pub(super) fn check_bands(
     rules: &CompiledRules,
@@ -228,7 +233,7 @@ pub(super) fn check_bands(
     check_stop_band(rules, terms, price.0)
 }
 
-/// The price of a STOP or `TAKE_PROFIT` order against its own stop price (-4183, -4184).
+/// Checks the price of a STOP or `TAKE_PROFIT` order against its own stop price (-4183, -4184).
 #[inline]
 fn check_stop_band(rules: &CompiledRules, terms: &OrderTerms, price: i64) -> Result<(), Rejection> {
     let (Some(band), Some(stop_price)) = (&rules.stop_percent, terms.stop_price) else {
@@ -244,9 +249,9 @@ fn check_stop_band(rules: &CompiledRules, terms: &OrderTerms, price: i64) -> Res
     }
 }
 
-/// The best price that a futures MARKET order meets: `PERCENT_PRICE` (-4131) and
-/// marketTakeBound, the largest distance from the mark price in either direction. Without a mark
-/// price or an opposite side the venue decides.
+/// Checks the best price that a futures MARKET order would meet: `PERCENT_PRICE` (-4131), and
+/// marketTakeBound, the largest distance from the mark price in either direction. The venue checks
+/// it if the mark price is unknown or the opposite side of the book is empty.
 #[inline]
 pub(super) fn check_market(
     rules: &CompiledRules,
@@ -274,7 +279,7 @@ pub(super) fn check_market(
     Ok(())
 }
 
-/// A buy must not exceed the cap, a sell not undercut the floor.
+/// The price of a buy must not be above the cap, and that of a sell not below the floor.
 #[inline]
 fn check_side(
     rules: &CompiledRules,
@@ -332,8 +337,8 @@ fn outside(
     rule.with(shown(price.into(), rules.price_scale), limit)
 }
 
-/// `MIN_NOTIONAL`, `MAX_NOTIONAL` and `NOTIONAL`. Reduce-only orders are exempt from minimums
-/// (-4164), and closePosition has no quantity to judge.
+/// Checks `MIN_NOTIONAL`, `MAX_NOTIONAL` and `NOTIONAL`. Reduce-only orders are exempt from
+/// minimums (-4164). Orders with closePosition are skipped, because they have no quantity.
 #[inline]
 pub(super) fn check_notional(
     rules: &CompiledRules,
@@ -388,7 +393,8 @@ fn notional(
     }
 }
 
-/// `MAX_NUM_ORDERS` (algo orders count too) and `MAX_NUM_ALGO_ORDERS`, the new order included.
+/// Checks `MAX_NUM_ORDERS` (which includes algo orders) and `MAX_NUM_ALGO_ORDERS`. Both count the
+/// new order.
 #[inline]
 pub(super) fn check_counts(
     rules: &CompiledRules,
@@ -407,7 +413,7 @@ pub(super) fn check_counts(
     Ok(())
 }
 
-/// The order can stay open, in the book or waiting for its trigger.
+/// Whether the order can stay open, in the book or until its trigger.
 #[inline]
 const fn rests(terms: &OrderTerms) -> bool {
     match terms.order_type {
@@ -420,7 +426,7 @@ const fn rests(terms: &OrderTerms) -> bool {
     }
 }
 
-/// The reference price of orders without one, at [`CompiledRules::reference_scale`].
+/// The reference price for orders without a price, at [`CompiledRules::reference_scale`].
 #[inline]
 const fn reference(rules: &CompiledRules, context: &OrderContext) -> Option<i64> {
     match rules.surface {

@@ -1,8 +1,9 @@
-//! The rules that an order must keep before it may cost a request (promise 6): which rule an
-//! order breaks, the values, and the venue's code for it.
+//! The rules that an order must satisfy before it may cost a request (promise 6). A rejection names
+//! the broken rule, the values and the venue's code for it.
 //!
-//! Pure functions of terms, instrument and a small context. What may not enter: the state of the
-//! engine, and any limit of ours (their numbers stand in [`Rule`], their checks elsewhere).
+//! These are pure functions of terms, instrument and a small context. They must not use the state
+//! of the engine or check our own limits. The numbers of our own limits are defined in [`Rule`];
+//! other modules check them.
 
 mod check;
 mod compiled;

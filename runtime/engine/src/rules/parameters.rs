@@ -1,10 +1,12 @@
-//! Which parameters an order must carry and which it must not (spec 1, Place order; spec 2, New
-//! order: mandatory parameters by type).
+//! The mandatory and the forbidden parameters of an order (spec 1, Place order; spec 2, New order:
+//! mandatory parameters by type).
 //!
-//! Ours, where the documents leave a hole: a quantity is mandatory wherever closePosition does
-//! not stand in for it (the futures table leaves it out for `STOP_MARKET`, `TAKE_PROFIT_MARKET`
-//! and `TRAILING_STOP_MARKET`), a spot MARKET BUY goes by quoteOrderQty alone, and workingType is
-//! taken with every futures type, because the documents tie it to none.
+//! Our decisions, where the documents are incomplete:
+//! - A quantity is mandatory, except with closePosition. The futures table of the documents does
+//!   not list it for `STOP_MARKET`, `TAKE_PROFIT_MARKET` and `TRAILING_STOP_MARKET`.
+//! - A spot MARKET BUY has only quoteOrderQty.
+//! - workingType is allowed for every futures type, because the documents do not tie it to any
+//!   type.
 
 use crate::order::{OrderTerms, OrderType, Side, Surface};
 
@@ -35,7 +37,8 @@ const fn shape(mandatory: u16, optional: u16) -> Shape {
     }
 }
 
-/// Checks that nothing mandatory is missing, then that nothing is sent in vain.
+/// Checks that no mandatory parameter is missing, and then that no other parameter is present
+/// without effect.
 #[inline]
 pub(super) fn check(rules: &CompiledRules, terms: &OrderTerms) -> Result<(), Rejection> {
     if !rules.takes_type(terms.order_type) {
@@ -69,7 +72,7 @@ const fn spot_shape(terms: &OrderTerms) -> Shape {
         (T::Market, Side::Sell) => shape(QTY, 0),
         (T::Stop | T::TakeProfit, _) => shape(PRICE | QTY | STOP_PRICE, TIME_IN_FORCE),
         (T::StopMarket | T::TakeProfitMarket, _) => shape(QTY | STOP_PRICE, 0),
-        // Refused before, as a type that the surface does not have.
+        // Rejected earlier: the surface does not have this type.
         (T::TrailingStopMarket | T::Liquidation, _) => shape(0, 0),
     }
 }
@@ -77,7 +80,7 @@ const fn spot_shape(terms: &OrderTerms) -> Shape {
 #[inline]
 const fn futures_shape(terms: &OrderTerms) -> Shape {
     use OrderType as T;
-    // closePosition with a quantity has a code of its own: the position rules tell it.
+    // closePosition with a quantity has its own error code, which the position rules return.
     let qty = if terms.close_position { 0 } else { QTY };
     let always = WORKING_TYPE | REDUCE_ONLY;
     match terms.order_type {
@@ -123,7 +126,7 @@ const fn missing_rule(missing: u16) -> Rule {
         QUOTE_QTY => Rule::MandatoryQuoteQty,
         STOP_PRICE => Rule::MandatoryStopPrice,
         CALLBACK_RATE => Rule::MandatoryCallbackRate,
-        // Nothing else is ever mandatory.
+        // No other parameter is ever mandatory.
         _ => Rule::MandatoryTimeInForce,
     }
 }
@@ -142,7 +145,7 @@ const fn unwanted_rule(unwanted: u16) -> Rule {
         WORKING_TYPE => Rule::NotRequiredWorkingType,
         PRICE_PROTECT => Rule::NotRequiredPriceProtect,
         REDUCE_ONLY => Rule::NotRequiredReduceOnly,
-        // The last bit.
+        // The last bit, CLOSE_POSITION.
         _ => Rule::ClosePositionType,
     }
 }

@@ -1,7 +1,7 @@
 //! Position side, reduce-only and close-position rules (spec 2, New order).
 //!
-//! The terms are judged as they would be sent: a caller that keeps a reduce-only wish of a
-//! strategy itself, because hedge mode forbids the flag, clears it before the check.
+//! The terms are checked as they would be sent. In hedge mode the venue forbids the reduce-only
+//! flag, so a caller that enforces reduce-only itself clears the flag before the check.
 
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 

@@ -1,8 +1,9 @@
-//! Which rule an intent breaks, with the values and the venue's code for it.
+//! The rules that an intent can break, and the rejection of an intent with its values.
 
 use crate::decimal::Decimal;
 
-/// How the value of a broken rule stands to its bound; decides the sentence that is shown.
+/// The relation between the value of a broken rule and its bound. It selects the sentence of the
+/// message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The value must be at least the limit.
@@ -15,41 +16,41 @@ enum Form {
     Decimals,
     /// The value must be over 0.
     Positive,
-    /// Both numbers say something, but no single relation does.
+    /// The message shows both numbers without a relation.
     Against,
-    /// The value says how long it lasts.
+    /// The value is a duration.
     Wait,
-    /// There are no numbers to show.
+    /// The message shows no numbers.
     Plain,
 }
 
 macro_rules! rules {
     ($($item:ident = $number:literal, $name:literal, $code:literal, $field:literal $form:ident,
        $text:literal;)*) => {
-        /// A rule that an intent can break. The numbers are part of the strategy contract and
-        /// never change their meaning: `submit` answers minus this number.
+        /// A rule that an intent can break. The numbers are part of the strategy contract and never
+        /// change their meaning. `submit` returns minus this number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u16)]
         #[expect(clippy::doc_markdown, reason = "the sentences are shown as plain text too")]
         pub enum Rule { $(#[doc = $text] $item = $number,)* }
 
         impl Rule {
-            /// Every rule, by rising number.
+            /// Every rule, by increasing number.
             pub const ALL: &'static [Self] = &[$(Self::$item,)*];
 
-            /// The name that people and reports see: the filter or parameter as the venue
-            /// spells it, and the part of it.
+            /// The name in messages and reports: the filter or parameter as the venue spells it,
+            /// and its part.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$item => $name,)* }
             }
 
-            /// The venue's code for this rule (spec 1, Errors; spec 4, section 4), the nearest
-            /// one where the documents name none, or 0 for limits of our own.
+            /// The venue's code for this rule (spec 1, Errors; spec 4, section 4). It is the most
+            /// similar code if the documents define none, and 0 for our own limits.
             pub const fn code(self) -> i32 {
                 match self { $(Self::$item => $code,)* }
             }
 
-            /// What the rule means, in one sentence.
+            /// The meaning of the rule, in one sentence.
             pub const fn describe(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
@@ -293,13 +294,13 @@ rules! {
 }
 
 impl Rule {
-    /// The number in the strategy contract; `submit` answers minus it.
+    /// The number in the strategy contract. `submit` returns minus this number.
     #[inline]
     pub const fn number(self) -> u16 {
         self as u16
     }
 
-    /// A rejection by this rule with the value that breaks it and the bound that it breaks.
+    /// A rejection by this rule with the value that breaks it and the bound.
     #[cold]
     pub const fn with(self, value: Decimal, limit: Decimal) -> Rejection {
         Rejection {
@@ -309,7 +310,7 @@ impl Rule {
         }
     }
 
-    /// A rejection by this rule where no numbers say more.
+    /// A rejection by this rule without numbers.
     #[cold]
     pub const fn plain(self) -> Rejection {
         self.with(Decimal::ZERO, Decimal::ZERO)
@@ -322,14 +323,14 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// A broken rule. Shown as one sentence with rule, field, value, bound and code.
+/// A broken rule. Its text is one sentence with rule, field, value, bound and code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// The rule.
     pub rule: Rule,
-    /// The value that breaks it; 0 where no number says more.
+    /// The value that breaks it; 0 if the rule has no numbers.
     pub value: Decimal,
-    /// The bound that it breaks; 0 where no number says more.
+    /// The bound that it breaks; 0 if the rule has no numbers.
     pub limit: Decimal,
 }
 
@@ -374,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_rise_and_lead_back_to_their_rule() {
+    fn rule_numbers_increase_and_are_unique() {
         for pair in Rule::ALL.windows(2) {
             assert!(pair[0].number() < pair[1].number(), "{pair:?}");
         }
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_sentences_are_sentences() {
+    fn names_are_unique_and_descriptions_end_with_a_period() {
         let mut names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,4 +1,5 @@
-//! Chains of blocks: whole ones verify to their fingerprint, damage is named with its block.
+//! Chains of blocks: an intact chain verifies to its fingerprint, and damage is reported with its
+//! block.
 
 use windvane_engine::codec;
 use windvane_engine::market::MarketEvent;
@@ -7,7 +8,7 @@ use windvane_engine::{Input, InstrumentId, Time};
 
 use super::blocks;
 
-/// A chain of five blocks with three records each, one of them of the market.
+/// A chain of five blocks with three records each. One record of each block is a market record.
 fn chain() -> (Vec<Block>, record::Hash) {
     let mut recorder = Recorder::new(true);
     for i in 0..10 {
@@ -71,7 +72,7 @@ fn the_first_bad_block_is_named() {
 }
 
 #[test]
-fn a_block_that_was_replaced_with_its_hash_breaks_the_next() {
+fn a_replaced_block_with_a_valid_hash_breaks_the_next_block() {
     let (mut blocks, _) = chain();
     blocks[2].orders[5] ^= 1;
     blocks[2].hash = blocks[2].computed_hash();
@@ -82,7 +83,7 @@ fn a_block_that_was_replaced_with_its_hash_breaks_the_next() {
 }
 
 #[test]
-fn hashed_garbage_is_told_as_such() {
+fn undecodable_records_with_a_valid_hash_are_reported() {
     let (mut blocks, _) = chain();
     blocks.truncate(3);
     blocks[2].orders[0] = 99;
@@ -94,19 +95,19 @@ fn hashed_garbage_is_told_as_such() {
     );
     assert_eq!(
         error.to_string(),
-        "block 2: unknown kind of record 99 at byte 0: damaged, or of a newer version?"
+        "block 2: unknown record kind 99 at byte 0: damaged, or from a newer version?"
     );
 }
 
 #[test]
-fn a_block_without_its_market_part_is_followed_by_its_digest() {
+fn a_block_without_its_market_part_is_verified_by_its_digest() {
     let (mut blocks, fingerprint) = chain();
     let whole: Vec<_> = blocks[3].records().collect();
     assert_eq!(whole.len(), 3);
     blocks[3].market = None;
     assert_eq!(record::verify(&blocks), Ok(fingerprint));
     let orders: Vec<_> = blocks[3].records().collect();
-    assert_eq!(orders, whole[..2], "sequences stay what they were");
+    assert_eq!(orders, whole[..2], "sequences do not change");
 
     blocks[3].market_digest[0] ^= 1;
     let damaged = Err(ChainError::Hash { block: 3 });

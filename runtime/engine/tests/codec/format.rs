@@ -1,7 +1,8 @@
-//! The bytes of versions 1 and 3, pinned: one line per variant in `format-v1.txt` and `format-v3.txt`.
+//! The pinned bytes of formats 1 and 3: one line per variant in `format-v1.txt` and
+//! `format-v3.txt`.
 //!
-//! Journals outlive the program that wrote them. If this test fails, the format has changed: add a
-//! `Format`, keep reading the old ones, and pin the new bytes beside.
+//! Journals are older than the program that reads them. If this test fails, the format has changed:
+//! add a `Format`, keep reading the old ones, and pin the new bytes in addition.
 
 use windvane_engine::codec::{self, RecordedInput};
 use windvane_engine::event::Event;
@@ -343,7 +344,7 @@ fn samples(format: Format) -> Vec<Block> {
     samples
 }
 
-/// A line of the pinned bytes: the one part that has some, and which it is.
+/// A line of the pinned bytes: the part that has bytes, with its name.
 fn line(block: &Block) -> String {
     let market = block.market.as_deref().unwrap();
     match block.format {
@@ -357,7 +358,7 @@ fn line(block: &Block) -> String {
 }
 
 #[test]
-fn the_bytes_of_each_version_stay_as_they_are() {
+fn the_bytes_of_each_format_never_change() {
     for (format, pinned) in PINNED {
         let written: Vec<_> = samples(format).iter().map(line).collect();
         let pinned: Vec<_> = pinned
@@ -372,7 +373,7 @@ fn the_bytes_of_each_version_stay_as_they_are() {
 }
 
 #[test]
-fn the_samples_have_every_kind_of_record_and_read_back() {
+fn samples_cover_every_kind_of_record_and_decode() {
     let old = samples(Format::V1);
     let mut kinds: Vec<_> = old.iter().map(|block| block.orders[0]).collect();
     kinds.dedup();
@@ -381,12 +382,16 @@ fn the_samples_have_every_kind_of_record_and_read_back() {
     for (old, new) in old.iter().zip(samples(Format::V3)) {
         let read = decode_all(&new);
         assert_eq!(read.len(), 1);
-        assert_eq!(read, decode_all(old), "both formats say the same");
+        assert_eq!(
+            read,
+            decode_all(old),
+            "both formats decode to the same records"
+        );
     }
 }
 
 #[test]
-fn the_hash_of_a_block_stays_as_it_is() {
+fn the_hash_of_a_block_never_changes() {
     assert_eq!(
         hex(&fixed_hash(5, &[7; 32], b"records")),
         "be2e8d123e46bdd41ab2bb0648e2a1714bf9ee5f14f7564b0f9efaf5d217f291"

@@ -77,7 +77,8 @@ fn status() -> impl Strategy<Value = SymbolStatus> {
     prop_oneof![
         Just(SymbolStatus::Trading),
         "[A-Z_]{0,20}é?"
-            .prop_filter("the word of the other variant", |word| word != "TRADING")
+            .prop_filter("not the text of the other variant", |word| word
+                != "TRADING")
             .prop_map(SymbolStatus::Other),
     ]
 }

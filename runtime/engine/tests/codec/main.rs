@@ -1,5 +1,5 @@
-//! The record formats: what is written is read back, damage is told, and versions 1 and 3 stay as they
-//! are.
+//! The record formats: records are read as they were written, damage is reported, and the bytes of
+//! formats 1 and 3 never change.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +12,7 @@ use windvane_engine::codec::{self, Record, RecordBody, RecordedEffect, RecordedI
 use windvane_engine::record::{Block, Format, Recorder};
 use windvane_engine::{Effect, Input, Time};
 
-/// The block of the records that a function writes.
+/// The block with the records that a function writes.
 fn recorded(format: Format, write: impl FnOnce(&mut Recorder)) -> Block {
     let mut recorder = Recorder::new(true);
     recorder.set_format(format);
@@ -33,7 +33,7 @@ fn effect_block(format: Format, now: Time, effect: &Effect) -> Block {
     })
 }
 
-/// A block of bytes that nobody recorded.
+/// A block of arbitrary bytes.
 fn block_of(format: Format, orders: &[u8], market: &[u8]) -> Block {
     Block {
         format,
@@ -44,7 +44,8 @@ fn block_of(format: Format, orders: &[u8], market: &[u8]) -> Block {
     }
 }
 
-/// The records of a block; the sequence of a delivery, which format 1 does not have, left out.
+/// The records of a block. The sequence of deliveries is removed, because format 1 does not have
+/// it.
 fn decode_all(block: &Block) -> Vec<Record> {
     let records = block.records().map(|(_, record)| record.unwrap());
     records

@@ -1,4 +1,4 @@
-//! Writers and readers against each other, and readers against anything.
+//! Tests readers with the bytes of writers, and readers with arbitrary bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use windvane_engine::{Effect, InstrumentId, Time};
 use super::generators::{effect, input, time};
 use super::{block_of, decode_all, effect_block, input_block, of_effect, of_input, recorded};
 
-/// The effect that is recorded so. An event's fields are not recorded, so any will do.
+/// The effect of a record. An event's fields are not recorded, so any values will do.
 fn original(effect: &RecordedEffect) -> Effect {
     match effect.clone() {
         RecordedEffect::Deliver {
@@ -66,7 +66,7 @@ proptest! {
         }
     }
 
-    /// Order records alone have the sequences that they have among all.
+    /// Order records that are read alone keep their sequences among all records.
     #[test]
     fn order_records_are_read_without_the_market_part(inputs in vec((time(), input()), 1..20)) {
         let mut block = recorded(Format::V3, |recorder| {
@@ -93,7 +93,8 @@ proptest! {
         }
     }
 
-    /// The order part alone has the sequences of its events, whatever is delivered between.
+    /// The order part alone contains the sequences of its events, whatever is delivered between
+    /// them.
     #[test]
     fn the_order_part_has_the_sequences_of_its_events(effects in vec((effect(), any::<i64>()), 1..20)) {
         let mut expected = Vec::new();
@@ -124,9 +125,10 @@ proptest! {
         prop_assert_eq!(read, expected);
     }
 
-    /// A cut is an error that says so, and the records before it are whole.
+    /// Truncated bytes are an error that names the truncation, and the records before it are
+    /// complete.
     #[test]
-    fn cut_bytes_are_told(inputs in vec(input(), 1..5), cut in any::<prop::sample::Index>()) {
+    fn truncation_is_reported(inputs in vec(input(), 1..5), cut in any::<prop::sample::Index>()) {
         for format in FORMATS {
             let record = |count: usize| {
                 recorded(format, |recorder| {
@@ -148,7 +150,7 @@ proptest! {
                 prop_assert_eq!(&read, &whole, "records before the cut");
             }
             prop_assert!(read.iter().all(|(_, record)| record.is_ok()));
-            // A market part that is cut.
+            // A truncated market part.
             if let Some((_, rest)) = market.split_last() {
                 let part = block_of(format, &block.orders, &market[..rest.len()]);
                 let last = part.records().last();
@@ -160,10 +162,10 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes, the reader ends. What it takes for an input is written back as the
-    /// very bytes that it read: no two byte strings mean the same.
+    /// The reader ends for any bytes. If it accepts a record, writing the record again gives the
+    /// same bytes, so no two byte strings have the same meaning.
     #[test]
-    fn garbage_never_panics_and_has_one_reading(
+    fn random_bytes_never_panic_and_have_one_encoding(
         kind in prop_oneof![1..=13_u8, 64..=65_u8, any::<u8>()],
         rest in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..400),
         market in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..60),
@@ -176,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_never_panics_and_has_one_reading(
+    fn a_changed_byte_never_panics_and_has_one_encoding(
         inputs in vec(input(), 1..4),
         at in any::<prop::sample::Index>(),
         byte: u8,
@@ -197,7 +199,7 @@ proptest! {
     }
 }
 
-/// What is read to its end, or up to an error, is written as the very bytes that were read.
+/// Checks that records that were read, up to the end or an error, are written as the same bytes.
 fn check_one_reading(block: &Block) -> Result<(), TestCaseError> {
     let records: Vec<_> = block.records().map(|(_, record)| record).collect();
     let is_whole = records.iter().all(Result::is_ok);
@@ -241,7 +243,7 @@ fn record_again(recorder: &mut Recorder, record: &codec::Record) {
 }
 
 #[test]
-fn a_count_that_lies_allocates_nothing() {
+fn a_wrong_count_allocates_nothing() {
     let empty = RecordedInput::Depth {
         instrument: InstrumentId(0),
         update_id: 1,
@@ -278,14 +280,14 @@ fn a_count_that_lies_allocates_nothing() {
     assert_eq!(
         records.pop().unwrap().1.unwrap_err().to_string(),
         format!(
-            "level price at byte {} needs 1 more bytes, 0 are left: cut off?",
+            "level price at byte {} needs 1 bytes, but 0 are left: truncated data?",
             bytes.len()
         )
     );
 }
 
 #[test]
-fn a_number_with_more_bytes_than_it_needs_is_damage() {
+fn a_number_with_too_many_bytes_is_damage() {
     let mut block = input_block(Format::V3, Time(7), &windvane_engine::Input::Timeout);
     assert_eq!(block.orders, [codec::kind::TIMEOUT, 0, 7]);
     assert_eq!(decode_all(&block).len(), 1);
@@ -296,7 +298,7 @@ fn a_number_with_more_bytes_than_it_needs_is_damage() {
 }
 
 #[test]
-fn a_text_that_is_longer_than_the_bytes_is_cut_off() {
+fn a_text_longer_than_the_bytes_is_truncated() {
     let mut bytes = vec![codec::kind::CONFIG];
     bytes.extend([0; 8]);
     bytes.extend(u32::MAX.to_le_bytes());
@@ -304,12 +306,12 @@ fn a_text_that_is_longer_than_the_bytes_is_cut_off() {
     let error = block.records().next().unwrap().1.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "configuration at byte 13 needs 4294967295 more bytes, 0 are left: cut off?"
+        "configuration at byte 13 needs 4294967295 bytes, but 0 are left: truncated data?"
     );
 }
 
 #[test]
-fn an_unknown_kind_and_an_unknown_word_are_told_apart() {
+fn unknown_kinds_and_unknown_codes_are_different_errors() {
     let error = |format, bytes: &[u8]| {
         let block = block_of(format, bytes, &[]);
         block.records().next().unwrap().1.unwrap_err()

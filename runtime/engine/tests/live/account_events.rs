@@ -1,4 +1,5 @@
-//! Events of the account that come before what explains them, late, or about something else.
+//! Account events that arrive before the event that explains them, arrive late, or concern
+//! something else.
 
 use windvane_engine::protocol::{AccountReason, AccountUpdate};
 use windvane_engine::truth::Subject;
@@ -12,7 +13,7 @@ use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// What the venue tells of the account after a fill of 10 at 100.0 with a fee of 0.01.
+/// The account event that the venue sends after a fill of 10 at 100.0 with a fee of 0.01.
 fn told_after_fill(account: &Account) -> UserEvent {
     let mut told = account.own_account();
     told.balances[0].total -= Amount(1_000_000);
@@ -27,7 +28,7 @@ fn told_after_fill(account: &Account) -> UserEvent {
 }
 
 #[test]
-fn an_account_event_of_another_reason_before_a_fill_does_not_count_it_twice() {
+fn an_early_account_event_of_another_reason_counts_once() {
     for reason in [AccountReason::Other, AccountReason::FundingFee] {
         let mut account = ready();
         let order = account.rest();
@@ -40,9 +41,13 @@ fn an_account_event_of_another_reason_before_a_fill_does_not_count_it_twice() {
         told.balances[0].total += Amount(500);
         told.balances[0].change = Amount(500);
         account.handle(Input::User(&UserEvent::Account(told)));
-        assert_eq!(qty(&account), 0, "the fill is on its way");
+        assert_eq!(qty(&account), 0, "the fill is still in flight");
         let known = account.engine.balance(FUTURES, USDT).total;
-        assert_eq!(known, before + Amount(500), "the change explains itself");
+        assert_eq!(
+            known,
+            before + Amount(500),
+            "the event states its own change"
+        );
         account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
         assert_eq!(qty(&account), 10);
         let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
@@ -54,7 +59,7 @@ fn an_account_event_of_another_reason_before_a_fill_does_not_count_it_twice() {
 }
 
 #[test]
-fn an_account_event_of_another_symbol_leaves_what_waits() {
+fn an_event_of_another_symbol_does_not_explain_a_position_change() {
     let mut account = ready();
     account.rest();
     let told = told_after_fill(&account);
@@ -72,11 +77,14 @@ fn an_account_event_of_another_symbol_leaves_what_waits() {
     })));
     account.sent.clear();
     account.wait(3);
-    assert!(account.take_question().is_some(), "no fill came for it");
+    assert!(
+        account.take_question().is_some(),
+        "no fill explains the position"
+    );
 }
 
 #[test]
-fn changes_of_account_events_that_are_out_of_order_count_once() {
+fn changes_in_account_events_out_of_order_count_once() {
     let mut account = ready();
     let start = account.engine.balance(FUTURES, USDT).total;
     let mut tell = |ms: i64, total: i128, change: i128| {
@@ -94,17 +102,17 @@ fn changes_of_account_events_that_are_out_of_order_count_once() {
         account.engine.balance(FUTURES, USDT).total - start
     };
     let explained = tell(2, 30, 10);
-    assert_eq!(explained, Amount(10), "20 may come from a fill on its way");
+    assert_eq!(explained, Amount(10), "20 may come from a fill in flight");
     assert_eq!(
         tell(1, 20, 20),
         Amount(30),
-        "its change counts, its total is old"
+        "the change counts, but the total is old"
     );
     assert_eq!(tell(3, 35, 5), Amount(35));
 }
 
 #[test]
-fn an_account_event_that_comes_before_its_fill_does_not_count_it_twice() {
+fn an_account_event_before_its_fill_counts_the_fill_once() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -132,11 +140,11 @@ fn an_account_event_that_comes_before_its_fill_does_not_count_it_twice() {
     );
     account.sent.clear();
     account.wait(3);
-    assert_eq!(account.take_question(), None, "nothing is left to explain");
+    assert_eq!(account.take_question(), None, "every change is explained");
 }
 
 #[test]
-fn an_account_event_whose_fill_does_not_come_is_looked_into() {
+fn an_account_event_without_its_fill_starts_a_reconciliation() {
     let mut account = ready();
     account.rest();
     let told = told_after_fill(&account);

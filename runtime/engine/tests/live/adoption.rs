@@ -1,5 +1,5 @@
-//! Promise 1: own orders that another process sent are adopted or cancelled, those of others never
-//! touched.
+//! Promise 1: own orders that another process sent are adopted or cancelled. Outside orders are
+//! never changed.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::event::EventKind;
@@ -33,8 +33,8 @@ fn own_orders_of_an_earlier_process_are_adopted() {
     assert!(account.engine.orders().is_empty());
 }
 
-/// An account that is found with 9: 4 of an order that rests, 2 more of it since, 3 of somebody
-/// else's, and no event told of the last five yet.
+/// An account that already holds 9 at the start: 4 from an order that is still open, 2 more of that
+/// order since the list, and 3 of an outside order. No event has reported the last five yet.
 fn found() -> (Account, ClientOrderId) {
     let mut account = booting(live_config());
     let id = ClientOrderId::new("mm.5.1").unwrap();
@@ -57,13 +57,13 @@ fn found() -> (Account, ClientOrderId) {
 }
 
 #[test]
-fn what_an_adopted_order_filled_while_the_account_was_found_counts_once() {
+fn fills_of_an_adopted_order_during_the_start_count_once() {
     let (mut account, id) = found();
     let own = |account: &Account| {
         let ledger = &account.engine.ledgers().strategies[0];
         ledger.at(BTC, PositionSide::Both).position.qty
     };
-    assert_eq!(own(&account), 2, "what it filled before is nobody's");
+    assert_eq!(own(&account), 2, "earlier fills are unowned");
     account.update(fill(id, Side::Buy, 7, 4, 4, OrderStatus::PartiallyFilled));
     account.update(fill(id, Side::Buy, 8, 2, 6, OrderStatus::PartiallyFilled));
     assert_eq!((own(&account), qty(&account)), (2, 9));
@@ -72,7 +72,7 @@ fn what_an_adopted_order_filled_while_the_account_was_found_counts_once() {
 }
 
 #[test]
-fn the_late_event_of_a_trade_that_the_account_was_found_with_counts_nothing() {
+fn a_late_event_of_a_trade_in_the_first_snapshot_is_ignored() {
     let (mut account, _) = found();
     let event = |id: &str, trade_id, status| {
         let id = ClientOrderId::new(id).unwrap();
@@ -83,7 +83,7 @@ fn the_late_event_of_a_trade_that_the_account_was_found_with_counts_nothing() {
     account.update(event("web-1", 9, OrderStatus::Filled));
     account.update(event("mm.5.2", 9, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 9);
-    // Older, and late: its order is adopted after its trade was found.
+    // An older event that arrives late: its order is adopted after its trade was found.
     let mut new = update(
         ClientOrderId::new("mm.5.2").unwrap(),
         Side::Buy,
@@ -95,18 +95,18 @@ fn the_late_event_of_a_trade_that_the_account_was_found_with_counts_nothing() {
     account.update(event("mm.5.2", 9, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 9);
     account.update(event("web-1", 10, OrderStatus::Filled));
-    assert_eq!(qty(&account), 12, "one that came since does");
+    assert_eq!(qty(&account), 12, "a newer trade counts");
 }
 
-/// What is held of the first strategy's own, and its open buy orders.
+/// The first strategy's position and open buy quantity.
 fn own(account: &Account) -> (i64, i64) {
     let ledger = &account.engine.ledgers().strategies[0];
     let own = ledger.at(BTC, PositionSide::Both);
     (own.position.qty, own.open_buy)
 }
 
-/// The venue tells its last events again, in any order, to a process that knows none of its orders: the
-/// last fill of one (of 10 in all), and then that it was placed.
+/// The venue sends its last events again, out of order, to a process that knows none of its orders:
+/// first the last fill of an order of 10, then the event that it was placed.
 fn filled_before_it_was_new(last_fill: i64) -> (Account, ClientOrderId) {
     let mut account = booting(live_config());
     let id = ClientOrderId::new("mm.5.1").unwrap();
@@ -118,7 +118,7 @@ fn filled_before_it_was_new(last_fill: i64) -> (Account, ClientOrderId) {
     (account, id)
 }
 
-/// The venue is asked for the order as long as it is here, and says that it was filled.
+/// While the order is live, the venue replies to each query that it is filled.
 fn asked_for(account: &mut Account, id: ClientOrderId, trades: &[AccountTrade]) {
     for _ in 0..60 {
         account.wait(1);
@@ -134,15 +134,15 @@ fn asked_for(account: &mut Account, id: ClientOrderId, trades: &[AccountTrade]) 
 }
 
 #[test]
-fn a_fill_that_was_told_before_its_order_was_adopted_counts_once() {
+fn a_fill_before_the_adoption_of_its_order_counts_once() {
     let (mut account, id) = filled_before_it_was_new(10);
     account.update(fill(id, Side::Buy, 8, 10, 10, OrderStatus::Filled));
-    assert_eq!((qty(&account), own(&account)), (10, (0, 0)), "nobody's");
+    assert_eq!((qty(&account), own(&account)), (10, (0, 0)), "unowned");
     assert!(account.engine.orders().is_empty());
 }
 
 #[test]
-fn a_trade_that_was_booked_before_its_order_was_adopted_counts_once() {
+fn a_trade_booked_before_the_adoption_of_its_order_counts_once() {
     for trades in [&[trade(1, 8, 10)][..], &[]] {
         let (mut account, id) = filled_before_it_was_new(10);
         round(&mut account, &[], trades, |_| {});
@@ -153,9 +153,9 @@ fn a_trade_that_was_booked_before_its_order_was_adopted_counts_once() {
 }
 
 #[test]
-fn part_fills_of_an_order_that_was_adopted_after_its_last_one_count_once() {
+fn partial_fills_of_an_order_adopted_after_the_last_count_once() {
     let part = |id, trade, qty, executed, status| fill(id, Side::Buy, trade, qty, executed, status);
-    // By account trades, by events in any order, and not at all.
+    // The earlier fills are reported by account trades, by events in any order, or not at all.
     let (mut account, id) = filled_before_it_was_new(6);
     round(&mut account, &[], &[trade(1, 7, 4), trade(1, 8, 6)], |_| {});
     assert_eq!((qty(&account), own(&account)), (10, (4, 0)));
@@ -174,17 +174,21 @@ fn part_fills_of_an_order_that_was_adopted_after_its_last_one_count_once() {
     }
     let (mut account, id) = filled_before_it_was_new(6);
     asked_for(&mut account, id, &[]);
-    assert_eq!((qty(&account), own(&account)), (10, (4, 0)), "made up");
+    assert_eq!(
+        (qty(&account), own(&account)),
+        (10, (4, 0)),
+        "derived from totals"
+    );
 }
 
 #[test]
-fn part_fills_from_before_an_order_was_adopted_by_the_second_last_count_once() {
+fn partial_fills_before_an_adoption_between_fills_count_once() {
     let mut account = booting(live_config());
     let id = ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     account.update(fill(id, Side::Buy, 9, 4, 10, OrderStatus::Filled));
     account.update(fill(id, Side::Buy, 8, 3, 6, OrderStatus::PartiallyFilled));
-    // The first three are of the account as it is found.
+    // The first three belong to the account as it was at the start.
     assert_eq!((qty(&account), own(&account)), (7, (3, 0)));
     asked_for(&mut account, id, &[]);
     account.update(fill(id, Side::Buy, 7, 3, 3, OrderStatus::PartiallyFilled));
@@ -192,7 +196,7 @@ fn part_fills_from_before_an_order_was_adopted_by_the_second_last_count_once() {
 }
 
 #[test]
-fn an_order_fills_against_one_of_somebody_else_on_the_same_account() {
+fn an_order_fills_against_an_outside_order_of_the_same_account() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -205,7 +209,7 @@ fn an_order_fills_against_one_of_somebody_else_on_the_same_account() {
 }
 
 #[test]
-fn own_orders_are_cancelled_at_the_start_where_so_configured() {
+fn on_start_cancel_cancels_own_orders_at_the_start() {
     let mut live = live_config();
     live.on_start = OnStart::Cancel;
     let mut account = booting(live);
@@ -223,7 +227,7 @@ fn own_orders_are_cancelled_at_the_start_where_so_configured() {
 }
 
 #[test]
-fn orders_of_strategies_that_are_gone_are_cancelled_and_those_of_others_are_not() {
+fn only_orders_of_removed_strategies_are_cancelled() {
     let mut account = booting(live_config());
     let open = |text: &str| OpenOrder {
         report: report(ClientOrderId::new(text).unwrap(), OrderStatus::New, 0),
@@ -251,7 +255,7 @@ fn orders_of_strategies_that_are_gone_are_cancelled_and_those_of_others_are_not(
 }
 
 #[test]
-fn an_id_like_ours_of_a_time_that_no_run_had_is_somebody_elses() {
+fn an_id_with_an_impossible_epoch_is_an_outside_order() {
     let mut config = super::support::config();
     config.live = Some(live_config());
     config.epoch = 1_795_000_000;
@@ -267,7 +271,7 @@ fn an_id_like_ours_of_a_time_that_no_run_had_is_somebody_elses() {
 }
 
 #[test]
-fn prices_are_told_once_the_orders_of_the_process_before_were() {
+fn books_are_delivered_after_the_orders_of_the_previous_process() {
     let mut account = booting(live_config());
     account.events.clear();
     account.begin();
@@ -292,7 +296,7 @@ fn prices_are_told_once_the_orders_of_the_process_before_were() {
         "{told:?}"
     );
     let books = told.iter().filter(|(kind, _)| *kind == EventKind::BookTop);
-    assert_eq!(books.count(), 1, "as it stands, once");
+    assert_eq!(books.count(), 1, "only the current book");
     account.top(997, 1_003);
     let (_, kind, fields) = account.events.last().unwrap();
     assert_eq!((*kind, fields[0]), (EventKind::BookTop, 997));

@@ -1,5 +1,6 @@
-//! Closing positions while the account is uncertain: the user stream is down, readings are late or
-//! never agree, or the venue arms no countdown. A close that only reduces needs none of these.
+//! Closing positions while the account is uncertain: the user stream is down, account snapshots are
+//! old or never agree, or the venue does not arm countdowns. A close that only reduces needs none
+//! of these.
 
 use windvane_engine::engine::{CloseReason, Doubt};
 use windvane_engine::input::Command;
@@ -14,7 +15,7 @@ use super::support::{BTC, MM, OTHER, USDT, limit};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A long position of 10,000 at 100.0 with an exit that rests; market orders fill at 99.9.
+/// A long position of 10,000 at 100.0 with an open exit order. Market orders fill at 99.9.
 fn holding(manner: Manner) -> World {
     let on_stop = |config: &mut windvane_engine::config::EngineConfig| {
         config.live.as_mut().unwrap().on_stop = OnStop::Flatten;
@@ -39,7 +40,7 @@ fn flatten(world: &mut World) {
     world.serve();
 }
 
-/// Market orders that the venue has: quantity, and whether they only reduce.
+/// The venue's market orders: the quantity, and whether the order is reduce-only.
 fn closes(world: &World) -> Vec<(i64, bool)> {
     let orders = world.venue.orders.iter();
     let closes = orders.filter(|(_, terms, ..)| terms.order_type == OrderType::Market);
@@ -62,7 +63,7 @@ fn both_kinds() -> [Manner; 2] {
 }
 
 #[test]
-fn flatten_closes_over_rest_while_the_user_stream_is_down() {
+fn flatten_works_over_rest_while_the_user_stream_is_down() {
     for manner in both_kinds() {
         for age_ms in [0, 20_000] {
             let mut world = holding(manner);
@@ -82,7 +83,7 @@ fn flatten_closes_over_rest_while_the_user_stream_is_down() {
 }
 
 #[test]
-fn the_stop_closes_over_rest_while_the_user_stream_is_down() {
+fn a_stop_closes_over_rest_while_the_user_stream_is_down() {
     for manner in both_kinds() {
         let mut world = holding(manner);
         drop_stream(&mut world);
@@ -94,9 +95,9 @@ fn the_stop_closes_over_rest_while_the_user_stream_is_down() {
     }
 }
 
-/// The order in which closes are sent once is held by `what_settlements_of_two_instruments_leave_is_closed_once`.
+/// `settlements_of_two_instruments_leave_one_close_each` checks the order in which closes are sent.
 #[test]
-fn a_stop_closes_what_settled_positions_leave_once() {
+fn a_stop_closes_the_rest_of_settled_positions_once() {
     for manner in both_kinds() {
         let mut world = holding(manner);
         let mut sale = OrderTerms::new(BTC, Side::Sell, OrderType::Market);
@@ -116,7 +117,7 @@ fn a_stop_closes_what_settled_positions_leave_once() {
 }
 
 #[test]
-fn a_stream_that_comes_back_after_the_close_counts_its_fill_once() {
+fn a_stream_that_reconnects_after_the_close_counts_its_fill_once() {
     for manner in both_kinds() {
         let mut world = holding(manner);
         drop_stream(&mut world);
@@ -135,10 +136,10 @@ fn a_stream_that_comes_back_after_the_close_counts_its_fill_once() {
 }
 
 #[test]
-fn a_close_is_no_larger_than_a_reading_shows() {
+fn a_close_is_not_larger_than_the_account_snapshot_shows() {
     let mut world = holding(USUAL);
     drop_stream(&mut world);
-    // Others closed a part, which no event says.
+    // An outside order closed a part, and no event reports it.
     let quote = super::support::instrument().notional(1_000, 4_000);
     let position = world.venue.positions.get_mut(&PositionSide::Both).unwrap();
     position.fill(Side::Sell, 4_000, quote);
@@ -152,7 +153,7 @@ fn a_close_is_no_larger_than_a_reading_shows() {
 }
 
 #[test]
-fn nothing_is_closed_by_a_reading_from_before_the_position() {
+fn a_snapshot_older_than_the_position_allows_no_close() {
     let mut world = holding(USUAL);
     let mut before = world.venue.account();
     for position in &mut before.positions {
@@ -174,9 +175,10 @@ fn nothing_is_closed_by_a_reading_from_before_the_position() {
 }
 
 #[test]
-fn flatten_does_not_wait_until_readings_agree() {
+fn flatten_does_not_wait_for_agreeing_snapshots() {
     let mut world = holding(USUAL);
-    // Each reading contradicts the last one: another program trades on the account all the time.
+    // Each snapshot contradicts the previous one, because another program trades on the account all
+    // the time.
     world.venue.swing.set(Amount(100_000_000));
     world.pass(60_000);
     let doubts = world.account.engine.doubts();
@@ -205,11 +207,11 @@ fn flatten_does_not_need_a_countdown() {
     world.pass(60_000);
     flatten(&mut world);
     world.pass(3_000);
-    assert_eq!(closes(&world), [(10_000, true)], "no timer runs");
+    assert_eq!(closes(&world), [(10_000, true)], "no countdown is armed");
 }
 
 #[test]
-fn a_strategy_that_is_being_closed_does_not_cancel_the_close() {
+fn cancel_all_of_a_strategy_keeps_its_closing_order() {
     let mut account = super::untold::holding();
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));

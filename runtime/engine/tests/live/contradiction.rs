@@ -1,4 +1,5 @@
-//! The venue contradicts itself about an own order: it is neither believed nor ignored.
+//! The venue contradicts itself about an own order. The engine does not trust the new report at
+//! once, and does not ignore it.
 
 use windvane_engine::effect::{Adjustment, Cause};
 use windvane_engine::engine::RunState;
@@ -16,7 +17,7 @@ use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, fill, limit, refused, report, update};
 use super::world::{live_config, ready};
 
-/// Seconds in which every question is answered, and every one for an order with a denial.
+/// Lets seconds pass in which every query is answered, and every query for an order is denied.
 fn denied(account: &mut Account, order: OrderSeq, seconds: u32) {
     for _ in 0..seconds {
         account.pass(990);
@@ -57,14 +58,14 @@ fn adjustments(account: &Account) -> Vec<(Adjustment, Cause)> {
     told.collect()
 }
 
-/// The next round lists these orders.
+/// The next round of reconciliation lists these orders.
 fn listed(account: &mut Account, open: &[OpenOrder]) {
     account.wait(31);
     account.take_queries();
     round(account, open, &[], |_| {});
 }
 
-/// An order that rested and ended by an event of the venue's time 100.
+/// An order that was open and was cancelled by an event with the venue's time 100.
 fn canceled() -> (Account, OrderSeq, OpenOrder) {
     let mut account = ready();
     let order = account.rest();
@@ -78,7 +79,7 @@ fn canceled() -> (Account, OrderSeq, OpenOrder) {
 }
 
 #[test]
-fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
+fn a_confirmed_order_does_not_end_because_the_venue_denies_it() {
     let mut account = ready();
     let order = account.rest();
     account.wait(31);
@@ -93,7 +94,7 @@ fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
     assert_eq!(adjustments(&account), []);
     let told = |notice: &&Notice| matches!(notice, Notice::Denied { .. });
     assert_eq!(account.notices.iter().filter(told).count(), 1);
-    // It is found again: the next round leaves nothing unexplained.
+    // The venue finds the order again, and the next round leaves nothing unexplained.
     let id = account.id(MM, order);
     let found = Outcome::Done(report(id, OrderStatus::New, 0));
     queried(&mut account, order, found);
@@ -101,7 +102,7 @@ fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
     account.pass(1);
     round(&mut account, &[open], &[], |_| {});
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
-    // The timer was not renewed meanwhile, which is a doubt of its own.
+    // The countdown was not renewed meanwhile, which is a degraded reason of its own.
     account.pass(1);
     account.confirm_countdowns();
     account.pass(1_000);
@@ -110,7 +111,7 @@ fn an_order_that_was_confirmed_is_not_over_because_it_is_denied() {
 }
 
 #[test]
-fn it_is_asked_for_with_growing_pauses() {
+fn a_denied_order_is_queried_with_growing_delays() {
     let mut account = ready();
     let order = account.rest();
     account.wait(31);
@@ -125,14 +126,11 @@ fn it_is_asked_for_with_growing_pauses() {
             queried(&mut account, order, refused(-2013));
         }
     }
-    assert!(
-        (6..=12).contains(&asked),
-        "{asked} questions in two minutes"
-    );
+    assert!((6..=12).contains(&asked), "{asked} queries in two minutes");
 }
 
 #[test]
-fn ten_minutes_of_denials_by_query_and_list_are_its_end() {
+fn ten_minutes_of_denials_by_query_and_list_end_the_order() {
     let mut account = ready();
     let order = account.rest();
     account.wait(31);
@@ -149,7 +147,7 @@ fn ten_minutes_of_denials_by_query_and_list_are_its_end() {
 }
 
 #[test]
-fn a_start_waits_a_minute_for_what_an_emptied_venue_denies() {
+fn a_start_waits_a_minute_for_orders_that_a_reset_venue_denies() {
     let mut account = ready();
     let order = account.rest();
     let mut account = killed(account, next_config());
@@ -167,7 +165,7 @@ fn a_start_waits_a_minute_for_what_an_emptied_venue_denies() {
 }
 
 #[test]
-fn silence_of_the_venue_is_no_denial() {
+fn silence_of_the_venue_does_not_count_as_denial() {
     let mut account = ready();
     let order = account.rest();
     account.wait(31);
@@ -180,7 +178,7 @@ fn silence_of_the_venue_is_no_denial() {
 }
 
 #[test]
-fn one_that_may_be_forgotten_by_the_documents_is_over() {
+fn a_denied_order_older_than_the_venue_keeps_orders_ends() {
     let mut account = ready();
     let order = account.rest();
     account.pass(7 * 24 * 60 * 60 * 1_000);
@@ -192,7 +190,7 @@ fn one_that_may_be_forgotten_by_the_documents_is_over() {
 }
 
 #[test]
-fn a_query_that_is_behind_denies_no_new_order() {
+fn a_stale_query_does_not_deny_a_new_order() {
     let mut account = ready();
     let order = account.rest();
     denied(&mut account, order, 10);
@@ -201,7 +199,7 @@ fn a_query_that_is_behind_denies_no_new_order() {
 }
 
 #[test]
-fn a_list_that_is_behind_revives_nothing() {
+fn a_stale_list_does_not_reopen_an_order() {
     for status in [OrderStatus::New, OrderStatus::Canceled] {
         let mut account = ready();
         let order = account.rest();
@@ -219,7 +217,7 @@ fn a_list_that_is_behind_revives_nothing() {
 }
 
 #[test]
-fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
+fn an_ended_order_that_is_listed_later_is_reopened() {
     let (mut account, order, open) = canceled();
     listed(&mut account, &[open]);
     let revived = account.engine.order(order).unwrap();
@@ -229,7 +227,7 @@ fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
     assert_eq!(account.queries(), 1);
     let alive = Adjustment::Alive { order };
     assert_eq!(adjustments(&account), [(alive, Cause::Reconciliation)]);
-    // The list was of a server that is behind: the query says so.
+    // The list came from a server with old data, as the query shows.
     let id = account.id(MM, order);
     let over = Outcome::Done(report(id, OrderStatus::Canceled, 0));
     queried(&mut account, order, over);
@@ -238,8 +236,8 @@ fn an_order_that_ended_and_is_listed_later_is_taken_up_again() {
 }
 
 #[test]
-fn the_age_of_an_end_is_measured_by_the_venues_clock_too() {
-    // Ours was set forward by an hour since, while no process ran.
+fn the_venues_clock_also_measures_the_age_of_an_end() {
+    // Our clock was set forward by an hour while no process ran.
     let (mut account, order, open) = canceled();
     account.wait(31);
     account.take_queries();
@@ -255,7 +253,7 @@ fn the_age_of_an_end_is_measured_by_the_venues_clock_too() {
 }
 
 #[test]
-fn a_list_that_was_on_its_way_revives_nothing() {
+fn a_list_in_flight_during_the_end_does_not_reopen_the_order() {
     let mut account = ready();
     let order = account.rest();
     let open = account.open_order(order);
@@ -268,7 +266,7 @@ fn a_list_that_was_on_its_way_revives_nothing() {
 }
 
 #[test]
-fn what_was_filled_entirely_is_not_revived() {
+fn a_filled_order_is_not_reopened() {
     let mut account = ready();
     let order = account.rest();
     let open = account.open_order(order);
@@ -279,7 +277,7 @@ fn what_was_filled_entirely_is_not_revived() {
 }
 
 #[test]
-fn a_newer_event_revives_and_a_late_one_does_not() {
+fn only_an_event_newer_than_the_end_reopens_an_order() {
     for (time, revives) in [(99, false), (100, false), (101, true)] {
         let (mut account, order, open) = canceled();
         let mut event = update(open.report.client_order_id, Side::Buy, OrderStatus::New, 0);
@@ -291,7 +289,7 @@ fn a_newer_event_revives_and_a_late_one_does_not() {
 }
 
 #[test]
-fn an_order_that_was_refused_and_fills_in_part_counts_for_the_rest() {
+fn a_rejected_order_with_a_partial_fill_reserves_the_remainder() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -308,7 +306,7 @@ fn an_order_that_was_refused_and_fills_in_part_counts_for_the_rest() {
 }
 
 #[test]
-fn a_refusal_after_the_stream_showed_it_settles_nothing() {
+fn a_rejection_of_an_order_that_the_stream_showed_is_checked() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -322,7 +320,7 @@ fn a_refusal_after_the_stream_showed_it_settles_nothing() {
 }
 
 #[test]
-fn the_next_process_takes_up_what_the_journal_calls_ended() {
+fn the_next_process_reopens_an_order_that_the_journal_ended() {
     for on_start in [OnStart::Adopt, OnStart::Cancel] {
         let (account, order, open) = canceled();
         let mut config = next_config();
@@ -331,7 +329,7 @@ fn the_next_process_takes_up_what_the_journal_calls_ended() {
         config.live = Some(live);
         let mut account = killed(account, config);
         account.begin();
-        // The first list may be from before the end.
+        // The first list may be older than the end.
         round(&mut account, &[open], &[], |_| {});
         assert!(account.engine.order(order).is_none(), "{on_start:?}");
         account.seconds(28);
@@ -347,7 +345,7 @@ fn the_next_process_takes_up_what_the_journal_calls_ended() {
 }
 
 #[test]
-fn an_order_that_is_forgotten_here_is_adopted_where_it_rests() {
+fn an_order_dropped_from_memory_is_adopted_if_it_is_listed() {
     let (mut account, _, open) = canceled();
     for _ in 0..4_200 {
         let order = account.submit(MM, limit(Side::Buy, 990, 10));

@@ -1,5 +1,5 @@
-//! Fills that are booked with an estimated commission, where the venue tells no account trades: the next reading of
-//! the account shows what commissions were.
+//! Fills that are booked with an estimated commission, because the venue does not provide account
+//! trades. The next account snapshot shows the true commissions.
 
 use windvane_engine::protocol::Refusal;
 use windvane_engine::truth::{Subject, Truth};
@@ -9,8 +9,8 @@ use super::support::{Account, BTC, MM, fill, limit};
 use super::untold::usdt;
 use super::world::{nothing, ready};
 
-/// Buys and sells 10 at 100.0 in turn. Of each order only the last unit has an event, so that the rest is booked from
-/// its totals with an estimate of 0.4.
+/// Buys and sells 10 at 100.0 in turn. Only the last unit of each order has an event. The rest is
+/// booked from the order's totals with an estimated commission of 0.4.
 fn trade(account: &mut Account) {
     for number in 1..=20 {
         let side = if number % 2 == 0 {
@@ -31,7 +31,8 @@ fn fees(account: &Account) -> Amount {
     own.at(BTC, PositionSide::Both).position.fees
 }
 
-/// Lets time pass in which the venue tells the account alone, with so much more than the books have.
+/// Lets time pass in which the venue provides only account snapshots with this balance, and no
+/// account trades or income.
 fn read(account: &mut Account, seconds: u32, total: Amount) {
     for _ in 0..seconds {
         account.wait(1);
@@ -55,7 +56,7 @@ fn read(account: &mut Account, seconds: u32, total: Amount) {
 }
 
 #[test]
-fn a_reading_corrects_estimated_commissions_and_moves_no_base() {
+fn a_snapshot_corrects_estimated_commissions_without_a_deposit() {
     let mut account = ready();
     trade(&mut account);
     let estimated = fees(&account);
@@ -70,7 +71,7 @@ fn a_reading_corrects_estimated_commissions_and_moves_no_base() {
 }
 
 #[test]
-fn what_comes_in_beside_estimates_is_a_deposit() {
+fn an_increase_beyond_the_estimates_is_a_deposit() {
     let mut account = ready();
     trade(&mut account);
     let estimated = fees(&account);
@@ -86,7 +87,7 @@ fn what_comes_in_beside_estimates_is_a_deposit() {
 }
 
 #[test]
-fn estimates_that_a_reading_confirmed_explain_no_later_deposit() {
+fn estimates_that_a_snapshot_confirmed_explain_no_later_deposit() {
     let mut account = ready();
     trade(&mut account);
     let estimated = fees(&account);

@@ -1,4 +1,4 @@
-//! Post-only orders that end at once: the strategy pauses as after repeated refusals.
+//! Post-only orders that end immediately. The strategy is paused, as after repeated rejections.
 
 use windvane_engine::input::Command;
 use windvane_engine::rules::Rule;
@@ -15,7 +15,7 @@ fn post_only(side: Side) -> OrderTerms {
     terms
 }
 
-/// An order that the venue accepts, and that ends so with nothing filled.
+/// An order that the venue accepts and that ends with this status without a fill.
 fn crosses(account: &mut Account, side: Side, status: OrderStatus, answered: bool) -> OrderSeq {
     let order = account.submit(MM, post_only(side));
     account.confirm_countdowns();
@@ -37,14 +37,14 @@ fn refusal(account: &mut Account, side: Side) -> Option<Rule> {
 }
 
 #[test]
-fn post_only_orders_that_end_at_once_are_placed_after_growing_pauses() {
+fn post_only_orders_that_end_at_once_wait_for_growing_pauses() {
     for status in [OrderStatus::Expired, OrderStatus::Canceled] {
         for answered in [true, false] {
             let mut account = ready();
             let mut sent = 0;
             for _ in 0..600 {
                 if refusal(&mut account, Side::Buy).is_none() {
-                    // The one that was tried counts, too.
+                    // The order that was just tried counts too.
                     let order = OrderSeq(account.engine.orders().iter().last().unwrap().seq.0);
                     let id = account.id(MM, order);
                     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
@@ -64,7 +64,7 @@ fn post_only_orders_that_end_at_once_are_placed_after_growing_pauses() {
 }
 
 #[test]
-fn the_pause_is_of_one_side_and_one_strategy() {
+fn the_pause_applies_to_one_side_of_one_strategy() {
     let mut account = ready();
     for _ in 0..3 {
         crosses(&mut account, Side::Buy, OrderStatus::Expired, true);
@@ -80,7 +80,7 @@ fn the_pause_is_of_one_side_and_one_strategy() {
 }
 
 #[test]
-fn an_order_that_rested_ends_the_series() {
+fn an_order_that_stays_open_ends_the_series() {
     let mut account = ready();
     for _ in 0..2 {
         crosses(&mut account, Side::Buy, OrderStatus::Expired, true);

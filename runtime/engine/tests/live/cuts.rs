@@ -1,4 +1,4 @@
-//! Events that were lost while the user stream was down, and readings that are from before.
+//! Events that were lost while the user stream was down, and account snapshots that are older.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::live::LiveInput;
@@ -13,8 +13,8 @@ use super::world::ready;
 const FUTURES: Surface = Surface::Futures;
 const CUT: Doubt = Doubt::LostEvents(FUTURES);
 
-/// A person closes a position of 10,000 at 98.0 while the stream is down for three seconds. Readings show the
-/// account of before.
+/// A person closes a position of 10,000 at 98.0 while the stream is down for three seconds. Account
+/// snapshots still show the account before the close.
 fn cut_with_a_close(routes: bool) -> World {
     let manner = Manner { routes, ..USUAL };
     let mut world = World::holding(false, manner, watches);
@@ -38,7 +38,7 @@ fn cut_with_a_close(routes: bool) -> World {
 }
 
 #[test]
-fn readings_shortly_after_a_cut_prove_nothing_about_the_cut() {
+fn snapshots_soon_after_a_disconnect_do_not_clear_its_reason() {
     for routes in [true, false] {
         let mut world = cut_with_a_close(routes);
         for _ in 0..40 {
@@ -56,15 +56,15 @@ fn readings_shortly_after_a_cut_prove_nothing_about_the_cut() {
         assert_eq!(world.account.engine.run_state(), RunState::Ready);
         assert_eq!(qty(&world.account), 0);
         let resting = world.account.engine.orders().iter().count();
-        assert_eq!(resting, 0, "an exit that rests would open a position");
+        assert_eq!(resting, 0, "an exit that stays open would open a position");
     }
 }
 
 #[test]
-fn a_reading_of_before_the_cut_ends_no_doubt_however_late_it_was_asked_for() {
+fn a_snapshot_older_than_the_disconnect_never_clears_its_reason() {
     let mut world = cut_with_a_close(false);
     world.pass(11_000);
-    // The books had no position ten seconds before the cut.
+    // The engine's ledger had no position ten seconds before the disconnect.
     let mut flat = world.venue.stale.clone().unwrap();
     flat.balances[0].total += Amount(4_000_000);
     flat.positions.clear();
@@ -74,7 +74,7 @@ fn a_reading_of_before_the_cut_ends_no_doubt_however_late_it_was_asked_for() {
 }
 
 #[test]
-fn a_reading_that_is_newer_than_the_cut_ends_the_doubt() {
+fn a_snapshot_newer_than_the_disconnect_clears_its_reason() {
     let mut account = holding();
     cut(&mut account);
     account.sync();
@@ -114,7 +114,7 @@ fn is_renewal(request: &Request) -> bool {
 }
 
 #[test]
-fn a_cut_without_positions_and_orders_loses_nothing() {
+fn a_disconnect_without_positions_and_orders_has_no_effect() {
     let mut account = ready();
     cut(&mut account);
     account.sync();
@@ -122,7 +122,7 @@ fn a_cut_without_positions_and_orders_loses_nothing() {
 }
 
 #[test]
-fn a_start_with_a_position_waits_for_a_reading_that_is_newer_than_the_start() {
+fn a_start_with_a_position_waits_for_a_newer_account_snapshot() {
     let mut account = killed(holding(), next_config());
     account.begin();
     account.sync();
@@ -132,7 +132,7 @@ fn a_start_with_a_position_waits_for_a_reading_that_is_newer_than_the_start() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// A ready run with a position of 10.
+/// A run in state ready with a position of 10.
 fn holding() -> Account {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 1_000, 10));

@@ -1,4 +1,5 @@
-//! Promise 4: no order without an armed timer, and no renewal without health.
+//! Promise 4: no order is sent without an armed countdown, and no countdown is renewed while the
+//! run is not healthy.
 
 use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::engine::{Doubt, RunState};
@@ -39,7 +40,7 @@ fn the_first_order_waits_until_the_timer_is_confirmed() {
 }
 
 #[test]
-fn an_order_that_waits_is_taken_back_without_a_request() {
+fn cancelling_a_waiting_order_sends_no_request() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     account.take_countdown();
@@ -51,7 +52,7 @@ fn an_order_that_waits_is_taken_back_without_a_request() {
 }
 
 #[test]
-fn a_timer_that_cannot_be_armed_refuses_the_orders_that_wait() {
+fn waiting_orders_are_rejected_if_the_countdown_cannot_be_armed() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     for _ in 0..3 {
@@ -65,7 +66,7 @@ fn a_timer_that_cannot_be_armed_refuses_the_orders_that_wait() {
 }
 
 #[test]
-fn an_order_that_waits_is_refused_when_the_stream_goes_down() {
+fn a_waiting_order_is_rejected_when_the_stream_disconnects() {
     for armed in [true, false] {
         let mut account = ready();
         let order = account.submit(MM, limit(Side::Buy, 990, 1));
@@ -85,7 +86,7 @@ fn an_order_that_waits_is_refused_when_the_stream_goes_down() {
 }
 
 #[test]
-fn a_refused_timer_lets_no_order_pass() {
+fn a_rejected_countdown_request_lets_no_order_pass() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
     account.take_countdown();
@@ -97,7 +98,7 @@ fn a_refused_timer_lets_no_order_pass() {
 }
 
 #[test]
-fn a_timer_is_renewed_while_orders_rest_and_all_is_well() {
+fn a_countdown_is_renewed_while_orders_are_open_and_all_is_well() {
     let mut account = ready();
     account.rest();
     for _ in 0..9 {
@@ -110,7 +111,7 @@ fn a_timer_is_renewed_while_orders_rest_and_all_is_well() {
 }
 
 #[test]
-fn a_timer_of_no_length_is_none() {
+fn a_countdown_of_zero_does_not_cover_orders() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -121,11 +122,14 @@ fn a_timer_of_no_length_is_none() {
     account.countdown_reply(Outcome::Done(5_000));
     assert_eq!(account.places(), 1);
     let until = account.engine.covered_until(BTC).unwrap();
-    assert!(until < account.now.plus_ms(5_000), "it is as short as told");
+    assert!(
+        until < account.now.plus_ms(5_000),
+        "the venue's shorter countdown applies"
+    );
 }
 
 #[test]
-fn what_rests_without_a_timer_is_a_doubt_and_soon_tried_again() {
+fn open_orders_without_a_countdown_are_a_degraded_reason() {
     let mut account = ready();
     let order = account.rest();
     let mut account = super::succession::killed(account, super::succession::next_config());
@@ -142,10 +146,10 @@ fn what_rests_without_a_timer_is_a_doubt_and_soon_tried_again() {
 }
 
 #[test]
-fn a_stop_waits_until_the_next_process_would_know_of_it() {
+fn a_disarm_waits_until_its_record_is_durable() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.waits_for, 0, "a timer is armed at once");
+    assert_eq!(account.waits_for, 0, "a countdown is armed at once");
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     assert!(account.waits_for > 0);
@@ -172,11 +176,11 @@ fn renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses
         account.engine.order(order).unwrap().state,
         OrderState::Unknown
     );
-    assert_eq!(account.queries(), 1, "it is asked for");
+    assert_eq!(account.queries(), 1, "it is queried");
 }
 
 #[test]
-fn after_a_stop_nothing_is_renewed_on_evidence_from_before() {
+fn after_a_process_stall_old_evidence_renews_no_countdown() {
     let mut account = ready();
     account.rest();
     for _ in 0..10 {
@@ -184,7 +188,7 @@ fn after_a_stop_nothing_is_renewed_on_evidence_from_before() {
         account.alive();
     }
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
-    // It is tried again in half a second, before the age of the evidence is looked at next.
+    // It is tried again in half a second, before the age of the evidence is checked next.
     account.countdown_reply(Outcome::Refused(Refusal {
         code: -1021,
         msg: String::new(),
@@ -193,7 +197,7 @@ fn after_a_stop_nothing_is_renewed_on_evidence_from_before() {
     assert_eq!(account.take_countdown(), None);
 }
 
-/// An account whose resting order has a timer that is due for renewal.
+/// An account with an open order whose countdown is due for renewal.
 fn due() -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
@@ -204,7 +208,7 @@ fn due() -> (Account, OrderSeq) {
     (account, order)
 }
 
-/// The venue takes no renewal, `times` in a row.
+/// `times` consecutive renewals have an unknown outcome.
 fn fail_to_renew(account: &mut Account, times: usize) {
     for _ in 0..times {
         assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -214,10 +218,10 @@ fn fail_to_renew(account: &mut Account, times: usize) {
 }
 
 #[test]
-fn renewals_that_fail_are_a_doubt_until_one_is_confirmed() {
+fn failed_renewals_are_a_degraded_reason_until_one_is_confirmed() {
     let (mut account, _) = due();
     fail_to_renew(&mut account, 2);
-    assert_eq!(account.engine.doubts(), [], "it is tried again in time");
+    assert_eq!(account.engine.doubts(), [], "it can still be tried in time");
     fail_to_renew(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let doubts = account.engine.doubts();
@@ -230,7 +234,7 @@ fn renewals_that_fail_are_a_doubt_until_one_is_confirmed() {
 }
 
 #[test]
-fn a_timer_that_ran_out_is_a_doubt_until_nothing_rests() {
+fn an_expired_countdown_degrades_the_run_while_orders_are_open() {
     let (mut account, order) = due();
     account.take_countdown();
     account.sent.clear();
@@ -250,14 +254,14 @@ fn a_timer_that_ran_out_is_a_doubt_until_nothing_rests() {
 }
 
 #[test]
-fn a_timer_that_cannot_be_armed_for_a_first_order_blocks_trading() {
+fn a_countdown_that_cannot_be_armed_blocks_trading() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
     fail_to_renew(&mut account, 2);
     assert_eq!(account.engine.doubts(), []);
     fail_to_renew(&mut account, 1);
     let blocked = Doubt::TradingBlocked(Surface::Futures);
-    assert_eq!(account.engine.doubts(), [blocked], "nothing rests");
+    assert_eq!(account.engine.doubts(), [blocked], "no order is open");
 }
 
 #[test]
@@ -282,7 +286,7 @@ fn renewal_stops_when_reconciliation_is_old() {
         account.alive();
         account.clock();
         account.confirm_countdowns();
-        // Every question stays without an answer.
+        // No query gets a response.
     }
     account.sent.clear();
     for _ in 0..15 {
@@ -293,13 +297,13 @@ fn renewal_stops_when_reconciliation_is_old() {
 }
 
 #[test]
-fn keeping_orders_at_the_stop_stops_the_timers() {
+fn on_stop_keep_disarms_the_countdowns() {
     let mut live = live_config();
     live.on_stop = OnStop::Keep;
     let mut account = ready_with(live);
     let order = account.rest();
     account.live(LiveInput::Stop);
-    // A strategy that is told of the stop takes its quotes back, as it does when in doubt.
+    // A strategy that receives the stop cancels its quotes, as it does when the run is degraded.
     account.call(MM, |callback, engine| callback.cancel_all(engine, None));
     assert!(!account.engine.has_stopped());
     assert_eq!(account.take_countdown(), Some(0));
@@ -314,9 +318,9 @@ fn keeping_orders_at_the_stop_stops_the_timers() {
     );
 }
 
-/// The strategy took the order back before the stop: nobody wants it to stay.
+/// The strategy cancelled the order before the stop, so the order must not stay open.
 #[test]
-fn a_cancel_from_before_the_stop_is_sent_again_where_orders_are_kept() {
+fn on_stop_keep_repeats_a_lost_cancel_from_before_the_stop() {
     let mut live = live_config();
     live.on_stop = OnStop::Keep;
     let mut account = ready_with(live);
@@ -336,7 +340,7 @@ fn a_cancel_from_before_the_stop_is_sent_again_where_orders_are_kept() {
 }
 
 #[test]
-fn a_lost_stop_of_a_timer_is_tried_again_where_orders_are_kept() {
+fn on_stop_keep_repeats_a_lost_disarm() {
     let mut live = live_config();
     live.on_stop = OnStop::Keep;
     let mut account = ready_with(live);
@@ -349,7 +353,10 @@ fn a_lost_stop_of_a_timer_is_tried_again_where_orders_are_kept() {
     for outcome in [Outcome::Unknown, Outcome::Refused(refusal)] {
         assert_eq!(account.take_countdown(), Some(0));
         account.countdown_reply(outcome);
-        assert!(!account.engine.has_stopped(), "it may run at the venue");
+        assert!(
+            !account.engine.has_stopped(),
+            "the countdown may still run at the venue"
+        );
         account.pass(999);
     }
     assert_eq!(account.take_countdown(), Some(0));
@@ -358,7 +365,7 @@ fn a_lost_stop_of_a_timer_is_tried_again_where_orders_are_kept() {
 }
 
 #[test]
-fn an_order_whose_timer_was_long_to_confirm_does_not_leave() {
+fn an_order_is_not_sent_if_its_countdown_is_confirmed_too_late() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 10));
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -371,7 +378,7 @@ fn an_order_whose_timer_was_long_to_confirm_does_not_leave() {
 }
 
 #[test]
-fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
+fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
     use super::world::booting;
     use windvane_engine::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
@@ -399,7 +406,7 @@ fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
 }
 
-/// An account that holds a position, without orders and without a timer.
+/// An account with a position, without orders and without a countdown.
 pub(super) fn holding() -> Account {
     let mut account = ready();
     let order = account.rest();
@@ -422,18 +429,18 @@ pub(super) fn reducing() -> OrderTerms {
 }
 
 #[test]
-fn a_reducing_order_arms_nothing_while_health_is_in_doubt() {
+fn a_reducing_order_arms_no_countdown_while_the_run_is_unhealthy() {
     let mut account = holding();
     account.live(LiveInput::Journal { healthy: false });
     let order = account.submit(MM, reducing());
     assert!(account.engine.order(order).is_some(), "it waits");
     account.pass(999);
     assert_eq!((account.take_countdown(), account.places()), (None, 0));
-    assert!(account.engine.order(order).is_none(), "it is refused");
+    assert!(account.engine.order(order).is_none(), "it is rejected");
 }
 
 #[test]
-fn a_reducing_order_waits_a_moment_for_health() {
+fn a_reducing_order_waits_a_moment_for_a_healthy_run() {
     let mut account = holding();
     account.live(LiveInput::Journal { healthy: false });
     account.submit(MM, reducing());
@@ -445,7 +452,7 @@ fn a_reducing_order_waits_a_moment_for_health() {
     assert_eq!(account.places(), 1);
 }
 
-/// An order as the outbox holds it.
+/// An order that waits in the outbox.
 fn waiting(account: &mut Account) -> NewOrder {
     account.rest();
     account.submit(MM, limit(Side::Buy, 980, 1));
@@ -456,7 +463,7 @@ fn waiting(account: &mut Account) -> NewOrder {
 }
 
 #[test]
-fn an_order_that_waited_until_its_timer_ran_out_may_not_leave() {
+fn an_order_may_not_leave_after_its_countdown_expired() {
     let mut account = ready();
     let order = waiting(&mut account);
     assert!(account.engine.may_leave(&order, account.now));
@@ -470,7 +477,7 @@ fn an_order_that_waited_until_its_timer_ran_out_may_not_leave() {
 }
 
 #[test]
-fn a_process_that_stood_still_finds_out_before_an_order_leaves() {
+fn after_a_process_stall_an_old_order_may_not_leave() {
     let mut account = ready();
     let order = waiting(&mut account);
     let until = account.engine.covered_until(BTC).unwrap();
@@ -481,7 +488,7 @@ fn a_process_that_stood_still_finds_out_before_an_order_leaves() {
 }
 
 #[test]
-fn an_order_that_waited_until_its_time_was_over_may_not_leave() {
+fn an_order_may_not_leave_after_its_time_limit() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.wait(2);
@@ -491,7 +498,7 @@ fn an_order_that_waited_until_its_time_was_over_may_not_leave() {
 }
 
 #[test]
-fn an_order_that_nobody_wants_any_more_may_not_leave() {
+fn a_cancelled_or_halted_order_may_not_leave() {
     let halt = |account: &mut Account| account.handle(Input::Command(Command::Halt));
     let cancel = |account: &mut Account| {
         account.call(MM, |callback, engine| callback.cancel_all(engine, None));
@@ -507,7 +514,7 @@ fn an_order_that_nobody_wants_any_more_may_not_leave() {
 }
 
 #[test]
-fn an_order_that_waited_beyond_its_timer_may_not_leave_under_the_next_one() {
+fn an_order_of_an_expired_countdown_may_not_leave_under_the_next() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.live(LiveInput::Journal { healthy: false });
@@ -519,12 +526,12 @@ fn an_order_that_waited_beyond_its_timer_may_not_leave_under_the_next_one() {
     assert!(account.engine.covered_until(BTC).is_some());
     assert!(
         !account.engine.may_leave(&order, account.now),
-        "it is taken for lost"
+        "it counts as lost"
     );
 }
 
 #[test]
-fn an_order_that_arrived_after_its_timer_ran_out_is_covered_again() {
+fn an_order_found_open_after_its_countdown_expired_is_covered() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -543,7 +550,7 @@ fn an_order_that_arrived_after_its_timer_ran_out_is_covered_again() {
 }
 
 #[test]
-fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
+fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
     use super::world::booting;
     use windvane_engine::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
@@ -576,7 +583,7 @@ fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
 }
 
 #[test]
-fn a_kept_order_is_let_go_though_a_renewal_was_on_its_way_and_is_not_cancelled() {
+fn on_stop_keep_disarms_in_spite_of_a_renewal_in_flight() {
     let mut live = live_config();
     live.on_stop = OnStop::Keep;
     let mut account = ready_with(live);
@@ -598,13 +605,14 @@ fn a_kept_order_is_let_go_though_a_renewal_was_on_its_way_and_is_not_cancelled()
         outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
     }));
     let cancel = |request: &Request| matches!(request, Request::Cancel { .. });
-    assert!(!account.sent.iter().any(cancel), "it is to stay");
+    assert!(!account.sent.iter().any(cancel), "the order must stay open");
 }
 
 #[test]
-fn after_a_stop_an_order_arms_nothing_on_evidence_from_before() {
+fn after_a_process_stall_an_order_arms_nothing_on_old_evidence() {
     let mut account = ready();
-    // Nobody looked at the age of anything since: the event that it answers comes first.
+    // The age of the evidence was not checked since. The strategy's answer to an earlier event
+    // arrives first.
     account.now = account.now.plus_ms(60_000);
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!((account.take_countdown(), account.places()), (None, 0));

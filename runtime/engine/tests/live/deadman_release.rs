@@ -1,5 +1,5 @@
-//! Promise 4 after the last order of a symbol ended: its timer is let go, and orders wait until the next
-//! one can be armed.
+//! Promise 4 after the last order of a symbol ended: its countdown is disarmed, and new orders wait
+//! until the next countdown can be armed.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::input::Command;
@@ -10,7 +10,7 @@ use super::deadman::{holding, reducing};
 use super::support::{Account, BTC, MM, limit, market, update};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
 
-/// A symbol without orders, seconds after its only one was cancelled.
+/// A symbol without orders, some seconds after its only order was cancelled.
 pub(super) fn without_orders(mut account: Account, seconds: usize) -> Account {
     let order = account.rest();
     let id = account.id(MM, order);
@@ -23,22 +23,26 @@ pub(super) fn without_orders(mut account: Account, seconds: usize) -> Account {
 }
 
 #[test]
-fn a_symbol_without_orders_is_let_go_and_armed_anew() {
+fn a_symbol_without_orders_is_disarmed_and_armed_again() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(
         account.take_countdown(),
         None,
-        "not before the release is answered"
+        "not before the reply to the disarm"
     );
     account.countdown_reply(Outcome::Done(0));
     account.wait(4);
     account.submit(MM, limit(Side::Buy, 990, 1));
     account.submit(MM, market(Side::Buy, 1));
-    assert_eq!(account.take_countdown(), None, "a copy may still stop it");
+    assert_eq!(
+        account.take_countdown(),
+        None,
+        "a duplicate of the disarm may still arrive"
+    );
     account.wait(3);
-    assert_eq!(account.engine.orders().iter().count(), 3, "all wait");
+    assert_eq!(account.engine.orders().iter().count(), 3, "all orders wait");
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
@@ -46,7 +50,7 @@ fn a_symbol_without_orders_is_let_go_and_armed_anew() {
 }
 
 #[test]
-fn orders_that_wait_for_a_timer_are_named_with_the_end_of_the_wait() {
+fn countdown_waits_show_the_waiting_orders_and_the_end() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
@@ -71,7 +75,7 @@ fn orders_that_wait_for_a_timer_are_named_with_the_end_of_the_wait() {
 }
 
 #[test]
-fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
+fn an_order_that_waits_for_a_countdown_is_sent_only_in_time() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
@@ -82,7 +86,7 @@ fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
     assert!(account.engine.order(unwanted).is_none(), "nothing was sent");
     account.wait(6);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
-    // The timer itself is late: what waited was meant for the market of then.
+    // The countdown itself is late. The order that waited was meant for an earlier market.
     account.wait(3);
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
     assert_eq!(account.places(), 0);
@@ -90,7 +94,7 @@ fn an_order_that_waits_for_the_next_timer_leaves_if_it_is_still_wanted() {
 }
 
 #[test]
-fn an_order_that_waited_opens_nothing_once_the_run_is_degraded() {
+fn a_waiting_order_is_not_sent_after_the_run_is_degraded() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
@@ -105,14 +109,14 @@ fn an_order_that_waited_opens_nothing_once_the_run_is_degraded() {
 }
 
 #[test]
-fn an_order_is_refused_with_the_true_reason() {
+fn a_waiting_order_is_rejected_with_the_correct_reason() {
     let mut live = live_config();
     live.copy_ms = 20_000;
     let mut account = without_orders(ready_with(live), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
     account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.engine.orders().iter().count(), 0, "refused");
+    assert_eq!(account.engine.orders().iter().count(), 0, "rejected");
     let told = reasons(&account);
     assert!(told[0].contains("was stopped"), "{told:?}");
 
@@ -135,7 +139,7 @@ fn an_order_is_refused_with_the_true_reason() {
 }
 
 #[test]
-fn a_market_order_that_only_reduces_needs_no_timer() {
+fn a_market_order_that_only_reduces_needs_no_countdown() {
     let mut account = holding();
     let mut terms = market(Side::Sell, 1);
     terms.reduce_only = true;
@@ -148,7 +152,7 @@ fn a_market_order_that_only_reduces_needs_no_timer() {
     assert!(account.engine.may_leave(&order, account.now));
 }
 
-/// Why orders were not placed, in the words for people.
+/// The reasons why orders were not placed, as text for people.
 fn reasons(account: &Account) -> Vec<String> {
     let reason = |notice: &Notice| match notice {
         Notice::NotPlaced { words, .. } => Some(words.reason.clone()),
@@ -158,7 +162,7 @@ fn reasons(account: &Account) -> Vec<String> {
 }
 
 #[test]
-fn where_requests_have_nonces_no_copy_stops_the_next_timer() {
+fn with_nonces_no_duplicate_disarm_delays_the_next_countdown() {
     let mut live = live_config();
     live.copy_ms = 0;
     let mut account = without_orders(ready_with(live), 20);
@@ -169,20 +173,24 @@ fn where_requests_have_nonces_no_copy_stops_the_next_timer() {
 }
 
 #[test]
-fn a_symbol_whose_orders_are_only_replaced_is_not_let_go() {
+fn a_symbol_is_not_disarmed_while_its_orders_are_replaced() {
     let mut account = without_orders(ready(), 12);
-    assert_eq!(account.take_countdown(), None, "an order may come");
+    assert_eq!(account.take_countdown(), None, "a new order may follow");
     account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.places(), 1, "it is covered");
+    assert_eq!(account.places(), 1, "the symbol is covered");
     account.pass(0);
-    assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS), "and due");
+    assert_eq!(
+        account.take_countdown(),
+        Some(COUNTDOWN_MS),
+        "the renewal is due"
+    );
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
     account.wait(9);
     assert_eq!(account.take_countdown(), None);
 }
 
 #[test]
-fn the_next_process_arms_nothing_while_the_last_one_may_still_stop_it() {
+fn the_next_process_arms_only_when_an_old_disarm_cannot_arrive() {
     use super::succession::{killed, next_config};
     for answered in [true, false] {
         let mut account = without_orders(ready(), 20);
@@ -204,7 +212,7 @@ fn the_next_process_arms_nothing_while_the_last_one_may_still_stop_it() {
 }
 
 #[test]
-fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
+fn a_disarm_of_unknown_outcome_is_repeated_before_the_next_arm() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Unknown);
@@ -212,10 +220,14 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
     assert_eq!(
         account.take_countdown(),
         None,
-        "the release may still arrive"
+        "the disarm may still arrive"
     );
     account.pass(100);
-    assert_eq!(account.take_countdown(), Some(0), "or it never does");
+    assert_eq!(
+        account.take_countdown(),
+        Some(0),
+        "the disarm is sent again"
+    );
     account.countdown_reply(Outcome::Done(0));
     account.wait(7);
     account.submit(MM, limit(Side::Buy, 990, 1));
@@ -223,7 +235,7 @@ fn after_a_release_of_unknown_outcome_no_timer_is_trusted_for_a_while() {
 }
 
 #[test]
-fn after_a_release_of_unknown_outcome_an_order_waits_for_a_timer_that_can_be_trusted() {
+fn after_a_lost_disarm_an_order_waits_for_a_reliable_countdown() {
     let mut account = without_orders(ready(), 20);
     assert_eq!(account.take_countdown(), Some(0));
     account.submit(MM, limit(Side::Buy, 990, 1));
@@ -232,7 +244,7 @@ fn after_a_release_of_unknown_outcome_an_order_waits_for_a_timer_that_can_be_tru
     assert_eq!(
         account.take_countdown(),
         None,
-        "the release may still arrive"
+        "the disarm may still arrive"
     );
     account.wait(2);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -240,7 +252,7 @@ fn after_a_release_of_unknown_outcome_an_order_waits_for_a_timer_that_can_be_tru
     assert_eq!(account.places(), 1);
 }
 
-/// The symbol's timer was asked for by an order that was refused, and the answer was lost.
+/// An order that was rejected had requested the symbol's countdown, and the reply was lost.
 fn asked_in_vain() -> Account {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
@@ -254,9 +266,9 @@ fn asked_in_vain() -> Account {
 }
 
 #[test]
-fn a_timer_that_may_run_for_nobody_is_stopped() {
+fn a_countdown_that_no_order_needs_is_disarmed() {
     let mut account = asked_in_vain();
-    // A person has it tried once more, and then it is armed.
+    // The operator resumes, so it is tried once more, and then it is armed.
     account.handle(Input::Command(Command::Resume));
     account.wait(1);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -270,7 +282,7 @@ fn a_timer_that_may_run_for_nobody_is_stopped() {
         }
     }
     assert!(released > 0, "no order needs it");
-    // What was given up arrived by now, or never will.
+    // By now, each lost request has arrived or can no longer arrive.
     account.wait(40);
     while account.take_countdown().is_some() {
         account.countdown_reply(Outcome::Done(0));
@@ -280,7 +292,7 @@ fn a_timer_that_may_run_for_nobody_is_stopped() {
 }
 
 #[test]
-fn orders_stay_only_where_nothing_that_was_given_up_may_arm_a_timer() {
+fn on_stop_keep_waits_until_no_lost_renewal_can_arrive() {
     let mut live = live_config();
     live.on_stop = OnStop::Keep;
     let mut account = ready_with(live);
@@ -291,7 +303,10 @@ fn orders_stay_only_where_nothing_that_was_given_up_may_arm_a_timer() {
     account.live(LiveInput::Stop);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
-    assert!(!account.engine.has_stopped(), "it may still arrive");
+    assert!(
+        !account.engine.has_stopped(),
+        "the lost renewal may still arrive"
+    );
     account.wait(7);
     assert_eq!(account.take_countdown(), Some(0));
     account.countdown_reply(Outcome::Done(0));
@@ -299,7 +314,7 @@ fn orders_stay_only_where_nothing_that_was_given_up_may_arm_a_timer() {
 }
 
 #[test]
-fn a_timer_of_the_process_before_is_stopped_where_orders_shall_stay() {
+fn on_stop_keep_disarms_a_countdown_of_the_previous_process() {
     let mut account = ready();
     account.rest();
     let mut config = super::succession::next_config();

@@ -1,5 +1,5 @@
-//! Losses of own orders that filled while the process was down: they count against the loss limits of
-//! the account and of the strategy as soon as the new process knows the account.
+//! Losses of own orders that filled while the process was down. They count against the loss limits
+//! of the account and of the strategy as soon as the new process knows the account.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
@@ -21,7 +21,7 @@ const fn usdt(whole: i128) -> Amount {
 
 const EXIT: VenueOrderId = VenueOrderId(2);
 
-/// Whose limit is 500.
+/// Which limit is 500.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
     Account,
@@ -37,7 +37,7 @@ fn limited(mut config: EngineConfig, limit: Limit) -> EngineConfig {
     config
 }
 
-/// 10 bought at 100, and an order of the strategy that would sell them.
+/// The strategy bought 10 at 100, and has an open order that would sell them.
 fn holding(of: Limit) -> (Account, OrderSeq) {
     let mut account = Account::new(limited(super::support::config(), of));
     account.begin();
@@ -58,7 +58,7 @@ fn holding(of: Limit) -> (Account, OrderSeq) {
     (account, exit)
 }
 
-/// What the venue says of the exit, which sold `qty` at 40.
+/// The venue's data about the exit order, which sold `qty` at 40.
 struct Exit {
     order: OrderSeq,
     qty: i64,
@@ -98,12 +98,12 @@ impl Exit {
     }
 }
 
-/// What a venue does with the question for account trades.
+/// How the venue responds to a request for account trades.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trades {
     Told,
     Refused,
-    /// They are told so many seconds late.
+    /// They are listed this many seconds late.
     Late(u32),
 }
 
@@ -114,7 +114,7 @@ struct Venue {
     orders_late: u32,
 }
 
-/// Lets the venue answer everything for so many seconds after the exit filled.
+/// Lets the venue answer every query for this many seconds after the exit filled.
 fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
     let before = account.own_account();
     let lost = instrument().notional(600, exit.qty) + Amount(1_000_000);
@@ -208,9 +208,9 @@ const VENUES: &[Venue] = &[
 ];
 
 #[test]
-fn what_an_own_order_lost_while_the_process_was_down_halts() {
+fn a_loss_while_the_process_was_down_halts_the_account() {
     for venue in VENUES {
-        // All of it, and so much that 540 are lost.
+        // The whole quantity, and a part that loses 540.
         for qty in [10_000, 9_000] {
             let (account, order) = holding(Limit::Account);
             let mut account = killed(account, limited(next_config(), Limit::Account));
@@ -223,7 +223,7 @@ fn what_an_own_order_lost_while_the_process_was_down_halts() {
 }
 
 #[test]
-fn what_an_own_order_lost_while_the_process_was_down_is_its_strategys_loss() {
+fn a_loss_while_the_process_was_down_counts_for_its_strategy() {
     for venue in VENUES {
         let (account, order) = holding(Limit::Strategy);
         let mut account = killed(account, limited(next_config(), Limit::Strategy));

@@ -1,5 +1,5 @@
-//! An order's end is told once, with all that it filled, and again to an instance that does not know
-//! of it.
+//! A strategy receives the end of an order once, with all fills. An instance whose saved state does
+//! not include the end receives it again.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::event::EventKind;
@@ -12,7 +12,7 @@ use super::succession::{killed, next_config};
 use super::support::{Account, MM, fill, limit, report, update};
 use super::world::ready;
 
-/// State and executed quantity of each word about an order that `MM` was told.
+/// State and executed quantity of each order update that `MM` received.
 fn told(account: &Account) -> Vec<(i64, i64)> {
     let events = account.events.iter();
     let own =
@@ -32,7 +32,7 @@ const FILLED: i64 = OrderState::Filled as i64;
 const CANCELED: i64 = OrderState::Canceled as i64;
 
 #[test]
-fn an_end_is_told_once_all_its_fills_are_booked() {
+fn an_end_is_delivered_after_all_fills_are_booked() {
     for (status, told_as, executed) in [
         (OrderStatus::Filled, FILLED, 10),
         (OrderStatus::Canceled, CANCELED, 9),
@@ -42,7 +42,7 @@ fn an_end_is_told_once_all_its_fills_are_booked() {
         let id = account.id(MM, order);
         account.events.clear();
         account.update(fill(id, Side::Buy, 1, 3, 3, OrderStatus::PartiallyFilled));
-        // The event of the next fill comes last; the venue's answers tell of the end before it.
+        // The event of the next fill arrives last. The venue's replies report the end before it.
         let part = if executed == 10 { 4 } else { 6 };
         if executed == 10 {
             account.update(fill(id, Side::Buy, 3, 3, 10, status));
@@ -69,7 +69,7 @@ fn an_end_is_told_once_all_its_fills_are_booked() {
     }
 }
 
-/// An order that is filled, of which its strategy's state knows nothing yet.
+/// A filled order. The strategy's saved state does not include the fill.
 fn filled() -> Account {
     let mut account = ready();
     let order = account.rest();
@@ -80,12 +80,12 @@ fn filled() -> Account {
 }
 
 #[test]
-fn an_end_that_no_state_knows_is_told_to_the_next_process() {
+fn an_end_missing_in_the_saved_state_is_delivered_after_a_restart() {
     let mut account = killed(filled(), next_config());
     account.events.clear();
     account.begin();
     assert_eq!(told(&account), [(FILLED, 10)]);
-    // And to the one after it, which knows as little.
+    // The process after it receives it too, because its saved state lacks it too.
     let mut account = killed(account, next_config());
     account.events.clear();
     account.begin();
@@ -93,7 +93,7 @@ fn an_end_that_no_state_knows_is_told_to_the_next_process() {
 }
 
 #[test]
-fn an_end_that_its_state_knows_is_not_told_again() {
+fn an_end_included_in_the_saved_state_is_not_delivered_again() {
     let mut account = filled();
     saved(&mut account, i64::MAX);
     let mut account = killed(account, next_config());
@@ -103,7 +103,7 @@ fn an_end_that_its_state_knows_is_not_told_again() {
 }
 
 #[test]
-fn a_state_from_before_the_end_was_handled_does_not_know_it() {
+fn a_state_saved_before_the_end_was_handled_does_not_include_it() {
     let mut account = filled();
     saved(&mut account, 0);
     let mut account = killed(account, next_config());
@@ -113,7 +113,7 @@ fn a_state_from_before_the_end_was_handled_does_not_know_it() {
 }
 
 #[test]
-fn what_ended_in_quarantine_is_told_to_the_instance_that_leaves_it() {
+fn an_end_during_quarantine_is_delivered_to_the_next_instance() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -132,7 +132,7 @@ fn what_ended_in_quarantine_is_told_to_the_instance_that_leaves_it() {
 }
 
 #[test]
-fn an_order_that_the_journal_never_gave_out_shows_that_it_is_an_older_copy() {
+fn an_unknown_own_order_shows_that_the_journal_is_an_old_copy() {
     let ready = (RunState::Ready, Vec::new());
     let doubted = (RunState::Degraded, vec![Doubt::Ownership]);
     for (id, expected) in [
@@ -140,7 +140,7 @@ fn an_order_that_the_journal_never_gave_out_shows_that_it_is_an_older_copy() {
         ("mm.7.3", doubted.clone()),
         ("mm.8.1", doubted),
     ] {
-        // It holds a position, and has given out two numbers.
+        // The account has a position, and the journal has used two order numbers.
         let mut account = filled();
         account.submit(MM, limit(Side::Buy, 980, 10));
         let known = account
@@ -158,7 +158,7 @@ fn an_order_that_the_journal_never_gave_out_shows_that_it_is_an_older_copy() {
             report: report(id, OrderStatus::New, 0),
             terms: limit(Side::Buy, 980, 10),
         });
-        // The copy may have an older epoch file too: the start then watches for another instance.
+        // The copy may have an older epoch file too. The start then watches for another instance.
         account.sync_with(&open);
         for _ in 0..65 {
             account.wait(1);

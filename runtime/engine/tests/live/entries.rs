@@ -1,5 +1,5 @@
-//! The entry of a position that a reading confirmed: the venue may round it otherwise from then on, and
-//! only a fill makes it another.
+//! The entry cost of a position that an account snapshot confirmed. Later snapshots may round it in
+//! another way, and only a fill changes it.
 
 use windvane_engine::live::LiveInput;
 use windvane_engine::protocol::Refusal;
@@ -13,20 +13,20 @@ use super::world::nothing;
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A reading of the account in which the position cost this.
+/// An account snapshot with this cost of the position.
 fn read(account: &mut Account, told: Amount) {
     account.wait(31);
     round(account, &[], &[], |own| own.positions[0].cost = told);
 }
 
 #[test]
-fn an_entry_that_was_confirmed_is_not_rounded_to_a_tick_that_was_not_read() {
+fn a_confirmed_entry_keeps_its_cost_when_the_venue_rounds_it() {
     let (mut account, rounded) = bought_at_another_entry();
     let known = cost(&account);
     read(&mut account, known);
     read(&mut account, rounded);
     assert_eq!(cost(&account), known);
-    // A replay that begins here decides the same.
+    // A replay that begins here makes the same decision.
     let bytes = account.engine.snapshot();
     account.engine = Engine::restore(&bytes).unwrap();
     read(&mut account, rounded);
@@ -34,7 +34,7 @@ fn an_entry_that_was_confirmed_is_not_rounded_to_a_tick_that_was_not_read() {
     assert_eq!(adjustments(&account), []);
 }
 
-/// The whole of a new order fills, in a trade of this id.
+/// A new order fills completely, in a trade with this id.
 fn buy(account: &mut Account, trade_id: i64) {
     let order = account.rest();
     let id = account.id(MM, order);
@@ -42,7 +42,7 @@ fn buy(account: &mut Account, trade_id: i64) {
 }
 
 #[test]
-fn a_fill_in_its_order_leaves_a_confirmed_entry_confirmed() {
+fn a_fill_in_order_keeps_a_confirmed_entry() {
     let (mut account, _) = bought_at_another_entry();
     let known = cost(&account);
     read(&mut account, known);
@@ -53,7 +53,7 @@ fn a_fill_in_its_order_leaves_a_confirmed_entry_confirmed() {
 }
 
 #[test]
-fn the_venue_may_know_an_entry_better_after_a_fill_out_of_its_order() {
+fn after_a_fill_out_of_order_the_venues_entry_is_adopted() {
     let (mut account, _) = bought_at_another_entry();
     let known = cost(&account);
     read(&mut account, known);
@@ -65,18 +65,18 @@ fn the_venue_may_know_an_entry_better_after_a_fill_out_of_its_order() {
 }
 
 #[test]
-fn the_venue_may_know_an_entry_better_after_a_finer_tick_was_read() {
+fn after_a_finer_tick_the_venues_entry_is_adopted() {
     let (mut account, venues) = bought_at_another_entry();
     let known = cost(&account);
     tell_tick(&mut account, 10);
     read(&mut account, venues);
-    assert_eq!(cost(&account), known, "it may be rounded");
+    assert_eq!(cost(&account), known, "the venue may have rounded it");
     tell_tick(&mut account, 1);
     read(&mut account, venues);
     assert_eq!(cost(&account), venues);
 }
 
-/// The rules are read after a refusal, with this tick.
+/// The engine reads the rules after a rejection, and they have this tick.
 fn tell_tick(account: &mut Account, step: i64) {
     refuse(account, -4014);
     tell(account, rules(tick(step)));
@@ -85,14 +85,14 @@ fn tell_tick(account: &mut Account, step: i64) {
 }
 
 #[test]
-fn a_balance_that_differs_says_nothing_of_a_confirmed_entry_unless_trades_are_not_told() {
+fn a_balance_difference_changes_an_entry_only_without_trades() {
     for tells_trades in [true, false] {
         let (mut account, rounded) = bought_at_another_entry();
         let known = cost(&account);
         read(&mut account, known);
         let told = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
         account.wait(31);
-        // Two that agree, trades asked for between them.
+        // Two snapshots agree, with a query for trades between them.
         for _ in 0..60 {
             while let Some(subject) = account.take_question() {
                 let mut own = account.own_account();
@@ -119,7 +119,7 @@ fn a_balance_that_differs_says_nothing_of_a_confirmed_entry_unless_trades_are_no
 }
 
 #[test]
-fn a_reading_that_lags_states_the_entry_of_a_position_that_did_not_change_for_long() {
+fn a_lagging_snapshot_sets_the_entry_of_an_unchanged_position() {
     let (mut account, venues) = bought_at_another_entry();
     let known = cost(&account);
     let read = |account: &mut Account| {
@@ -132,7 +132,7 @@ fn a_reading_that_lags_states_the_entry_of_a_position_that_did_not_change_for_lo
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
     read(&mut account);
-    assert_eq!(cost(&account), known, "it may be of before the fill");
+    assert_eq!(cost(&account), known, "it may be older than the fill");
     account.wait(31);
     read(&mut account);
     assert_eq!(cost(&account), venues);

@@ -1,5 +1,5 @@
-//! Answers state fills, the user stream is seconds behind, and its events leave commissions out: own fills are
-//! booked with an estimate, and balances of account events differ by it.
+//! Responses report fills, the user stream is seconds late, and its events lack commissions. Own
+//! fills are booked with an estimate, and the balances of account events differ by that estimate.
 
 use std::collections::VecDeque;
 
@@ -13,17 +13,17 @@ use super::stated_fees::{Exchange, TOKEN};
 use super::support::{MM, OTHER, USDT, market, report};
 use super::untold::usdt;
 
-/// The next order of a strategy follows after this.
+/// Time between two orders of a strategy.
 const PAUSE_MS: i64 = 700;
 const STEP_MS: i64 = 100;
 
-/// An exchange whose user stream is behind its answers.
+/// An exchange whose user stream is later than its responses.
 struct LateStream {
     exchange: Exchange,
     stream_ms: i64,
     account_first: bool,
     events: VecDeque<(Time, UserEvent)>,
-    /// How often a look at the run, ten times a second, found it degraded, and how often it did not.
+    /// How often a check of the run, ten times a second, found it degraded, and how often not.
     degraded: usize,
     ready: usize,
 }
@@ -40,7 +40,8 @@ impl LateStream {
         }
     }
 
-    /// A market order that fills at once, as its answer states. The profit is in tenths of the price.
+    /// A market order that fills at once, as its response reports. The profit is in tenths of the
+    /// price.
     fn trade(&mut self, strategy: StrategyId, side: Side, realized: i64) {
         let exchange = &mut self.exchange;
         let order = exchange.account.submit(strategy, market(side, 10_000));
@@ -81,12 +82,12 @@ impl LateStream {
         }
     }
 
-    /// So many round trips of two strategies by turns, each with this profit.
+    /// This many round trips of two strategies in turn, each with this profit.
     fn trade_for(&mut self, trips: usize, realized: i64) {
         for trip in 0..trips {
             let strategy = [MM, OTHER][trip % 2];
             for (side, realized) in [(Side::Buy, 0), (Side::Sell, realized)] {
-                // Degraded, it may only close.
+                // A degraded run may only close.
                 let is_allowed = match side {
                     Side::Buy => self.exchange.state() == RunState::Ready,
                     Side::Sell => self.exchange.held != 0,
@@ -101,9 +102,9 @@ impl LateStream {
 }
 
 #[test]
-fn a_commission_that_is_not_stated_yet_is_no_degraded_reason() {
+fn a_commission_not_reported_yet_does_not_degrade_the_run() {
     for fee_asset in [TOKEN, USDT] {
-        // A stream that is later is not relied on at all.
+        // A stream that is even later is not used at all.
         for stream_ms in [1_000, 2_500] {
             for account_first in [false, true] {
                 for (lag_ms, trades_lag_ms) in [(0, 0), (5_000, 0), (0, 5_000), (5_000, 10_000)] {
@@ -124,7 +125,8 @@ fn a_commission_that_is_not_stated_yet_is_no_degraded_reason() {
     }
 }
 
-/// How long a loss of this balance, which no event reports itself, is no degraded reason while strategies trade.
+/// How long the run trades without a degraded reason after a loss of this balance that no event
+/// reports.
 fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
     let mut late = LateStream::new(TOKEN, 2_500, Some(0));
     late.exchange.lists_flat = lists_flat;
@@ -151,16 +153,17 @@ fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
 }
 
 #[test]
-fn a_loss_beyond_estimates_is_a_degraded_reason_at_once() {
+fn a_loss_beyond_the_estimates_degrades_the_run_soon() {
     for (place, lists_flat) in [(0, false), (0, true), (1, false), (1, true)] {
-        // The event with the balance comes later, and a fill may explain it for three.
+        // The event with the balance arrives later, and a fill may explain the loss for three
+        // seconds.
         let unseen = unseen_ms(place, lists_flat, usdt(80));
         assert!(unseen <= 10_000, "{place} {lists_flat}: {unseen}");
     }
 }
 
 #[test]
-fn a_loss_below_estimates_is_a_degraded_reason_once_commissions_are_known() {
+fn a_small_loss_degrades_the_run_once_commissions_are_known() {
     for (place, lists_flat) in [(0, false), (0, true), (1, false), (1, true)] {
         let unseen = unseen_ms(place, lists_flat, usdt(1));
         assert!(unseen <= 26_000, "{place} {lists_flat}: {unseen}");

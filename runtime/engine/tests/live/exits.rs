@@ -1,5 +1,6 @@
-//! Exits of strategies: market orders that only reduce. They wait for no countdown, no certainty and no
-//! budget, and for some seconds where the venue refuses them again and again.
+//! Exits of strategies: market orders that only reduce. They do not wait for a countdown, a
+//! reconciled account or request budget. After repeated rejections by the venue they wait a few
+//! seconds.
 
 use windvane_engine::engine::{Purpose, RunState};
 use windvane_engine::live::LiveInput;
@@ -22,7 +23,8 @@ fn refused(code: i32) -> Outcome<windvane_engine::protocol::OrderReport> {
     Outcome::Refused(Refusal { code, msg })
 }
 
-/// Tries this order every half a second, and has each one refused that is sent. Answers how many were.
+/// Submits this order every half second, and the venue rejects each one that is sent. Returns how
+/// many were sent.
 fn try_for(account: &mut Account, seconds: i64, terms: OrderTerms, code: i32) -> usize {
     let mut sent = 0;
     for _ in 0..2 * seconds {
@@ -44,7 +46,7 @@ fn try_for(account: &mut Account, seconds: i64, terms: OrderTerms, code: i32) ->
 }
 
 #[test]
-fn exits_that_are_refused_again_and_again_wait_for_five_seconds_at_most() {
+fn rejected_exits_wait_at_most_five_seconds() {
     for code in [-2015, -4061, -1020] {
         let mut account = holding(30, 0);
         let sent = try_for(&mut account, 60, exit(), code);
@@ -54,13 +56,13 @@ fn exits_that_are_refused_again_and_again_wait_for_five_seconds_at_most() {
         assert_eq!(until.len(), 1);
         assert!(
             until[0] <= account.now.plus_ms(5_000),
-            "the pause that is shown is kept"
+            "the reported pause applies"
         );
     }
 }
 
 #[test]
-fn refused_openings_hold_back_no_exit() {
+fn rejected_openings_do_not_delay_an_exit() {
     let mut account = holding(30, 0);
     try_for(&mut account, 30, limit(Side::Sell, 1_100, 40), -4164);
     let sent = account.call(MM, |callback, engine| callback.submit(engine, exit()));
@@ -68,7 +70,7 @@ fn refused_openings_hold_back_no_exit() {
 }
 
 #[test]
-fn an_exit_that_the_venue_accepts_ends_the_series() {
+fn an_accepted_exit_ends_the_series_of_rejections() {
     let mut account = holding(30, 0);
     try_for(&mut account, 20, exit(), -4061);
     account.pass(5_000);
@@ -83,7 +85,7 @@ fn an_exit_that_the_venue_accepts_ends_the_series() {
 }
 
 #[test]
-fn an_exit_leaves_at_once_with_the_weight_of_closes() {
+fn an_exit_is_sent_at_once_with_the_request_weight_of_closes() {
     for in_doubt in [false, true] {
         let mut account = holding(30, 0);
         if in_doubt {
@@ -98,7 +100,7 @@ fn an_exit_leaves_at_once_with_the_weight_of_closes() {
             .sent
             .iter()
             .find(|request| matches!(request, Request::Place(_)));
-        let placed = placed.expect("no countdown is waited for");
+        let placed = placed.expect("it waits for no countdown");
         assert_eq!(
             account.engine.purpose(placed),
             Purpose::Close,

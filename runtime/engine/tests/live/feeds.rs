@@ -1,4 +1,4 @@
-//! Market data that stops while every connection lives.
+//! Market data that stops although all connections are up.
 
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::rules::Rule;
@@ -33,7 +33,7 @@ fn blocks(account: &Account) -> Vec<TradingBlock> {
     account.engine.blocks().map(|(block, _)| block).collect()
 }
 
-/// A run that holds 10, whose mark price came every second.
+/// A run with a position of 10 that received a mark price every second.
 fn regular() -> Account {
     let mut account = ready();
     marks(&mut account, 5, 999);
@@ -46,7 +46,7 @@ fn regular() -> Account {
 }
 
 #[test]
-fn no_position_is_opened_on_market_data_that_stopped() {
+fn no_position_is_opened_after_market_data_stopped() {
     let mut account = regular();
     account.seconds(10);
     let opening = limit(Side::Buy, 990, 1);
@@ -68,7 +68,7 @@ fn no_position_is_opened_on_market_data_that_stopped() {
 }
 
 #[test]
-fn a_quiet_market_without_a_rhythm_is_not_judged() {
+fn irregular_market_data_does_not_count_as_stopped() {
     let mut account = ready();
     marks(&mut account, 12, 9_000);
     account.seconds(40);

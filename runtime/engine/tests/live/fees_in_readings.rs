@@ -1,5 +1,5 @@
-//! A reading of the account has the true commissions of the fills that it contains, also where nobody knows
-//! of which moment it is.
+//! An account snapshot includes the true commissions of its fills, even if the time of the snapshot
+//! is unknown.
 
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Amount, OrderStatus, Outcome, PositionSide, Side, Surface, VenueOrderId};
@@ -22,7 +22,7 @@ fn reconnect(account: &mut Account) {
 }
 
 #[test]
-fn a_commission_that_a_lagging_reading_has_is_not_charged_again() {
+fn a_commission_in_a_lagging_snapshot_is_charged_once() {
     let mut account = ready();
     let before = balance(&account);
     let order = account.submit(MM, market(Side::Buy, 10));
@@ -44,7 +44,7 @@ fn a_commission_that_a_lagging_reading_has_is_not_charged_again() {
         });
         account.wait(1);
     }
-    assert_eq!(balance(&account), before - FEE, "the reading is taken");
+    assert_eq!(balance(&account), before - FEE, "the snapshot is adopted");
     let mut listed = trade(1, 1, 10);
     listed.fill.fee = FEE;
     account.wait(31);

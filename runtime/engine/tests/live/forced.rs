@@ -1,5 +1,5 @@
-//! Liquidation and ADL: by whichever mark the venue tells of them, in whichever order, the
-//! strategies hold what the account holds, and the configured reaction follows.
+//! Liquidation and ADL: for every mark and every order of the venue's reports, the strategies'
+//! positions match the account, and the configured reaction follows.
 
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::event::EventKind;
@@ -37,7 +37,7 @@ pub(super) fn buy(account: &mut Account, strategy: StrategyId, qty: i64, trade_i
     account.sent.clear();
 }
 
-/// A live run whose strategies hold so much.
+/// A live run whose two strategies hold these quantities.
 pub(super) fn holding(mm: i64, other: i64) -> Account {
     let mut account = ready();
     for (strategy, qty, trade_id) in [(MM, mm, 1), (OTHER, other, 2)] {
@@ -50,7 +50,7 @@ pub(super) fn holding(mm: i64, other: i64) -> Account {
     account
 }
 
-/// An event of the venue's own order that sells at 90.0, as other orders are told.
+/// An event of the venue's own order that sells at 90.0, without any mark of a forced close.
 pub(super) fn sold(trade_id: i64, qty: i64, executed: i64, whole: i64) -> OrderUpdate {
     let id = ClientOrderId::new("x-1").unwrap();
     let status = if executed == whole {
@@ -104,7 +104,7 @@ pub(super) fn react(account: &mut Account, reaction: OnLiquidation) {
 type Mark = (&'static str, fn(&mut OrderUpdate), ForcedClose);
 
 #[test]
-fn every_mark_of_the_documents_is_recognised() {
+fn every_mark_in_the_documents_is_recognized() {
     let id = |text| ClientOrderId::new(text).unwrap();
     let marks: [Mark; 5] = [
         ("autoclose-1700000000", |_| {}, ForcedClose::Liquidation),
@@ -154,18 +154,18 @@ fn every_mark_of_the_documents_is_recognised() {
         assert_eq!(account.engine.latch(), Latch::Halted, "before it trades");
         account.update(sold(9, 30, 30, 40));
         account.update(sold(10, 10, 40, 40));
-        assert_eq!(held(&account), [0, 0, 0], "its fills bear no mark");
+        assert_eq!(held(&account), [0, 0, 0], "its fills have no mark");
         assert_eq!(reports(&account)[1].kind, kind);
     }
 }
 
 #[test]
-fn what_a_liquidation_closed_is_shared_in_proportion_with_price_and_fee() {
+fn strategies_share_a_liquidation_in_proportion() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 20)));
     assert_eq!(held(&account), [20, 15, 5]);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    // 15 of 0.001 that were bought at 100 and sold at 90, and three quarters of a fee of 4.
+    // 15 units of 0.001, bought at 100 and sold at 90, and three quarters of a fee of 4.
     assert_eq!(own.position.realized_pnl, Amount(-15_000_000));
     assert_eq!(own.position.fees, Amount(1_000_000 + 300_000_000));
     let report = &reports(&account)[0];
@@ -181,12 +181,12 @@ fn what_a_liquidation_closed_is_shared_in_proportion_with_price_and_fee() {
     for strategy in [MM, OTHER] {
         let told = (account.events.iter())
             .any(|(to, kind, _)| *to == strategy && *kind == EventKind::Position);
-        assert!(told, "each strategy is told of its position");
+        assert!(told, "each strategy receives its position");
     }
 }
 
 #[test]
-fn the_fills_of_one_order_are_one_report_with_their_sum() {
+fn the_fills_of_one_order_add_up_to_one_report() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 40)));
     assert_eq!(account.engine.latch(), Latch::Halted, "at the first fill");
@@ -213,14 +213,14 @@ fn the_fills_of_one_order_are_one_report_with_their_sum() {
 }
 
 #[test]
-fn the_remainder_of_a_liquidation_is_the_largest_holders() {
+fn the_remainder_of_a_liquidation_goes_to_the_largest_holder() {
     let mut account = holding(20, 10);
     account.update(marked(sold(9, 10, 10, 10)));
     assert_eq!(held(&account), [20, 13, 7]);
 }
 
 #[test]
-fn what_belongs_to_nobody_is_closed_in_proportion_too() {
+fn an_unowned_position_is_closed_in_proportion_too() {
     let mut account = holding(30, 0);
     let by_hand = OrderUpdate {
         side: Side::Buy,
@@ -236,7 +236,7 @@ fn what_belongs_to_nobody_is_closed_in_proportion_too() {
 }
 
 #[test]
-fn a_person_who_closes_by_hand_is_no_liquidation() {
+fn a_close_by_hand_is_not_a_liquidation() {
     let mut account = holding(30, 10);
     account.update(sold(9, 40, 40, 40));
     assert_eq!(held(&account), [0, 30, 10]);
@@ -245,7 +245,7 @@ fn a_person_who_closes_by_hand_is_no_liquidation() {
 }
 
 #[test]
-fn the_reaction_is_the_configured_one_until_resume() {
+fn the_configured_reaction_holds_until_resume() {
     for (reaction, state) in [
         (OnLiquidation::Halt, RunState::Halted),
         (OnLiquidation::Pause, RunState::Paused),
@@ -271,7 +271,7 @@ fn the_reaction_is_the_configured_one_until_resume() {
     }
 }
 
-/// What the venue tells of the account after everything was closed.
+/// The account event after the whole position was closed.
 fn account_event(account: &Account, reason: AccountReason, listed: bool) -> UserEvent {
     let total = account.engine.balance(FUTURES, USDT).total;
     UserEvent::Account(AccountUpdate {
@@ -294,7 +294,7 @@ fn account_event(account: &Account, reason: AccountReason, listed: bool) -> User
 }
 
 #[test]
-fn the_account_event_may_come_before_or_after_the_fill() {
+fn the_account_event_may_arrive_before_or_after_the_fill() {
     for before in [true, false] {
         let mut account = holding(30, 10);
         let told = account_event(&account, AccountReason::Order, true);
@@ -317,20 +317,20 @@ fn the_account_event_may_come_before_or_after_the_fill() {
 }
 
 #[test]
-fn fills_without_a_trade_id_count_once_by_the_orders_total() {
+fn fills_without_a_trade_id_count_once_by_the_order_total() {
     let mut account = holding(30, 10);
     for _ in 0..2 {
         account.update(marked(sold(0, 30, 30, 40)));
     }
     assert_eq!(held(&account), [10, 7, 3]);
-    // A route that lists the trade with its id.
+    // Another route reports the trade with its id.
     account.update(marked(sold(77, 30, 30, 40)));
     assert_eq!(held(&account), [10, 7, 3]);
     account.update(marked(sold(0, 10, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
 }
 
-/// What is left of the wallet after the close.
+/// The wallet balance after the close.
 fn wallet_after(account: &Account) -> Amount {
     account.engine.balance(FUTURES, USDT).total - Amount(440_000_000)
 }
@@ -357,7 +357,7 @@ pub(super) fn listed_order(account: &Account, qty: i64) -> OpenOrder {
     OpenOrder { report, terms }
 }
 
-/// Answers every question of a round: these trades, an account that was closed and has so much left,
+/// Answers every query of a round: these trades, a closed position with this wallet balance, and
 /// these forced orders.
 fn tell_round(
     account: &mut Account,
@@ -388,7 +388,7 @@ pub(super) fn answer_with_trades(
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 
-/// The same, and `order` about the order of others that is asked for.
+/// The same, with `order` as the response to a query for an outside order.
 pub(super) fn answer_with_order(
     account: &mut Account,
     trades: &[AccountTrade],
@@ -440,7 +440,7 @@ pub(super) fn answer_with_order(
     }
 }
 
-/// Lets a minute pass in which the venue tells this whenever it is asked.
+/// Lets a minute pass in which the venue gives these responses to every query.
 pub(super) fn minute(
     account: &mut Account,
     trades: &[AccountTrade],
@@ -464,14 +464,14 @@ pub(super) fn refused_route() -> Outcome<Truth> {
 }
 
 #[test]
-fn a_liquidation_that_no_event_told_of_is_found_by_readings() {
+fn account_snapshots_find_a_liquidation_without_events() {
     for told_later in [false, true] {
         let mut account = holding(30, 10);
         minute(&mut account, &[], None, &refused_route());
         let left = wallet_after(&account);
         let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
         for _ in 0..2 {
-            // A reading that is what the account was may lag.
+            // A snapshot that equals an earlier state of the account may be stale.
             minute(&mut account, &[], Some(left), &forced);
         }
         assert_eq!(held(&account), [0, 0, 0]);
@@ -489,7 +489,7 @@ fn a_liquidation_that_no_event_told_of_is_found_by_readings() {
 }
 
 #[test]
-fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_orders() {
+fn forced_orders_settle_a_liquidation_in_account_trades() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
@@ -506,11 +506,11 @@ fn a_liquidation_that_account_trades_told_of_is_settled_by_the_list_of_forced_or
     assert!(report.realized_pnl < Amount::ZERO);
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(reports(&account).len(), 1, "its event says nothing new");
+    assert_eq!(reports(&account).len(), 1, "its event adds nothing");
 }
 
 #[test]
-fn an_event_after_the_trades_that_it_is_about_settles_them() {
+fn a_liquidation_event_settles_trades_that_were_listed_before() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
@@ -526,7 +526,7 @@ fn an_event_after_the_trades_that_it_is_about_settles_them() {
     assert_eq!(
         account.engine.latch(),
         Latch::None,
-        "nothing says who closed"
+        "nothing shows who closed"
     );
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
@@ -534,7 +534,7 @@ fn an_event_after_the_trades_that_it_is_about_settles_them() {
 }
 
 #[test]
-fn a_close_that_readings_show_is_no_liquidation_without_evidence() {
+fn a_close_in_snapshots_without_evidence_is_not_a_liquidation() {
     let mut old = ready();
     let before = listed_order(&old, 40);
     old.wait(1);
@@ -581,7 +581,7 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
 }
 
 #[test]
-fn a_payment_after_a_liquidation_that_was_told_is_no_second_one() {
+fn a_payment_after_a_reported_liquidation_is_not_a_second_one() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 40, 40, 40)));
     let mut told = account_event(&account, AccountReason::InsuranceClear, false);
@@ -612,7 +612,7 @@ fn made(event: OrderUpdate, ms: i64) -> OrderUpdate {
 }
 
 #[test]
-fn an_own_fill_after_a_forced_close_may_be_told_between_its_events() {
+fn a_later_own_fill_may_arrive_between_events_of_a_forced_close() {
     let mut account = holding(12, 40);
     let own = sale(&mut account, OTHER, 40, 5_009);
     account.update(made(marked(sold(30, 30, 30, 52)), 5_000));
@@ -624,7 +624,7 @@ fn an_own_fill_after_a_forced_close_may_be_told_between_its_events() {
 }
 
 #[test]
-fn an_own_fill_before_a_forced_close_may_be_told_after_it() {
+fn an_earlier_own_fill_may_arrive_after_a_forced_close() {
     for is_late in [true, false] {
         let mut account = holding(12, 20);
         let order = account.submit(OTHER, limit(Side::Buy, 1000, 20));
@@ -650,15 +650,15 @@ fn an_own_fill_before_a_forced_close_may_be_told_after_it() {
             sum[usize::from(strategy.0)] += event.fields[1];
             sum
         });
-        assert_eq!(told, [12, 40], "what is told late is told too");
+        assert_eq!(told, [12, 40], "the late share is delivered too");
     }
 }
 
 #[test]
-fn a_forced_close_that_only_a_reading_shows_is_the_strategys_that_traded_after_it() {
+fn a_forced_close_shown_by_a_snapshot_closes_its_strategy() {
     let mut account = holding(2, 0);
     minute(&mut account, &[], None, &refused_route());
-    // The venue sold 2, and no event told of it. The strategy sold 10 afterwards.
+    // The venue sold 2, and no event reported it. The strategy then sold 10.
     let forced = listed_order(&account, 2);
     let made_ms = forced.report.update_time.millis();
     let own = sale(&mut account, MM, 10, made_ms + 100);
@@ -678,10 +678,10 @@ fn a_forced_close_that_only_a_reading_shows_is_the_strategys_that_traded_after_i
 }
 
 #[test]
-fn a_listed_forced_close_may_be_newer_than_the_reading() {
+fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
     let mut account = holding(40, 0);
     minute(&mut account, &[], None, &refused_route());
-    // The venue sold 10, and no event told of it. It sells 5 more after each reading.
+    // The venue sold 10, and no event reported it. It sells 5 more after each snapshot.
     let first = listed_order(&account, 10);
     let left = wallet_after(&account);
     let mut told = false;
@@ -702,13 +702,13 @@ fn a_listed_forced_close_may_be_newer_than_the_reading() {
         account.clock();
         account.confirm_countdowns();
     }
-    assert!(told, "the first close is found by the reading");
+    assert!(told, "the snapshot shows the first close");
     let reported: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
     assert_eq!(reported, [10, 5]);
 }
 
 #[test]
-fn forced_closes_from_before_the_account_was_known_are_no_news() {
+fn forced_closes_before_the_first_snapshot_are_ignored() {
     let mut account = booting(live_config());
     account.begin();
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 2)]));
@@ -727,9 +727,10 @@ fn forced_closes_from_before_the_account_was_known_are_no_news() {
     assert_eq!(reports(&account), []);
 }
 
-/// The event of an ADL was the account's alone. Before it was explained somebody closed the rest by hand.
+/// Only an account event reported an ADL. Before the engine explained it, a person closed the rest
+/// by hand.
 #[test]
-fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
+fn a_close_by_hand_is_not_mistaken_for_the_next_forced_close() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let mut by_hand = sold(9, 33, 33, 33);
@@ -737,7 +738,7 @@ fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
     account.update(by_hand);
     assert_eq!(held(&account)[0], 7);
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 7)]));
-    // The reading is still from before the ADL.
+    // The snapshot is still older than the ADL.
     for _ in 0..4 {
         tell_round(&mut account, &[], None, &forced);
         account.pass(499);
@@ -749,10 +750,10 @@ fn a_close_by_hand_is_not_taken_for_the_forced_close_that_is_listed_next() {
     assert_eq!(reports(&account).len(), 1);
 }
 
-/// Only account trades, and the list of forced orders where it is served, tell of the close, after a fill of a
-/// resting exit.
+/// Only account trades, and in one case the list of forced orders, report the close. They do so
+/// after the fill of an open exit order.
 #[test]
-fn an_own_fill_after_a_forced_close_that_was_told_late_is_its_strategys() {
+fn an_own_fill_keeps_its_strategy_after_a_late_forced_close() {
     for listed in [true, false] {
         close_before_an_own_fill(listed);
     }

@@ -1,4 +1,4 @@
-//! Exits at rest when the venue closes a part of a position.
+//! Open exit orders when the venue closes a part of a position.
 
 use windvane_engine::forced::OnLiquidation;
 use windvane_engine::{OrderStatus, Outcome, Request, Side};
@@ -6,9 +6,9 @@ use windvane_engine::{OrderStatus, Outcome, Request, Side};
 use super::forced::{held, holding, marked, react, sold};
 use super::support::{MM, limit, report as order_report};
 
-/// The whole exit would open a position on the other side.
+/// The full exit order would open a position on the other side.
 #[test]
-fn an_exit_that_is_larger_than_what_a_forced_close_left_is_cancelled() {
+fn a_forced_close_cancels_exits_larger_than_the_position() {
     for (closed, is_cancelled) in [(20, true), (0, false)] {
         let mut account = holding(30, 10);
         react(&mut account, OnLiquidation::Continue);

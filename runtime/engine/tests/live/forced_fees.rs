@@ -1,4 +1,4 @@
-//! The commission of a forced close that its event leaves out.
+//! The commission of a forced close, if the order event lacks it.
 
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::AccountTrade;
@@ -10,14 +10,14 @@ use super::support::{Account, BTC};
 
 const FEE: Amount = Amount(2_000_000);
 
-/// The commissions of the two strategies and of nobody.
+/// The commissions of the two strategies and of the unowned position.
 fn fees(account: &Account) -> [Amount; 3] {
     let ledgers = account.engine.ledgers();
     let [mm, other] = [0, 1].map(|place: usize| &ledgers.strategies[place]);
     [mm, other, &ledgers.external].map(|own| own.at(BTC, PositionSide::Both).position.fees)
 }
 
-/// A liquidation of all, whose event states no commission.
+/// A liquidation of the whole position. Its event states no commission.
 fn liquidated() -> Account {
     let mut account = holding(30, 10);
     let mut event = marked(sold(3, 40, 40, 40));
@@ -28,7 +28,8 @@ fn liquidated() -> Account {
     account
 }
 
-/// The first round on a new connection lists the trade of the liquidation with its commission.
+/// The first reconciliation after a reconnect lists the trade of the liquidation with its
+/// commission.
 fn list_trade(account: &mut Account) {
     let surface = Surface::Futures;
     account.live(LiveInput::StreamDown { surface });
@@ -44,7 +45,7 @@ fn list_trade(account: &mut Account) {
 }
 
 #[test]
-fn strategies_bear_a_later_commission_as_they_bore_the_close() {
+fn strategies_share_a_late_commission_like_the_forced_close() {
     let mut account = liquidated();
     let before = fees(&account);
     list_trade(&mut account);
@@ -60,7 +61,7 @@ fn strategies_bear_a_later_commission_as_they_bore_the_close() {
 }
 
 #[test]
-fn a_part_that_belonged_to_nobody_bears_its_share_of_a_later_commission() {
+fn an_unowned_part_bears_its_share_of_a_late_commission() {
     let mut account = holding(30, 0);
     let mut bought = sold(2, 10, 10, 10);
     bought.side = Side::Buy;

@@ -1,5 +1,5 @@
-//! Account trades list a close by others, and the list of forced orders is refused or behind. The order of the
-//! trade says whether the venue placed it.
+//! Account trades list a close by an outside order, and the list of forced orders is rejected or
+//! stale. A query for the order of the trade shows whether the venue placed it.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::forced::ForcedClose;
@@ -20,22 +20,22 @@ use super::world::{nothing, order_by_hand, position};
 const FORCED: VenueOrderId = VenueOrderId(500);
 const NO_SUCH_ORDER: i32 = -2013;
 
-/// What the venue says when it is asked for the order of the close.
+/// The venue's response to a query for the order of the close.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
-    /// The client order id of a liquidation.
+    /// It has the client order id of a liquidation.
     Named,
-    /// No such id, but the type of a liquidation.
+    /// It has the type of a liquidation, but another id.
     Typed,
-    /// The status of an order of ADL.
+    /// It has the status of an ADL order.
     Status,
     ByHand,
     NotFound,
-    /// It is not found for ten seconds.
+    /// The venue finds it only after ten seconds.
     Late,
 }
 
-/// What the venue says when it is asked for its forced orders.
+/// The venue's response to a query for its forced orders.
 #[derive(Clone, Copy, Debug)]
 enum List {
     Refused,
@@ -76,7 +76,7 @@ impl Order {
     }
 }
 
-/// Lets so many seconds pass in which account trades list the close, and readings show it.
+/// Lets seconds pass in which account trades list the close and account snapshots show it.
 fn closed(account: &mut Account, order: Order, list: List, seconds: i64) {
     let mut sold = trade(FORCED.0, 9, 40);
     sold.side = Side::Sell;
@@ -109,7 +109,7 @@ const ORDERS: [Order; 6] = [
 ];
 
 #[test]
-fn the_order_of_a_listed_close_says_who_closed() {
+fn the_order_of_a_listed_close_shows_its_kind() {
     for order in ORDERS {
         for list in [List::Refused, List::Empty] {
             for cut in [true, false] {
@@ -156,7 +156,7 @@ fn a_liquidation_while_the_process_was_down_is_found_by_its_order() {
 }
 
 #[test]
-fn an_event_that_reports_a_close_asks_no_question() {
+fn a_close_that_an_event_reports_starts_no_query() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let mut by_hand = super::forced::sold(9, 40, 40, 40);

@@ -1,4 +1,5 @@
-//! A position was closed, no event said by what, and the first question for forced orders gets no answer.
+//! A position was closed, no event reported by what, and the first query for forced orders gets no
+//! response.
 
 use windvane_engine::engine::Latch;
 use windvane_engine::truth::{Subject, Truth};
@@ -8,12 +9,12 @@ use super::forced::{held, holding, listed_order, minute, refused_route, reports}
 use super::support::{Account, USDT};
 use super::world::{no_trades, nothing, position};
 
-/// What the venue does with one question for forced orders: it answers so, or never.
+/// The venue's response to one query for forced orders; `None` if it never responds.
 type Answer = Option<Outcome<Truth>>;
 
-/// Lets a minute pass. The account was closed and has so much left; questions for forced orders get these answers,
-/// the last one again and again. Answers how many seconds after the first question the strategies had given
-/// their positions up.
+/// Lets time pass. The position is closed and the wallet has this balance. Queries for forced
+/// orders get these responses; the last one repeats. Returns the seconds from the first query until
+/// the strategies' positions are closed.
 fn pass(account: &mut Account, wallet: Amount, answers: &[Answer]) -> Option<i64> {
     let (mut asked, mut first, mut settled) = (0, None, None);
     for _ in 0..200 {
@@ -64,7 +65,7 @@ fn begin() -> (Account, Amount, Outcome<Truth>) {
 }
 
 #[test]
-fn a_second_question_is_waited_for_before_a_close_counts_as_one_by_others() {
+fn a_close_counts_as_outside_only_after_a_second_query() {
     let limited = Outcome::Refused(windvane_engine::protocol::Refusal {
         code: -1003,
         msg: String::new(),
@@ -83,7 +84,7 @@ fn a_second_question_is_waited_for_before_a_close_counts_as_one_by_others() {
 }
 
 #[test]
-fn without_any_answer_a_close_counts_as_one_by_others_in_the_end() {
+fn without_any_response_a_close_finally_counts_as_outside() {
     for never in [None, Some(Outcome::Unknown)] {
         let (mut account, wallet, _) = begin();
         let settled = pass(&mut account, wallet, std::slice::from_ref(&never));

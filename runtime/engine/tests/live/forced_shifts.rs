@@ -1,4 +1,5 @@
-//! Account trades list what others traded. A forced order of another id does not explain those trades.
+//! Account trades list outside trades. A forced order with another id does not explain these
+//! trades.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::live::LiveInput;
@@ -16,7 +17,8 @@ use super::world::{position, ready};
 
 const FORCED: VenueOrderId = VenueOrderId(503);
 
-/// Lets so many seconds pass in which readings, account trades and forced orders say this.
+/// Lets seconds pass in which account snapshots, account trades and forced orders have these
+/// contents.
 fn answer(
     account: &mut Account,
     seconds: u32,
@@ -33,7 +35,7 @@ fn answer(
     }
 }
 
-/// A trade of others with this order and trade id.
+/// An outside trade with this order id and trade id.
 fn listed_trade(account: &Account, order: i64, id: i64, side: Side, qty: i64) -> AccountTrade {
     AccountTrade {
         side,
@@ -42,7 +44,7 @@ fn listed_trade(account: &Account, order: i64, id: i64, side: Side, qty: i64) ->
     }
 }
 
-/// The order of an ADL that buys, as `forceOrders` lists it.
+/// A buying ADL order, as `forceOrders` lists it.
 fn listed_order(account: &Account, qty: i64) -> OpenOrder {
     let id = ClientOrderId::new("adl_autoclose").unwrap();
     let mut report = report(id, OrderStatus::Filled, qty);
@@ -56,13 +58,13 @@ fn listed_order(account: &Account, qty: i64) -> OpenOrder {
 }
 
 #[test]
-fn listed_trades_by_hand_are_not_taken_for_a_forced_order_of_another_id() {
+fn trades_by_hand_are_not_mistaken_for_another_forced_order() {
     let mut account = ready();
     minute(&mut account, &[], None, &refused_route());
     let mut trades = vec![listed_trade(&account, 501, 9, Side::Buy, 5)];
     answer(&mut account, 30, &trades, position(5), &refused_route());
-    // A person turns the position around. When the venue is asked for its forced orders, it lists one
-    // that is newer than that reading.
+    // A person reverses the position. The venue's list of forced orders then contains an order that
+    // is newer than that snapshot.
     trades.push(listed_trade(&account, 502, 10, Side::Sell, 9));
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 4)]));
     account.notices.clear();
@@ -81,10 +83,10 @@ fn listed_trades_by_hand_are_not_taken_for_a_forced_order_of_another_id() {
     assert_eq!(adjusted, [], "trades explain every position");
 }
 
-/// The stream reports that the order of a liquidation was placed, and not that it filled. The strategies sold a
-/// part themselves meanwhile, so that the account is short.
+/// The stream reports that the order of a liquidation was placed, but not its fill. Meanwhile the
+/// strategies sold a part, so the account is short.
 #[test]
-fn a_liquidation_whose_fill_was_lost_is_settled_by_the_list_although_its_order_was_reported() {
+fn the_list_settles_a_liquidation_whose_fill_event_was_lost() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let mut placed = sold(0, 40, 0, 40);
@@ -112,10 +114,10 @@ fn a_liquidation_whose_fill_was_lost_is_settled_by_the_list_although_its_order_w
     assert_eq!(reported, 40);
 }
 
-/// No event told of the close. An own sale after it turned the position around: the reading shows that, and the list
-/// names the order.
+/// No event reported the close. A later own sale reversed the position. The snapshot shows that,
+/// and the list contains the forced order.
 #[test]
-fn a_listed_close_before_an_own_fill_that_turned_the_position_is_the_strategies() {
+fn a_listed_close_before_a_reversing_own_fill_closes_strategies() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let mut forced = listed_order(&account, 40);

@@ -1,4 +1,5 @@
-//! Closes that an account event states and no order event reports, where forced orders are not listed.
+//! Closes that an account event reports without an order event, while the venue does not list
+//! forced orders.
 
 use windvane_engine::engine::{Doubt, Latch, RunState};
 use windvane_engine::forced::ForcedClose;
@@ -19,17 +20,17 @@ use super::world::{no_trades, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// What is left where 40 were closed at 90.0 without a fee.
+/// The wallet balance after 40 were closed at 90.0 without a fee.
 fn wallet_after_loss(account: &Account) -> Amount {
     account.engine.balance(FUTURES, USDT).total - instrument().notional(100, 40)
 }
 
-/// An account event shows what is left of the wallet, and that the position is gone.
+/// An account event reports the wallet balance and a flat position.
 fn state_close(account: &mut Account) {
     state_left(account, vec![position(0)]);
 }
 
-/// An account event shows what is left of the wallet, and these positions.
+/// An account event reports the wallet balance and these positions.
 fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
     let mut told = account.own_account();
     told.balances[0].total = wallet_after_loss(account);
@@ -44,7 +45,7 @@ fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
 }
 
 #[test]
-fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
+fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
@@ -61,8 +62,8 @@ fn an_account_event_alone_is_a_forced_close_where_forced_orders_are_not_told() {
     assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
 }
 
-/// An account event states a loss of so much and a flat position, then readings and this answer about
-/// forced orders follow.
+/// An account event reports this loss and a flat position. Account snapshots and this response
+/// about forced orders follow.
 fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
     let mut told = account.own_account();
     told.balances[0].total += -lost;
@@ -79,7 +80,7 @@ fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
 }
 
 #[test]
-fn the_loss_of_a_close_is_what_the_stated_balance_fell_by() {
+fn the_loss_of_a_close_is_the_decrease_of_the_stated_balance() {
     for (price, fee) in [(900, 0), (900, 2_000_000), (400, 1_000_000)] {
         let mut account = holding(30, 10);
         minute(&mut account, &[], None, &refused_route());
@@ -96,7 +97,7 @@ fn the_loss_of_a_close_is_what_the_stated_balance_fell_by() {
 }
 
 #[test]
-fn a_listed_order_splits_what_the_balance_lost_into_price_and_commission() {
+fn a_listed_order_splits_the_loss_into_price_and_commission() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let paid = |account: &Account, strategy: usize| {
@@ -134,7 +135,7 @@ fn a_listed_order_splits_what_the_balance_lost_into_price_and_commission() {
 }
 
 #[test]
-fn an_account_event_that_leaves_out_a_flat_position_is_a_forced_close_too() {
+fn an_account_event_without_the_flat_position_is_a_forced_close() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
@@ -146,7 +147,7 @@ fn an_account_event_that_leaves_out_a_flat_position_is_a_forced_close_too() {
 }
 
 #[test]
-fn a_close_by_hand_that_an_account_event_leaves_out_is_no_forced_close() {
+fn a_close_by_hand_after_an_account_event_is_not_a_forced_close() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
@@ -162,9 +163,10 @@ fn a_close_by_hand_that_an_account_event_leaves_out_is_no_forced_close() {
     assert_eq!(reports(&account), []);
 }
 
-/// A maker quotes both sides again at once: what it places after the event cannot have closed the position.
+/// A market maker quotes both sides again at once. Orders that it places after the event cannot
+/// have closed the position.
 #[test]
-fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() {
+fn a_forced_close_is_found_although_an_own_exit_follows() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
@@ -187,7 +189,7 @@ fn an_account_event_alone_is_a_forced_close_also_where_an_own_exit_follows_it() 
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
-/// The venue closes 36 of 40. A strategy sells 40 after that, and both account events come later.
+/// The venue closes 36 of 40. Then a strategy sells 40. Both account events arrive later.
 fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
     minute(account, &[], None, &refused_route());
     let made = account.now;
@@ -239,7 +241,7 @@ fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
 }
 
 #[test]
-fn a_close_that_a_later_event_than_an_own_sale_states_is_a_forced_close() {
+fn a_close_reported_after_a_later_own_sale_is_a_forced_close() {
     for by_answer in [false, true] {
         let mut account = holding(40, 0);
         close_before_own_sale(&mut account, 3_000, by_answer);
@@ -251,9 +253,10 @@ fn a_close_that_a_later_event_than_an_own_sale_states_is_a_forced_close() {
     }
 }
 
-/// The sale may have been the first: then others sold what was not there any more.
+/// The own sale may have been first. Then the outside order sold a quantity that was not there any
+/// more.
 #[test]
-fn a_sale_by_others_in_the_second_of_an_own_sale_is_no_forced_close() {
+fn an_outside_sale_within_a_second_of_an_own_is_no_forced_close() {
     for by_answer in [false, true] {
         let mut account = holding(40, 0);
         close_before_own_sale(&mut account, 500, by_answer);
@@ -263,13 +266,13 @@ fn a_sale_by_others_in_the_second_of_an_own_sale_is_no_forced_close() {
 }
 
 #[test]
-fn an_account_event_before_a_lost_stream_is_a_forced_close_that_no_order_explains() {
+fn an_unexplained_close_before_a_disconnect_is_a_forced_close() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
     state_close(&mut account);
     account.pass(1_000);
-    // The order event of a person may have been lost with the stream. Nothing says so.
+    // The order event of a person may have been lost during the disconnect. Nothing shows that.
     account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
     account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
     for _ in 0..2 {
@@ -282,7 +285,7 @@ fn an_account_event_before_a_lost_stream_is_a_forced_close_that_no_order_explain
 }
 
 #[test]
-fn a_close_by_hand_whose_account_event_comes_two_seconds_early_is_no_forced_close() {
+fn a_close_by_hand_two_seconds_after_its_account_event_is_found() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after_loss(&account);
@@ -301,7 +304,7 @@ fn a_close_by_hand_whose_account_event_comes_two_seconds_early_is_no_forced_clos
 }
 
 #[test]
-fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_second() {
+fn an_unexplained_close_degrades_the_run_within_a_second() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -319,9 +322,9 @@ fn an_account_event_alone_that_shows_a_close_is_a_degraded_reason_within_a_secon
     );
 }
 
-/// Two fills of a person's order, and the events of the first were lost.
+/// A person's order had two fills, and the events of the first were lost.
 #[test]
-fn a_position_that_an_account_event_states_larger_is_no_close() {
+fn a_larger_position_in_an_account_event_is_not_a_close() {
     let mut account = ready();
     minute(&mut account, &[], None, &refused_route());
     let total = account.own_account().balances[0].total;
@@ -347,8 +350,8 @@ fn a_position_that_an_account_event_states_larger_is_no_close() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// Seconds until the loss limit halts after an event that states the wallet of a close, while every reading is
-/// still from before it; `None` where it does not halt within 20.
+/// Returns the seconds until the loss limit halts after an event that reports the wallet of a
+/// close, while every snapshot is still older. `None` if it does not halt within 20 seconds.
 fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
     let mut told = account.own_account();
     told.balances[0].total += -usdt(lost);
@@ -377,7 +380,7 @@ fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
 }
 
 #[test]
-fn a_loss_that_an_event_states_halts_although_readings_are_behind() {
+fn a_loss_in_an_event_halts_although_snapshots_are_stale() {
     let mut account = untold::holding();
     let made = account.now;
     let halted = halts_after(&mut account, 600, made);
@@ -389,7 +392,7 @@ fn a_loss_that_an_event_states_halts_although_readings_are_behind() {
         None,
         "the limit is 500"
     );
-    // An event from before a fill that is booked says nothing of the present balance.
+    // An event older than a booked fill does not show the current balance.
     let mut account = untold::holding();
     let made = account.now;
     account.pass(1_000);
@@ -404,7 +407,7 @@ fn a_loss_that_an_event_states_halts_although_readings_are_behind() {
 }
 
 #[test]
-fn a_reading_from_before_the_event_ends_no_degraded_reason_of_a_stated_close() {
+fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let before = account.own_account();
@@ -429,10 +432,10 @@ fn a_reading_from_before_the_event_ends_no_degraded_reason_of_a_stated_close() {
     assert!(was_doubted);
 }
 
-/// A statement of a lower wallet is pending while a reading of a higher one is taken. Which of them is newer is not
-/// known: the limit halts only where both breach it.
+/// An account event with a lower wallet balance is pending when a snapshot with a higher one is
+/// adopted. It is unknown which is newer, so the limit halts only if both breach it.
 #[test]
-fn a_statement_from_before_a_reading_that_was_taken_halts_nothing_alone() {
+fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
     let mut account = untold::holding();
     let mut told = account.own_account();
     let wallet = told.balances[0].total;
@@ -472,7 +475,8 @@ fn a_statement_from_before_a_reading_that_was_taken_halts_nothing_alone() {
             account.tell(subject, truth);
         }
         if account.own_account().balances[0].total == wallet + usdt(200) {
-            // Of 10 that were bought at 100: with the reading a loss of 150, with the statement one of 550.
+            // For 10 that were bought at 100, the loss is 150 with the snapshot and 550 with the
+            // event.
             price = 650;
             was_taken = true;
         }

@@ -1,4 +1,5 @@
-//! What strategies are told of a forced close: each its own share, with its figures, before its position.
+//! The events of a forced close that strategies receive: each strategy gets its own share with its
+//! figures, before its new position.
 
 use windvane_engine::event::{Event, EventKind};
 use windvane_engine::forced::OnLiquidation;
@@ -14,7 +15,7 @@ pub(super) fn told_closes(account: &Account) -> Vec<(StrategyId, Event)> {
 }
 
 #[test]
-fn each_strategy_is_told_its_share_with_price_fee_and_profit() {
+fn each_strategy_receives_its_share_with_price_fee_and_profit() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 20)));
     let told = told_closes(&account);
@@ -22,11 +23,11 @@ fn each_strategy_is_told_its_share_with_price_fee_and_profit() {
         panic!("{told:?}");
     };
     assert_eq!((*first, *second), (MM, OTHER));
-    // Three quarters of 0.020 that were bought at 100.0 and sold at 90.0, and of a fee of 4.
+    // Three quarters of 0.020, bought at 100.0 and sold at 90.0, and of a fee of 4.
     let price = 9_000_000_000;
     assert_eq!(mm.fields, [price, 15, 300_000_000, -15_000_000, 1, 15]);
     assert_eq!(other.fields, [price, 5, 100_000_000, -5_000_000, 1, 5]);
-    // The venue's order, which sold a position of one-way mode.
+    // The flags show the venue's order, which sold a position of one-way mode.
     assert_eq!((mm.instrument, mm.id, mm.flags), (BTC, 500, 4));
 }
 
@@ -46,12 +47,12 @@ fn the_close_comes_before_the_position_and_the_reaction() {
     ]
     .map(place);
     assert!(order[0].is_some() && order.is_sorted(), "{kinds:?}");
-    // Who held nothing is told nothing.
+    // A strategy without a position receives nothing.
     assert!(told_closes(&account).iter().all(|(to, _)| *to == MM));
 }
 
 #[test]
-fn an_adl_is_of_its_kind() {
+fn an_adl_event_has_the_kind_of_adl() {
     let mut account = holding(30, 0);
     let mut event = sold(9, 30, 30, 30);
     event.client_order_id = ClientOrderId::new("adl_autoclose").unwrap();
@@ -60,7 +61,7 @@ fn an_adl_is_of_its_kind() {
 }
 
 #[test]
-fn an_order_that_did_not_trade_yet_and_a_person_are_no_close() {
+fn untraded_forced_orders_and_closes_by_hand_send_no_close_event() {
     let mut account = holding(30, 10);
     account.update(sold(9, 10, 10, 20));
     let mut placed = marked(sold(10, 10, 0, 10));

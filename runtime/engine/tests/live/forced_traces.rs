@@ -1,4 +1,5 @@
-//! A reading lacks a position, its balances do not fit the close, and the venue lists forced orders.
+//! An account snapshot lacks a position, its balances do not fit the close, and the venue lists
+//! forced orders.
 
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::truth::{Subject, Truth};
@@ -8,8 +9,8 @@ use super::forced::{held, holding, listed_order, minute, refused_route, reports}
 use super::support::{Account, USDT};
 use super::world::nothing;
 
-/// Lets so many seconds pass. The venue lists no position and this wallet, and answers so about forced orders.
-/// Answers how often it was asked for these.
+/// Lets seconds pass. The venue lists no position and this wallet balance, and gives this response
+/// about forced orders. Returns how often it was queried for them.
 fn pass(account: &mut Account, wallet: Amount, forced: &Outcome<Truth>, seconds: i64) -> usize {
     let mut asked = 0;
     for _ in 0..2 * seconds {
@@ -38,14 +39,15 @@ fn pass(account: &mut Account, wallet: Amount, forced: &Outcome<Truth>, seconds:
     asked
 }
 
-/// Fills of before were not told: the balance changed by far more than a close of 40 can bring.
+/// Earlier fills were not reported, so the balance changed by far more than a close of 40 can
+/// explain.
 fn wallet_that_fits_nothing(account: &Account) -> Amount {
     let wallet = account.engine.balance(Surface::Futures, USDT).total;
     wallet + wallet.part(1, 2)
 }
 
 #[test]
-fn a_forced_order_is_evidence_of_a_close_that_the_balance_does_not_fit() {
+fn a_forced_order_proves_a_close_that_the_balance_does_not_fit() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let wallet = wallet_that_fits_nothing(&account);
@@ -57,7 +59,7 @@ fn a_forced_order_is_evidence_of_a_close_that_the_balance_does_not_fit() {
 }
 
 #[test]
-fn without_a_forced_order_such_a_reading_is_not_believed_at_once() {
+fn without_a_forced_order_such_a_snapshot_is_not_adopted_at_once() {
     for forced in [
         refused_route(),
         Outcome::Done(Truth::ForcedOrders(Vec::new())),
@@ -68,6 +70,6 @@ fn without_a_forced_order_such_a_reading_is_not_believed_at_once() {
         let asked = pass(&mut account, wallet, &forced, 50);
         assert_eq!(held(&account), [40, 30, 10]);
         assert_eq!(account.engine.latch(), Latch::None);
-        assert!((1..=3).contains(&asked), "{asked} questions");
+        assert!((1..=3).contains(&asked), "{asked} queries");
     }
 }

@@ -1,4 +1,5 @@
-//! A position shrank while no event could tell why, and the venue does not list forced orders.
+//! A position became smaller while no event could explain it, and the venue does not list forced
+//! orders.
 
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::forced::ForcedClose;
@@ -14,13 +15,13 @@ use super::world::position;
 
 const FUTURES: Surface = Surface::Futures;
 
-/// What is left of the wallet after a close of 40 at 900.
+/// The wallet balance after a close of 40 at 90.0.
 fn left(account: &Account) -> Amount {
     let total = account.engine.balance(FUTURES, USDT).total;
     total - instrument().notional(100, 40)
 }
 
-/// How events of the close were lost.
+/// Why the events of the close were lost.
 #[derive(Clone, Copy, Debug)]
 enum Gap {
     None,
@@ -46,7 +47,7 @@ fn after(gap: Gap) -> Account {
 }
 
 #[test]
-fn a_close_that_no_order_explains_is_taken_for_a_forced_one() {
+fn a_close_that_no_order_explains_counts_as_forced() {
     for gap in [Gap::None, Gap::Cut, Gap::Killed] {
         let mut account = after(gap);
         let wallet = left(&account);
@@ -66,7 +67,7 @@ fn a_close_that_no_order_explains_is_taken_for_a_forced_one() {
         assert_eq!((shares, report.unowned, report.left), (vec![30, 10], 0, 0));
         assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
         assert_eq!(report.quote, instrument().notional(900, 40));
-        // Price and fee are in the balance alone, and its order is not known.
+        // Price and fee are only part of the balance change, and the order is unknown.
         for (strategy, event) in told_closes(&account) {
             assert_eq!(
                 [event.fields[0], event.fields[2]],
@@ -80,7 +81,7 @@ fn a_close_that_no_order_explains_is_taken_for_a_forced_one() {
 }
 
 #[test]
-fn a_part_that_trades_of_a_person_explain_is_no_forced_close() {
+fn a_close_that_outside_trades_explain_is_not_forced() {
     let mut account = after(Gap::Cut);
     let mut by_hand = trade(VenueOrderId(500).0, 9, 40);
     by_hand.side = Side::Sell;
@@ -100,7 +101,7 @@ fn a_part_that_trades_of_a_person_explain_is_no_forced_close() {
 }
 
 #[test]
-fn a_position_that_grew_is_no_forced_close() {
+fn a_larger_position_is_not_a_forced_close() {
     let mut account = after(Gap::Cut);
     for _ in 0..240 {
         let total = account.engine.balance(FUTURES, USDT).total;
@@ -117,7 +118,7 @@ fn a_position_that_grew_is_no_forced_close() {
 }
 
 #[test]
-fn the_accumulated_quantity_of_a_persons_order_explains_a_part_without_an_event() {
+fn an_outside_orders_total_explains_fills_without_events() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     // 40 were sold, and the only event reports the last 15.

@@ -1,5 +1,5 @@
-//! A forced close of which the venue sends the account event alone, while strategies trade on and every
-//! reading is some seconds old. It is found all the same.
+//! A forced close that the venue reports only by an account event, while strategies continue to
+//! trade and every account snapshot is some seconds old. The engine must still find it.
 
 use windvane_engine::engine::{Latch, RunState};
 use windvane_engine::forced::ForcedClose;
@@ -20,12 +20,12 @@ const FUTURES: Surface = Surface::Futures;
 /// The venue's own order.
 const FORCED: VenueOrderId = VenueOrderId(900);
 
-/// A venue whose routes are all behind by so much, and what it answers to `forceOrders`.
+/// A venue whose responses are all late by `lag_ms`, and its response to `forceOrders`.
 struct Late {
     account: Account,
     lag_ms: i64,
     lists_forced: bool,
-    /// What the account was from each moment on.
+    /// The states of the account: each with its start time, position and wallet balance.
     states: Vec<(Time, i64, Amount)>,
     trades: Vec<AccountTrade>,
     forced: Option<OpenOrder>,
@@ -58,7 +58,8 @@ impl Late {
         (qty, wallet)
     }
 
-    /// The strategy's order is filled at once, at 100.0, and both events come. Answers whether it was sent.
+    /// The strategy's order fills at once, at 100.0, and both events arrive. Returns whether it was
+    /// sent.
     fn trade(&mut self, side: Side, qty: i64) -> bool {
         let account = &mut self.account;
         let sent = account.call(MM, |callback, engine| {
@@ -86,7 +87,7 @@ impl Late {
         true
     }
 
-    /// The account is so from now on, and its event comes.
+    /// Sets the account's state from now on and sends its event.
     fn state(&mut self, qty: i64, wallet: Amount, reason: AccountReason) {
         self.states.push((self.account.now, qty, wallet));
         let positions: Vec<PositionUpdate> = [position(qty)]
@@ -105,7 +106,7 @@ impl Late {
             })));
     }
 
-    /// The venue sells 37 at 90.0 and sends the account event alone.
+    /// The venue sells 37 at 90.0 and sends only the account event.
     fn liquidate(&mut self) {
         let now = self.account.now;
         let mut listed = trade(FORCED.0, 99, 37);
@@ -206,7 +207,7 @@ impl Late {
         self.pass(seconds * 1_000);
     }
 
-    /// What the account holds here, and the strategy.
+    /// The position in the engine's account ledger and in the strategy's ledger.
     fn held(&self) -> (i64, i64) {
         let ledgers = self.account.engine.ledgers();
         let qty = |ledger: &windvane_engine::holding::Ledger| {
@@ -235,8 +236,8 @@ fn balance(total: Amount) -> BalanceUpdate {
 }
 
 #[test]
-fn a_forced_close_is_found_while_a_strategy_trades_on() {
-    // Quantities that turn the strategy's position around, and some that do not.
+fn a_forced_close_is_found_while_a_strategy_trades() {
+    // Some quantities reverse the strategy's position, and some do not.
     let plans: [&[(Side, i64)]; 3] = [
         &[(Side::Sell, 5), (Side::Buy, 3)],
         &[
@@ -273,9 +274,9 @@ fn a_forced_close_is_found_while_a_strategy_trades_on() {
     }
 }
 
-/// An order far from the market rests on the closing side: it cannot have closed the position.
+/// An order far from the market is open on the closing side. It cannot have closed the position.
 #[test]
-fn a_forced_close_is_found_while_an_own_exit_rests() {
+fn a_forced_close_is_found_while_an_own_exit_is_open() {
     for lists_forced in [true, false] {
         let mut late = Late::holding(1_000, lists_forced);
         let account = &mut late.account;
@@ -296,7 +297,7 @@ fn a_forced_close_is_found_while_an_own_exit_rests() {
 }
 
 #[test]
-fn a_healthy_run_trades_on_whatever_its_readings_are_behind() {
+fn a_healthy_run_keeps_trading_with_stale_snapshots() {
     for lag_ms in [0, 5_000, 10_000] {
         let mut late = Late::holding(lag_ms, true);
         for step in 0..120 {

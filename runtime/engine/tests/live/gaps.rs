@@ -1,5 +1,5 @@
-//! Gaps that account trades do not close: a venue that does not tell them, and fills that leave the
-//! account alike.
+//! Gaps in the fills that account trades do not close: the venue does not provide them, or the
+//! missing fills cancel out in the account.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::RunState;
@@ -18,7 +18,7 @@ use super::world::{live_config, position, ready, ready_with};
 const FUTURES: Surface = Surface::Futures;
 
 #[test]
-fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
+fn without_account_trades_order_totals_close_a_gap() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -52,7 +52,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
         account.pass(999);
     }
     assert_eq!(qty(&account), 10);
-    assert!(account.engine.order(order).is_none(), "it is filled");
+    assert!(account.engine.order(order).is_none(), "the order is filled");
     let recovered = account.notices.iter().find_map(|notice| match notice {
         Notice::Recovered { fill, .. } => Some(*fill),
         _ => None,
@@ -65,15 +65,11 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
         "estimated"
     );
     account.update(fill(id, Side::Buy, 3, 10, 10, OrderStatus::Filled));
-    assert_eq!(
-        qty(&account),
-        10,
-        "the late event is within what was recovered"
-    );
+    assert_eq!(qty(&account), 10, "the late event was already booked");
 }
 
-/// A venue without account trades, whose stream lost a fill of 4 and the account event after it,
-/// answers a round; `listed` says whether its list of open orders has the fill already.
+/// Answers a round as a venue without account trades. Its stream lost a fill of 4 and the next
+/// account event. `listed` is whether its list of open orders includes the fill.
 fn round_with_lost_fill(
     account: &mut Account,
     order: windvane_engine::OrderSeq,
@@ -113,7 +109,7 @@ fn round_with_lost_fill(
 }
 
 #[test]
-fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
+fn without_account_trades_a_lost_fill_is_booked_once() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -121,7 +117,7 @@ fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
     account.live(LiveInput::StreamUp { surface: FUTURES });
     let mut filled = report(id, OrderStatus::PartiallyFilled, 4);
     filled.cum_quote = instrument().notional(990, 4);
-    // The first list is from before the fill: only a second one can tell of it.
+    // The first list is older than the fill, so only a second one can show it.
     let mut listed = false;
     for _ in 0..60 {
         round_with_lost_fill(&mut account, order, &mut listed);
@@ -139,7 +135,7 @@ fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
     }
     assert_eq!(qty(&account), 4);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    assert_eq!(own.position.qty, 4, "the strategy's too");
+    assert_eq!(own.position.qty, 4, "the strategy has it too");
     let positions = adjustments(&account)
         .into_iter()
         .filter(|adjustment| matches!(adjustment, Adjustment::Position { .. }));
@@ -147,7 +143,7 @@ fn without_account_trades_a_lost_fill_is_not_taken_from_the_account_too() {
 }
 
 #[test]
-fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
+fn missed_fills_that_cancel_out_are_still_found() {
     let mut account = ready();
     let bought = account.rest();
     let (bought_id, number) = (account.id(MM, bought), 1);
@@ -160,7 +156,7 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
     let mut rests = update(sold_id, Side::Sell, OrderStatus::New, 0);
     rests.order_id = VenueOrderId(2);
     account.update(rests);
-    // Both were filled, and neither is told; a later trade of another order is.
+    // Both were filled without an event. A later trade of another order has an event.
     let told = account.submit(MM, limit(Side::Buy, 980, 10));
     account.confirm_countdowns();
     let mut told = fill(
@@ -237,14 +233,14 @@ fn two_missed_fills_that_leave_the_account_alike_are_read_all_the_same() {
 }
 
 #[test]
-fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
+fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
     let listed = account.open_order(order);
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
-    // The round's open orders were read just before the order was filled.
+    // The list of open orders was read just before the order filled.
     let mut open = vec![listed];
     let mut filled = report(id, OrderStatus::Filled, 10);
     filled.cum_quote = instrument().notional(990, 10);
@@ -285,11 +281,11 @@ fn without_account_trades_an_own_fill_that_is_missing_is_no_adjustment() {
     assert_eq!(adjustments(&account), []);
     assert_eq!(qty(&account), 10);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    assert_eq!(own.position.qty, 10, "it is the strategy's");
+    assert_eq!(own.position.qty, 10, "it belongs to the strategy");
 }
 
-/// A venue without account trades, whose balance differs, while an order is on its way that may
-/// never arrive; `behind` questions for it are always under way.
+/// A venue without account trades reports another balance while an order is in flight that may
+/// never arrive. `behind` queries for the order are always in flight.
 fn differing_while_lost(behind: usize) -> Account {
     let mut live = live_config();
     live.absence_ms = 65_000;
@@ -342,14 +338,14 @@ fn differing_while_lost(behind: usize) -> Account {
 }
 
 #[test]
-fn without_account_trades_an_order_that_was_not_there_explains_no_difference() {
+fn an_order_that_never_arrived_does_not_explain_a_difference() {
     let account = differing_while_lost(0);
     assert_eq!(adjustments(&account).len(), 1);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn without_account_trades_a_denial_from_before_a_reading_settles_nothing() {
+fn a_denial_older_than_the_snapshot_settles_nothing() {
     let account = differing_while_lost(1);
     assert_eq!(adjustments(&account), []);
 }

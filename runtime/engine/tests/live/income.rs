@@ -1,5 +1,5 @@
-//! Balances that moved without an event: the venue's income history tells transfers from losses. Where
-//! it does not, a decrease counts as a loss.
+//! Balances that changed without an event. The venue's income history distinguishes transfers from
+//! losses. Without the history, a decrease counts as a loss.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
@@ -14,14 +14,14 @@ use super::support::{Account, BTC, MM, USDT, fill, limit};
 use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
-/// What the venue does with the question for its income history.
+/// The venue's response to a query for its income history.
 #[derive(Clone, Debug)]
 enum History {
     Told(Vec<Income>),
-    /// It lists the entries so many seconds late.
+    /// It lists the entries this many seconds late.
     Late(i64, Vec<Income>),
     Refused(i32),
-    /// It never answers.
+    /// The outcome of the query is unknown.
     Silent,
 }
 
@@ -35,12 +35,12 @@ fn entry(account: &Account, kind: IncomeKind, whole: i128) -> Income {
     }
 }
 
-/// How the run comes to miss what happens.
+/// Why the run misses an event.
 #[derive(Clone, Copy, Debug)]
 enum Gap {
     /// The process was killed, and another one starts.
     Down,
-    /// The user stream was cut.
+    /// The user stream was disconnected.
     Cut,
     /// One event was lost.
     Lost,
@@ -76,14 +76,14 @@ impl Gap {
     }
 }
 
-/// Lets the venue answer for so many seconds. Its balance is that much more than ours was.
+/// Lets the venue answer for this many seconds. Its balance is `moved` above the engine's.
 fn answer(account: &mut Account, moved: Amount, history: &History, seconds: u32) {
     let total = account.own_account().balances[0].total + moved;
     answer_for(account, total, history, seconds);
     assert_eq!(account.own_account().balances[0].total, total);
 }
 
-/// Lets the venue, whose balance is this, answer for so many seconds.
+/// Lets the venue answer for this many seconds with this balance.
 fn answer_for(account: &mut Account, total: Amount, history: &History, seconds: u32) {
     let began = account.now;
     for _ in 0..seconds {
@@ -131,7 +131,7 @@ fn unexplained(account: &Account) -> Vec<Amount> {
     told.collect()
 }
 
-/// What happened unseen, and what is to become of it.
+/// A change without an event, and the expected result.
 struct Case {
     moved: i128,
     history: fn(&Account) -> History,
@@ -164,7 +164,7 @@ const CASES: &[Case] = &[
         state: RunState::Halted,
         told: &[],
     },
-    // A withdrawal and a loss of 400, or of 600.
+    // A withdrawal, and a loss of 400 or of 600.
     Case {
         moved: -1_400,
         history: |a| {
@@ -183,7 +183,7 @@ const CASES: &[Case] = &[
         state: RunState::Halted,
         told: &[],
     },
-    // A deposit hides no loss.
+    // A deposit does not hide a loss.
     Case {
         moved: 400,
         history: |a| {
@@ -193,7 +193,7 @@ const CASES: &[Case] = &[
         state: RunState::Halted,
         told: &[],
     },
-    // Nothing explains it.
+    // Nothing explains the change.
     Case {
         moved: -600,
         history: |_| History::Told(Vec::new()),
@@ -224,7 +224,7 @@ const CASES: &[Case] = &[
         state: RunState::Ready,
         told: &[-400],
     },
-    // Another transfer than the one that happened.
+    // The listed transfer is not the one that happened.
     Case {
         moved: -600,
         history: |a| History::Told(vec![entry(a, IncomeKind::Transfer, -1_000)]),
@@ -234,7 +234,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn the_income_history_tells_transfers_from_losses() {
+fn the_income_history_distinguishes_transfers_from_losses() {
     for gap in GAPS {
         for (place, case) in CASES.iter().enumerate() {
             let account = gap.open(holding());
@@ -251,14 +251,14 @@ fn the_income_history_tells_transfers_from_losses() {
 }
 
 #[test]
-fn late_events_of_transfers_explain_them_where_no_history_is_told() {
+fn without_a_history_late_transfer_events_explain_the_change() {
     let mut account = holding();
     for transfer in ["first", "second"] {
         let total = account.own_account().balances[0].total - usdt(600);
         let event = account_event(&account, AccountReason::Other, (total, -usdt(600)));
         account.wait(30);
         account.notices.clear();
-        // REST is current, and the event comes as late as the documents allow.
+        // REST is current, and the event arrives as late as the documents allow.
         answer_for(&mut account, total, &History::Refused(404), 8);
         assert_eq!(unexplained(&account), [], "{transfer}");
         account.handle(Input::User(&event));
@@ -269,7 +269,7 @@ fn late_events_of_transfers_explain_them_where_no_history_is_told() {
 }
 
 #[test]
-fn a_second_transfer_is_asked_for_again() {
+fn a_second_transfer_is_queried_again() {
     let mut account = holding();
     for transfer in ["first", "second"] {
         let listed = entry(&account, IncomeKind::Transfer, -600);
@@ -282,7 +282,7 @@ fn a_second_transfer_is_asked_for_again() {
 }
 
 #[test]
-fn money_that_came_in_unseen_hides_no_loss() {
+fn an_increase_without_an_event_does_not_hide_a_loss() {
     for history in [History::Refused(404), History::Told(Vec::new())] {
         let account = Gap::Cut.open(holding());
         let mut account = Gap::Cut.close(account);
@@ -292,7 +292,7 @@ fn money_that_came_in_unseen_hides_no_loss() {
         assert_eq!(
             unexplained(&account),
             [usdt(1_000)],
-            "a deposit, as people are told"
+            "it is reported as a deposit"
         );
         account.top(459, 461);
         assert_eq!(account.engine.run_state(), RunState::Halted);
@@ -300,12 +300,12 @@ fn money_that_came_in_unseen_hides_no_loss() {
 }
 
 #[test]
-fn unseen_profit_makes_no_loss_of_a_fall_back_to_the_start() {
+fn a_profit_without_an_event_does_not_move_the_start_of_the_day() {
     let account = Gap::Cut.open(holding());
     let funding = entry(&account, IncomeKind::Funding, 300);
     let mut account = Gap::Cut.close(account);
     answer(&mut account, usdt(300), &History::Told(vec![funding]), 10);
-    // 700 below the best of the day, and 400 below its start.
+    // 700 below the peak of the day, and 400 below its start.
     account.top(299, 301);
     assert_ne!(account.engine.run_state(), RunState::Halted);
 }
@@ -337,7 +337,7 @@ fn funding(account: &Account) -> Amount {
 }
 
 #[test]
-fn funding_that_was_read_is_booked_once() {
+fn funding_from_the_history_is_booked_once() {
     for gap in [Gap::Cut, Gap::Down] {
         let account = gap.open(holding());
         let paid = entry(&account, IncomeKind::Funding, -20);
@@ -350,7 +350,7 @@ fn funding_that_was_read_is_booked_once() {
         let mut account = gap.close(account);
         answer(&mut account, -usdt(20), &History::Told(vec![paid]), 10);
         assert_eq!(funding(&account), -usdt(20), "{gap:?}");
-        // The stream tells it again after the reconnect.
+        // The stream reports it again after the reconnect.
         account.handle(Input::User(&late));
         assert_eq!(funding(&account), -usdt(20), "{gap:?}");
         assert_eq!(account.own_account().balances[0].total, before - usdt(20));
@@ -358,7 +358,7 @@ fn funding_that_was_read_is_booked_once() {
 }
 
 #[test]
-fn a_told_transfer_explains_no_later_loss() {
+fn a_reported_transfer_does_not_explain_a_later_loss() {
     let mut account = holding();
     let before = account.own_account().balances[0].total;
     let gone = account_event(
@@ -402,14 +402,14 @@ fn funding_without_a_stated_change_counts_at_once() {
         assert_eq!(account.engine.run_state(), RunState::Halted, "{change}");
         assert_eq!(funding(&account), usdt(paid), "{change}");
         account.handle(Input::User(&event));
-        assert_eq!(funding(&account), usdt(paid), "twice: {change}");
+        assert_eq!(funding(&account), usdt(paid), "repeated event: {change}");
         let known = account.own_account().balances[0].total;
         assert_eq!(known, before + usdt(paid), "{change}");
     }
 }
 
 #[test]
-fn a_funding_event_that_lists_an_unchanged_balance_pays_nothing() {
+fn a_funding_event_with_an_unchanged_balance_pays_nothing() {
     let mut account = holding();
     let before = account.own_account().balances[0].total;
     let event = account_event(&account, AccountReason::FundingFee, (before, Amount::ZERO));
@@ -420,9 +420,9 @@ fn a_funding_event_that_lists_an_unchanged_balance_pays_nothing() {
     assert!(!account.notices.iter().any(paid));
 }
 
-/// The funding of two symbols, or two transfers, may be equal and of the same moment.
+/// The funding of two symbols, or two transfers, may have the same amount and the same time.
 #[test]
-fn two_equal_payments_of_one_moment_both_count_and_a_repeated_event_does_not() {
+fn equal_payments_at_the_same_time_count_but_repeats_do_not() {
     for reason in [AccountReason::FundingFee, AccountReason::Other] {
         let mut account = holding();
         let before = account.own_account().balances[0].total;
@@ -436,9 +436,10 @@ fn two_equal_payments_of_one_moment_both_count_and_a_repeated_event_does_not() {
     }
 }
 
-/// A venue may send its last events once more on a new connection, with the event time of the second sending.
+/// On a new connection a venue may send its last events again, with the event time of the second
+/// sending.
 #[test]
-fn a_payment_that_comes_again_with_a_new_event_time_counts_once() {
+fn a_payment_repeated_with_a_new_event_time_counts_once() {
     for reason in [
         AccountReason::FundingFee,
         AccountReason::Other,
@@ -450,7 +451,7 @@ fn a_payment_that_comes_again_with_a_new_event_time_counts_once() {
             let paid = account_event(&account, reason, (before - usdt(300), -usdt(300)));
             account.handle(Input::User(&paid));
             account.pass(500);
-            // Another payment brings the balance to where the repeated event seems to be a new one.
+            // Another payment changes the balance so that the repeated event looks like a new one.
             let other = (before - usdt(290), usdt(10));
             let other = account_event(&account, AccountReason::Other, other);
             account.handle(Input::User(&other));
@@ -474,9 +475,9 @@ fn a_payment_that_comes_again_with_a_new_event_time_counts_once() {
     }
 }
 
-/// After the first event the balance went back, so that the repeated one agrees with it.
+/// After the first event the balance returned to its old value, so the repeated event fits it.
 #[test]
-fn a_repeated_payment_is_none_although_its_balance_fits() {
+fn a_repeated_payment_is_ignored_even_if_its_balance_fits() {
     let mut account = holding();
     let before = account.own_account().balances[0].total;
     let paid = account_event(
@@ -493,8 +494,9 @@ fn a_repeated_payment_is_none_although_its_balance_fits() {
     assert_eq!(funding(&account), -usdt(30));
 }
 
-/// Lets the venue answer for so many seconds. The balances of futures and spot are these. It answers about its
-/// income history after five seconds. Meanwhile spot loses 1, and is read because its stream came back.
+/// Lets the venue answer for this many seconds with these balances of futures and spot. It answers
+/// queries for its income history after five seconds. Meanwhile spot loses 1, and the spot account
+/// is read because its stream reconnected.
 fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
     let until = account.now.plus_ms(1_000 * seconds);
     let mut history: Option<(Subject, Time)> = None;
@@ -548,7 +550,7 @@ fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
 }
 
 #[test]
-fn a_reading_of_spot_ends_no_question_about_futures() {
+fn a_spot_snapshot_does_not_end_a_futures_query() {
     let mut config = limited(super::support::config());
     config.live.as_mut().unwrap().surfaces.push(Surface::Spot);
     let mut account = Account::new(config);

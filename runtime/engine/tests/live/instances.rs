@@ -1,4 +1,5 @@
-//! Two instances on one account: a watch at the start, and a degraded run.
+//! Two instances on one account: a start watches for the other instance, and a running instance
+//! becomes degraded.
 
 use windvane_engine::engine::{Doubt, FolderIds, RunState};
 use windvane_engine::input::Command;
@@ -18,7 +19,7 @@ const FUTURES: Surface = Surface::Futures;
 /// Two reconcile intervals, in seconds.
 const WATCH_S: u32 = 60;
 
-/// An order that rests since before any test.
+/// An open order from before the test.
 fn old(text: &str) -> OpenOrder {
     let id = ClientOrderId::new(text).unwrap();
     let mut open = OpenOrder {
@@ -31,14 +32,14 @@ fn old(text: &str) -> OpenOrder {
     open
 }
 
-/// The same, placed now.
+/// The same, but placed now.
 fn young(text: &str, account: &Account) -> OpenOrder {
     let mut open = old(text);
     open.report.update_time = account.now;
     open
 }
 
-/// A start with these orders at rest.
+/// A start with these open orders.
 fn start(open: &[OpenOrder]) -> Account {
     let mut account = booting(live_config());
     account.begin();
@@ -46,7 +47,7 @@ fn start(open: &[OpenOrder]) -> Account {
     account
 }
 
-/// Lets time pass with these orders at rest.
+/// Lets time pass with these open orders.
 fn pass(account: &mut Account, seconds: u32, open: &[OpenOrder]) {
     for _ in 0..seconds {
         account.pass(998);
@@ -65,7 +66,8 @@ fn accepted(account: &mut Account, text: &str) {
     account.update(event);
 }
 
-/// Cancels of orders. A probe of the trading right names an order that cannot exist.
+/// The number of cancels of orders. A probe of the trading permission names an order that cannot
+/// exist, and does not count.
 fn cancels(account: &Account) -> usize {
     let is_probe = |id: &ClientOrderId| id.parse_own().is_some_and(|(.., seq)| seq.0 == u64::MAX);
     let is_cancel = |request: &&Request| matches!(request, Request::Cancel { client_order_id, .. } if !is_probe(client_order_id));
@@ -78,7 +80,7 @@ fn changes(account: &Account) -> usize {
 }
 
 #[test]
-fn orders_that_the_journal_never_gave_out_are_watched_before_anything_is_sent() {
+fn unknown_own_orders_start_a_watch_before_anything_is_sent() {
     let open = [old("mm.6.3"), old("gone.6.4")];
     let mut account = start(&open);
     let watch = account.engine.instance_watch().unwrap();
@@ -91,12 +93,12 @@ fn orders_that_the_journal_never_gave_out_are_watched_before_anything_is_sent() 
     assert_eq!(
         account.engine.external_orders().count(),
         2,
-        "people see them"
+        "they are visible to people"
     );
 }
 
 #[test]
-fn a_wiped_folder_adopts_after_the_watch_and_cancels_what_is_not_configured() {
+fn after_a_wiped_folder_the_watch_ends_with_adoption_or_cancel() {
     let open = [old("mm.6.3"), old("gone.6.4"), old("web-1")];
     let mut account = start(&open);
     pass(&mut account, WATCH_S + 3, &open);
@@ -114,9 +116,9 @@ fn a_wiped_folder_adopts_after_the_watch_and_cancels_what_is_not_configured() {
     assert_eq!(account.notices.iter().filter(told).count(), 2);
 }
 
-/// The data folder was wiped while a strategy held a position: nobody knows whose it is.
+/// The data folder was wiped while a strategy held a position, so its owner is unknown.
 #[test]
-fn a_wiped_folder_opens_nothing_beside_a_position() {
+fn after_a_wiped_folder_a_position_prevents_new_exposure() {
     for held in [10_000, 0] {
         let mut account = booting(live_config());
         account.begin();
@@ -143,7 +145,7 @@ fn a_wiped_folder_opens_nothing_beside_a_position() {
     }
 }
 
-/// How many orders a watch that ended adopted, as people are told.
+/// The number of orders that a watch adopted at its end, from the notices.
 fn told_as_adopted(account: &Account) -> Vec<usize> {
     let told = account.notices.iter().filter_map(|notice| match notice {
         Notice::InstanceWatch {
@@ -157,16 +159,16 @@ fn told_as_adopted(account: &Account) -> Vec<usize> {
 }
 
 #[test]
-fn the_end_of_a_watch_says_how_many_orders_are_adopted() {
+fn the_end_of_a_watch_reports_the_number_of_adopted_orders() {
     let open = [old("mm.6.3"), old("mm.6.4"), old("gone.6.5"), old("web-1")];
     let mut account = start(&open);
     pass(&mut account, WATCH_S + 3, &open);
     assert_eq!(
         told_as_adopted(&account),
         [2],
-        "one was of a strategy that is gone"
+        "one belonged to a removed strategy"
     );
-    // The countdown of the other process cancels them during the watch.
+    // The countdown of the other process cancels the orders during the watch.
     let mut account = start(&open);
     pass(&mut account, 20, &open);
     pass(&mut account, WATCH_S, &[]);
@@ -175,7 +177,7 @@ fn the_end_of_a_watch_says_how_many_orders_are_adopted() {
 }
 
 #[test]
-fn an_order_that_is_accepted_during_the_watch_shows_another_instance() {
+fn an_order_accepted_during_the_watch_shows_another_instance() {
     let open = [old("mm.6.3")];
     let mut account = start(&open);
     pass(&mut account, 5, &open);
@@ -189,7 +191,7 @@ fn an_order_that_is_accepted_during_the_watch_shows_another_instance() {
 }
 
 #[test]
-fn an_order_that_only_a_list_shows_is_judged_by_its_time() {
+fn an_order_that_only_a_list_shows_is_classified_by_its_time() {
     let first = old("mm.6.3");
     for (status, alive) in [
         (OrderStatus::New, true),
@@ -199,7 +201,7 @@ fn an_order_that_only_a_list_shows_is_judged_by_its_time() {
         pass(&mut account, 2, &[first]);
         let mut next = young("mm.6.4", &account);
         next.report.status = status;
-        // The next reading, which the list may lag behind, is 30 s later.
+        // The next snapshot is 30 s later, and the list may be older.
         account.live(LiveInput::StreamUp { surface: FUTURES });
         round(&mut account, &[first, next], &[], |_| {});
         assert_eq!(
@@ -209,12 +211,12 @@ fn an_order_that_only_a_list_shows_is_judged_by_its_time() {
         );
         let mut account = start(&[first]);
         pass(&mut account, 35, &[first, old("mm.6.4")]);
-        assert_eq!(account.engine.other_instance(), None, "the list was behind");
+        assert_eq!(account.engine.other_instance(), None, "the list was stale");
     }
 }
 
 #[test]
-fn fills_expiries_and_cancels_show_nothing() {
+fn fills_expiries_and_cancels_do_not_show_another_instance() {
     let open = [old("mm.6.3")];
     let mut account = start(&open);
     let id = |text| ClientOrderId::new(text).unwrap();
@@ -238,12 +240,12 @@ fn fills_expiries_and_cancels_show_nothing() {
     }
     pass(&mut account, WATCH_S + 3, &[]);
     assert_eq!(account.engine.other_instance(), None);
-    // The fills are of nobody: whose they are a person has to say.
+    // The fills are unowned, so a person must assign them.
     assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
 }
 
 #[test]
-fn the_operator_has_the_orders_taken_over_at_once() {
+fn take_over_adopts_orders_without_a_watch() {
     let mut account = booting(live_config());
     account.engine.take_over();
     account.begin();
@@ -256,12 +258,12 @@ fn the_operator_has_the_orders_taken_over_at_once() {
     assert_eq!(
         account.engine.doubts(),
         [Doubt::AnotherInstance],
-        "it is alive"
+        "the other instance is running"
     );
 }
 
 #[test]
-fn a_running_instance_that_sees_another_one_degrades_at_once() {
+fn a_running_instance_degrades_when_it_sees_another() {
     for listed in [false, true] {
         let mut account = ready();
         if listed {
@@ -283,7 +285,7 @@ fn a_running_instance_that_sees_another_one_degrades_at_once() {
         assert_eq!(
             account.engine.run_state(),
             RunState::Degraded,
-            "until a person resumes"
+            "until the operator resumes"
         );
         account.handle(Input::Command(Command::Resume));
         account.seconds(1);
@@ -294,7 +296,7 @@ fn a_running_instance_that_sees_another_one_degrades_at_once() {
 }
 
 #[test]
-fn orders_of_the_journal_and_of_adoption_are_known_to_the_next_process() {
+fn the_next_process_knows_orders_from_journal_and_adoption() {
     let mut account = ready();
     let order = account.rest();
     let resting = account.open_order(order);
@@ -302,8 +304,8 @@ fn orders_of_the_journal_and_of_adoption_are_known_to_the_next_process() {
     config.epoch = 20;
     let mut account = killed(account, config);
     account.begin();
-    // An order of the process with epoch 5 was found late, and one is of a process that this
-    // folder never had.
+    // One order of the process with epoch 5 was found late. The other order belongs to a process
+    // that never used this data folder.
     round(&mut account, &[resting, old("mm.5.9")], &[], |_| {});
     assert_eq!(account.engine.instance_watch(), None);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
@@ -316,12 +318,12 @@ fn orders_of_the_journal_and_of_adoption_are_known_to_the_next_process() {
     assert_eq!(
         account.engine.orders().iter().count(),
         2,
-        "ours are settled all the same"
+        "our own orders are still reconciled"
     );
 }
 
 #[test]
-fn a_look_before_the_start_sees_what_the_start_will_see() {
+fn folder_ids_recognize_orders_of_another_instance() {
     let account = ready();
     let id = |text| ClientOrderId::new(text).unwrap();
     let of_another = |ids: &FolderIds, text| ids.is_of_another(FUTURES, &id(text));
@@ -336,7 +338,7 @@ fn a_look_before_the_start_sees_what_the_start_will_see() {
 }
 
 #[test]
-fn orders_of_the_same_second_are_adopted_and_their_numbers_not_given_out_again() {
+fn sequence_numbers_of_adopted_orders_are_not_reused() {
     let open = [old("mm.7.30"), old("gone.7.31")];
     let mut account = start(&open);
     assert!(account.engine.instance_watch().is_some());
@@ -349,9 +351,9 @@ fn orders_of_the_same_second_are_adopted_and_their_numbers_not_given_out_again()
     assert!(next.0 > 31, "{next:?}");
 }
 
-/// The data folder was wiped, and the list of open orders is ten seconds behind.
+/// The data folder was wiped, and the list of open orders is ten seconds old.
 #[test]
-fn an_order_of_before_a_take_over_that_is_listed_late_is_adopted() {
+fn an_order_listed_late_after_a_take_over_is_adopted() {
     for is_accepted in [false, true] {
         let mut account = booting(live_config());
         let placed = account.now.plus_ms(-2_000);

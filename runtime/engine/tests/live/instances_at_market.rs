@@ -1,5 +1,6 @@
-//! Two instances on one account, of which the other one places market orders alone: none of its orders ever
-//! rests. Account trades show it, and the order of such a trade has its id.
+//! Two instances on one account. The other one places only market orders, so none of its orders
+//! stays open. Account trades show it, and a query for the order of such a trade returns its client
+//! order id.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::input::Command;
@@ -19,26 +20,26 @@ use super::world::{booting, live_config, no_trades, nothing, ready};
 /// Two reconcile intervals, in seconds.
 const WATCH_S: u32 = 60;
 
-/// Market orders on the account, and what its routes answer.
+/// Market orders on the account, and the responses of the venue's routes.
 #[derive(Default)]
 struct Market {
     trades: Vec<AccountTrade>,
     orders: Vec<(VenueOrderId, TradedOrder)>,
     resting: Vec<OpenOrder>,
-    /// Orders that were asked for.
+    /// The number of queries for orders.
     asked: usize,
-    /// The answer to every question for an order, in place of the order.
+    /// The error code returned for every query for an order, instead of the order.
     refused: Option<i32>,
-    /// The venue serves no account trades.
+    /// The venue has no route for account trades.
     has_no_trades: bool,
-    /// It refuses the list of orders.
+    /// The venue rejects the list of orders.
     has_no_orders: bool,
-    /// Lists of orders that were asked for.
+    /// The number of queries for the list of orders.
     lists: usize,
 }
 
 impl Market {
-    /// An order that was placed and filled at this time.
+    /// Adds an order that was placed and filled at this time.
     fn execute(&mut self, text: &str, at: Time) {
         self.fill(text, at, at);
     }
@@ -120,7 +121,7 @@ fn refusal(code: i32) -> Outcome<Truth> {
     Outcome::Refused(Refusal { code, msg })
 }
 
-/// A moment before any test begins.
+/// A time before the test begins.
 fn ago(ms: i64) -> Time {
     booting(live_config()).now.plus_ms(-ms)
 }
@@ -136,7 +137,7 @@ fn told_of_another(account: &Account) -> usize {
 }
 
 #[test]
-fn an_order_that_filled_at_once_begins_the_watch() {
+fn an_order_that_filled_at_once_starts_the_watch() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -148,7 +149,7 @@ fn an_order_that_filled_at_once_begins_the_watch() {
 }
 
 #[test]
-fn an_order_that_only_trades_show_at_the_end_proves_another_instance() {
+fn an_order_shown_only_by_trades_proves_another_instance() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -162,7 +163,7 @@ fn an_order_that_only_trades_show_at_the_end_proves_another_instance() {
     assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
 }
 
-/// An event of a market order of the other instance, at this moment.
+/// An event of a market order of the other instance, at the current time.
 fn report(account: &mut Account, text: &str, execution: ExecutionType) {
     let id = ClientOrderId::new(text).unwrap();
     let mut event = match execution {
@@ -193,7 +194,7 @@ fn an_event_of_a_market_order_proves_another_instance() {
 }
 
 #[test]
-fn a_fill_event_alone_is_judged_by_its_order_at_the_end() {
+fn a_fill_event_alone_is_checked_by_its_order_after_the_watch() {
     for (placed_ms, is_alive) in [(0, true), (-60_000, false)] {
         let mut market = Market::default();
         market.execute("mm.6.3", ago(20_000));
@@ -207,7 +208,7 @@ fn a_fill_event_alone_is_judged_by_its_order_at_the_end() {
 }
 
 #[test]
-fn a_late_fill_of_an_older_order_proves_nothing() {
+fn a_late_fill_of_an_older_order_proves_no_other_instance() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -218,12 +219,12 @@ fn a_late_fill_of_an_older_order_proves_nothing() {
     assert_eq!(
         account.engine.doubts(),
         [Doubt::Ownership],
-        "the fill is of nobody"
+        "the fill is unowned"
     );
 }
 
 #[test]
-fn a_wiped_folder_goes_on_after_the_watch() {
+fn after_a_wiped_folder_the_run_is_ready_after_the_watch() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -232,7 +233,7 @@ fn a_wiped_folder_goes_on_after_the_watch() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
     assert_eq!(account.notices.iter().filter(told).count(), 2);
-    // The next process of the folder knows the order.
+    // The next process of this data folder knows the order.
     let mut config = next_config();
     config.epoch = 20;
     let mut account = killed(account, config);
@@ -242,7 +243,7 @@ fn a_wiped_folder_goes_on_after_the_watch() {
 }
 
 #[test]
-fn an_older_copy_of_a_folder_asks_a_person_about_held_positions() {
+fn with_an_old_copy_of_a_folder_a_person_must_assign_positions() {
     let mut config = next_config();
     config.epoch = 20;
     let mut account = killed(ready(), config);
@@ -256,7 +257,7 @@ fn an_older_copy_of_a_folder_asks_a_person_about_held_positions() {
 }
 
 #[test]
-fn the_operator_has_a_start_take_over_without_a_watch() {
+fn take_over_starts_without_a_watch() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = booting(live_config());
@@ -275,7 +276,7 @@ fn the_operator_has_a_start_take_over_without_a_watch() {
 }
 
 #[test]
-fn a_running_instance_degrades_by_a_trade_whose_event_was_lost() {
+fn a_trade_whose_event_was_lost_degrades_a_running_instance() {
     let mut account = ready();
     let mut market = Market::default();
     market.execute("web_7", account.now);
@@ -293,7 +294,7 @@ fn a_running_instance_degrades_by_a_trade_whose_event_was_lost() {
 }
 
 #[test]
-fn a_running_instance_tells_once_of_fills_of_another() {
+fn a_running_instance_reports_another_one_once() {
     let mut account = ready();
     for number in 1..4 {
         let id = ClientOrderId::new(&format!("mm.8.{number}")).unwrap();
@@ -304,10 +305,10 @@ fn a_running_instance_tells_once_of_fills_of_another() {
 }
 
 #[test]
-fn trades_of_people_and_of_the_own_folder_delay_no_start() {
+fn trades_of_people_and_of_this_folder_do_not_delay_a_start() {
     let mut market = Market::default();
     market.execute("web_7", ago(9_000));
-    // The process before had epoch 5.
+    // The previous process had epoch 5.
     market.execute("mm.5.9", ago(8_000));
     let account = market.start();
     assert_eq!(market.asked, 2);
@@ -316,7 +317,7 @@ fn trades_of_people_and_of_the_own_folder_delay_no_start() {
 }
 
 #[test]
-fn a_start_asks_for_few_orders_and_for_none_of_yesterday() {
+fn a_start_queries_few_orders_and_none_older_than_a_day() {
     let mut market = Market::default();
     market.execute("mm.6.1", ago(25 * 60 * 60 * 1_000));
     assert_eq!(market.start().engine.run_state(), RunState::Ready);
@@ -329,7 +330,7 @@ fn a_start_asks_for_few_orders_and_for_none_of_yesterday() {
 }
 
 #[test]
-fn questions_for_orders_leave_after_the_account_was_read() {
+fn queries_for_orders_are_sent_after_the_account_was_read() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(20_000));
     let mut account = booting(live_config());
@@ -347,8 +348,8 @@ fn questions_for_orders_leave_after_the_account_was_read() {
 }
 
 #[test]
-fn a_start_ends_where_the_route_of_orders_fails() {
-    // Not found, as a query that is behind answers; the time; and a route that is not served.
+fn a_start_ends_although_the_route_for_orders_fails() {
+    // The codes mean: not found, as for a stale query; a timeout; and a route that does not exist.
     for (code, seconds) in [(-2013, 20), (-1007, 70), (-1020, 20)] {
         let mut market = Market::default();
         market.execute("mm.6.3", ago(2_000));
@@ -362,7 +363,7 @@ fn a_start_ends_where_the_route_of_orders_fails() {
 }
 
 #[test]
-fn an_order_that_the_query_finds_late_begins_the_watch() {
+fn an_order_that_the_query_finds_late_starts_the_watch() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(2_000));
     market.has_no_orders = true;
@@ -375,7 +376,7 @@ fn an_order_that_the_query_finds_late_begins_the_watch() {
 }
 
 #[test]
-fn a_venue_without_account_trades_begins_no_watch() {
+fn a_venue_without_account_trades_starts_no_watch() {
     let mut account = booting(live_config());
     account.begin();
     while let Some(subject) = account.take_question() {
@@ -390,7 +391,7 @@ fn a_venue_without_account_trades_begins_no_watch() {
 }
 
 #[test]
-fn a_list_of_trades_that_is_behind_hides_no_order_of_another_instance() {
+fn a_stale_list_of_trades_does_not_hide_another_instance() {
     let mut market = Market::default();
     market.execute("mm.6.3", ago(2_000));
     let late = std::mem::take(&mut market.trades);
@@ -402,7 +403,7 @@ fn a_list_of_trades_that_is_behind_hides_no_order_of_another_instance() {
     assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
 }
 
-/// A venue that serves no account trades.
+/// A venue without account trades.
 fn untraded() -> Market {
     Market {
         has_no_trades: true,
@@ -422,7 +423,7 @@ fn reconnect(account: &mut Account) {
 }
 
 #[test]
-fn the_list_of_orders_shows_another_instance_where_no_trades_are_served() {
+fn without_trades_the_list_of_orders_shows_another_instance() {
     let mut market = untraded();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -438,7 +439,7 @@ fn the_list_of_orders_shows_another_instance_where_no_trades_are_served() {
 }
 
 #[test]
-fn a_wiped_folder_goes_on_after_the_watch_where_no_trades_are_served() {
+fn without_trades_a_wiped_folder_is_ready_after_the_watch() {
     let mut market = untraded();
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
@@ -448,7 +449,7 @@ fn a_wiped_folder_goes_on_after_the_watch_where_no_trades_are_served() {
 }
 
 #[test]
-fn orders_of_people_and_of_yesterday_in_the_list_delay_no_start() {
+fn orders_of_people_and_old_orders_do_not_delay_a_start() {
     let mut market = untraded();
     market.execute("mm.6.1", ago(25 * 60 * 60 * 1_000));
     market.execute("web_7", ago(9_000));
@@ -459,7 +460,7 @@ fn orders_of_people_and_of_yesterday_in_the_list_delay_no_start() {
 }
 
 #[test]
-fn a_running_instance_degrades_by_the_list_of_orders_after_a_reconnect() {
+fn the_list_of_orders_after_a_reconnect_shows_another_instance() {
     let mut account = ready();
     let mut market = untraded();
     market.execute("mm.8.1", account.now);
@@ -470,7 +471,7 @@ fn a_running_instance_degrades_by_the_list_of_orders_after_a_reconnect() {
 }
 
 #[test]
-fn people_are_told_once_where_neither_trades_nor_orders_are_listed() {
+fn missing_lists_of_trades_and_orders_are_reported_once() {
     let mut market = untraded();
     market.has_no_orders = true;
     market.execute("mm.6.3", ago(20_000));
@@ -485,7 +486,7 @@ fn people_are_told_once_where_neither_trades_nor_orders_are_listed() {
 }
 
 #[test]
-fn a_start_ends_where_the_list_of_orders_is_not_answered() {
+fn a_start_ends_although_the_list_of_orders_is_unknown() {
     let mut market = untraded();
     let mut account = booting(live_config());
     account.begin();
@@ -506,9 +507,9 @@ fn a_start_ends_where_the_list_of_orders_is_not_answered() {
     assert_eq!(told_unseen(&account), 1);
 }
 
-/// After a take-over the lists are ten seconds behind.
+/// The lists are ten seconds old after a take-over.
 #[test]
-fn fills_of_orders_of_before_a_take_over_show_no_other_instance() {
+fn fills_of_orders_from_before_a_take_over_show_no_instance() {
     for (placed_ms, is_alive) in [(-5_000, false), (60_000, true)] {
         let mut market = Market::default();
         let mut account = booting(live_config());

@@ -1,4 +1,5 @@
-//! Commissions that the events of fills leave out: the balance and the account trades state them.
+//! Commissions that are missing in the events of fills. The balance and the account trades show
+//! them.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
@@ -19,16 +20,16 @@ const fn fees_of(fills: i128) -> Amount {
     Amount(FEE.0 * fills)
 }
 
-/// The venue, as its answers show it.
+/// The venue as its responses show it.
 struct Venue {
     total: Amount,
     qty: i64,
     /// The commission of a fill.
     fee: Amount,
     trades: Vec<AccountTrade>,
-    /// Account trades were asked for so often.
+    /// The number of queries for account trades.
     reads: usize,
-    /// The account was asked for so often.
+    /// The number of queries for the account.
     readings: usize,
 }
 
@@ -80,7 +81,7 @@ impl Venue {
         }
     }
 
-    /// The account event of what happened so far.
+    /// Sends the account event with the current state.
     fn state(&self, account: &mut Account) {
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
             surface: Surface::Futures,
@@ -97,8 +98,8 @@ impl Venue {
         })));
     }
 
-    /// Sells 1 at 100 for a commission of 0.4, which the event leaves out. `event_first` is whether the
-    /// order event comes before the account event.
+    /// Sells 1 at 100 for a commission of 0.4, which the order event does not include.
+    /// `event_first` is whether the order event comes before the account event.
     fn sell(&mut self, account: &mut Account, trade: i64, event_first: bool) {
         let order = account.submit(MM, limit(Side::Sell, 1000, 1_000));
         let id = account.id(MM, order);
@@ -148,7 +149,7 @@ fn adjusted(account: &Account) -> usize {
 }
 
 #[test]
-fn one_reading_of_trades_books_the_commissions_of_several_fills() {
+fn one_read_of_trades_books_the_commissions_of_several_fills() {
     for event_first in [true, false] {
         let mut account = holding();
         let mut venue = Venue::of(&account);
@@ -168,7 +169,7 @@ fn one_reading_of_trades_books_the_commissions_of_several_fills() {
 }
 
 #[test]
-fn trades_are_read_once_for_the_fills_of_some_seconds() {
+fn one_read_of_trades_covers_the_fills_of_some_seconds() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     for trade in 2..=9 {
@@ -182,7 +183,7 @@ fn trades_are_read_once_for_the_fills_of_some_seconds() {
 }
 
 #[test]
-fn trades_that_are_listed_late_are_read_again() {
+fn trades_that_are_not_listed_yet_are_read_again() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
@@ -197,7 +198,7 @@ fn trades_that_are_listed_late_are_read_again() {
 }
 
 #[test]
-fn a_reading_that_differs_leads_to_the_trades_where_no_event_came() {
+fn without_an_event_a_snapshot_difference_leads_to_trades() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
@@ -210,11 +211,12 @@ fn a_reading_that_differs_leads_to_the_trades_where_no_event_came() {
 }
 
 #[test]
-fn a_commission_in_a_reading_that_was_taken_moves_the_balance_once() {
+fn a_commission_in_an_adopted_snapshot_moves_the_balance_once() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
-    // More than a commission: the reading is taken after two that agree.
+    // The difference is larger than a commission. The engine adopts the snapshot after two that
+    // agree.
     venue.total += -usdt(30);
     let listed = std::mem::take(&mut venue.trades);
     venue.state(&mut account);
@@ -237,7 +239,7 @@ fn a_commission_in_a_reading_that_was_taken_moves_the_balance_once() {
 }
 
 #[test]
-fn a_restart_keeps_the_fills_whose_commission_is_not_known() {
+fn a_restart_keeps_fills_with_unknown_commissions() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
@@ -255,7 +257,7 @@ fn a_restart_keeps_the_fills_whose_commission_is_not_known() {
 }
 
 #[test]
-fn a_commission_that_event_and_trade_state_counts_once() {
+fn a_commission_in_event_and_trade_counts_once() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
@@ -281,7 +283,7 @@ fn a_commission_that_event_and_trade_state_counts_once() {
 }
 
 #[test]
-fn fills_without_commission_cost_no_reading_of_trades() {
+fn fills_without_commissions_need_no_read_of_trades() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.fee = Amount::ZERO;
@@ -294,19 +296,19 @@ fn fills_without_commission_cost_no_reading_of_trades() {
 }
 
 #[test]
-fn the_loss_limit_counts_a_commission_before_trades_state_it() {
+fn the_loss_limit_counts_a_commission_before_trades_report_it() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    // 499.96 lost, and 0.4 of commission: the limit is 500.
+    // The loss is 499.96 plus 0.4 of commission, and the limit is 500.
     account.top(444, 445);
     assert_eq!(account.engine.run_state(), RunState::Halted);
     assert_eq!(booked(&account), 0);
 }
 
 #[test]
-fn without_account_trades_readings_that_agree_correct_the_balance() {
+fn without_account_trades_agreeing_snapshots_correct_the_balance() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);

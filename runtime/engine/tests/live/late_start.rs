@@ -1,5 +1,5 @@
-//! A process that starts a moment after its last fill, on a venue whose readings of the account are
-//! behind: they say what the account was before that fill, and take nothing from a strategy.
+//! A process that starts shortly after its last fill, on a venue with stale account snapshots. They
+//! show the account before that fill, and must not remove the fill from the strategy.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::Refusal;
@@ -11,7 +11,7 @@ use super::succession::{killed, next_config};
 use super::support::{Account, MM, USDT, fill, market};
 use super::world::{no_trades, nothing, position, ready};
 
-/// What a venue does with the question for account trades.
+/// How the venue responds to a query for account trades.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trades {
     Told,
@@ -19,8 +19,8 @@ enum Trades {
     Late,
 }
 
-/// One fill that is long over, and one just before the process is killed. Answers the account as it was
-/// before the second.
+/// One fill long ago, and one just before the process is killed. Returns the account as it was
+/// before the second fill.
 fn killed_after_fill(since_s: u32) -> (Account, AccountTruth) {
     let mut account = ready();
     buy(&mut account, 1);
@@ -60,7 +60,7 @@ fn own(account: &Account) -> i64 {
         .qty
 }
 
-/// Answers every question of a quarter of a second.
+/// Answers the queries of a quarter of a second.
 fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
@@ -87,9 +87,10 @@ fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
 }
 
 #[test]
-fn a_reading_from_before_the_last_fill_takes_nothing_after_a_start() {
+fn a_snapshot_older_than_the_last_fill_changes_nothing() {
     for trades in [Trades::Told, Trades::Refused, Trades::Late] {
-        // Balances that events left commissions out of, which no earlier books had.
+        // Events did not include commissions of the balances. So no earlier state of the ledger had
+        // these balances.
         for fees in [0, 77_000] {
             for lag in [0, 1, 5, 10] {
                 let name = format!("{trades:?}, {lag} s, commissions {fees}");
@@ -105,7 +106,7 @@ fn a_reading_from_before_the_last_fill_takes_nothing_after_a_start() {
                     assert_eq!((own(&account), qty(&account)), (8, 8), "{name} {quarter}");
                     let state = account.engine.run_state();
                     let may_be_ready = !is_late || state != RunState::Ready;
-                    assert!(may_be_ready, "{name} {quarter}: ready on old readings");
+                    assert!(may_be_ready, "{name} {quarter}: ready on old snapshots");
                 }
                 assert_eq!(account.engine.run_state(), RunState::Ready, "{name}");
                 let total = account.engine.balance(Surface::Futures, USDT).total;
@@ -133,12 +134,12 @@ fn a_start_long_after_the_last_fill_does_not_wait() {
 }
 
 #[test]
-fn a_balance_from_before_the_last_fills_is_not_taken_after_a_start() {
+fn a_balance_older_than_the_last_fills_is_not_adopted() {
     for lag in [0, 1, 5, 10] {
         let mut account = ready();
         buy(&mut account, 1);
         account.seconds(60);
-        // The position is the same as before, and a balance is not.
+        // The position is the same as before, but the balance is not.
         let before = account.own_account();
         trade_at(&mut account, Side::Sell, 2);
         trade_at(&mut account, Side::Buy, 3);
@@ -165,7 +166,7 @@ fn a_balance_from_before_the_last_fills_is_not_taken_after_a_start() {
 }
 
 #[test]
-fn two_readings_within_one_second_are_one() {
+fn two_snapshots_within_one_second_count_as_one() {
     let (mut account, _) = killed_after_fill(20);
     let mut now = account.own_account();
     now.balances[0].total -= Amount(5);
@@ -176,9 +177,9 @@ fn two_readings_within_one_second_are_one() {
     assert_eq!(adjustments(&account), []);
 }
 
-/// A fill of 4 after a start without a journal, on an account that held as much before.
+/// A fill of 4 after a start without a journal, on an account that held a position before.
 #[test]
-fn a_reading_from_before_a_fill_is_not_the_account_that_is_found_after_a_lost_journal() {
+fn after_a_lost_journal_a_stale_snapshot_is_not_adopted() {
     let mut config = next_config();
     config.balances.clear();
     let mut account = Account::new(config);
@@ -190,7 +191,7 @@ fn a_reading_from_before_a_fill_is_not_the_account_that_is_found_after_a_lost_jo
         if quarter == 4 * 8 {
             sell_by_hand(&mut account);
         }
-        // Two sales of the same size: each is in the readings ten seconds after it was made.
+        // Two sales of the same size. Snapshots show each one ten seconds after it was made.
         read.positions = vec![position(match quarter / 4 {
             0..8 => 8,
             8..18 => 4,

@@ -1,4 +1,4 @@
-//! A user stream that is seconds late, while answers tell every order: promise 4.
+//! A user stream that is seconds late, while responses report every order: promise 4.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::live::LiveInput;
@@ -9,7 +9,7 @@ use super::world::ready;
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A run that is ready since half a minute.
+/// A run that has been ready for half a minute.
 fn settled() -> Account {
     let mut account = ready();
     account.seconds(35);
@@ -21,7 +21,7 @@ fn doubts_stream(account: &Account) -> bool {
     account.engine.doubts().contains(&Doubt::Stream(FUTURES))
 }
 
-/// An order that the venue answers as filled at once.
+/// An order that the response reports as filled at once.
 fn answered_as_filled(account: &mut Account) -> OrderSeq {
     let order = account.submit(MM, market(Side::Buy, 10));
     account.confirm_countdowns();
@@ -33,7 +33,7 @@ fn answered_as_filled(account: &mut Account) -> OrderSeq {
     order
 }
 
-/// An order that its two answers begin and end within a second.
+/// An order whose two responses report its start and its cancel within a second.
 fn answered_as_cancelled(account: &mut Account) -> OrderSeq {
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -49,17 +49,17 @@ fn answered_as_cancelled(account: &mut Account) -> OrderSeq {
 }
 
 #[test]
-fn a_late_stream_is_noticed_by_orders_that_answers_ended() {
+fn orders_that_responses_end_show_a_late_stream() {
     for place in [answered_as_filled, answered_as_cancelled] {
         let mut account = settled();
         place(&mut account);
         account.seconds(1);
         assert_eq!(account.engine.run_state(), RunState::Ready);
         account.seconds(4);
-        assert!(doubts_stream(&account), "its event is 3 s late");
+        assert!(doubts_stream(&account), "the event is 3 s late");
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         assert_eq!(account.reconnected, [FUTURES]);
-        // A new connection cannot show what was before it.
+        // A new connection does not send earlier events.
         account.live(LiveInput::StreamUp { surface: FUTURES });
         account.seconds(40);
         assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -68,7 +68,7 @@ fn a_late_stream_is_noticed_by_orders_that_answers_ended() {
 }
 
 #[test]
-fn a_stream_that_shows_what_answers_ended_is_trusted() {
+fn a_stream_that_reports_such_orders_is_trusted() {
     for place in [answered_as_filled, answered_as_cancelled] {
         let mut account = settled();
         let order = place(&mut account);
@@ -81,7 +81,7 @@ fn a_stream_that_shows_what_answers_ended_is_trusted() {
     }
 }
 
-/// An order that rests, and whose first event came at once.
+/// An open order whose first event arrived at once.
 fn resting(account: &mut Account) -> OrderSeq {
     let order = account.rest();
     account.seconds(5);
@@ -89,7 +89,7 @@ fn resting(account: &mut Account) -> OrderSeq {
 }
 
 #[test]
-fn a_fill_whose_event_is_late_by_its_own_time_shows_a_late_stream() {
+fn a_fill_event_with_an_old_event_time_shows_a_late_stream() {
     for (late_ms, is_late) in [(10_000, true), (4_000, true), (1_000, false)] {
         let mut account = settled();
         let order = resting(&mut account);
@@ -102,12 +102,12 @@ fn a_fill_whose_event_is_late_by_its_own_time_shows_a_late_stream() {
         assert_eq!(doubts_stream(&account), is_late, "{late_ms}");
         assert_eq!(account.reconnected.len(), usize::from(is_late), "{late_ms}");
         let held = account.engine.ledgers().account.holds(super::support::BTC);
-        assert!(held, "it is booked all the same");
+        assert!(held, "the fill is still booked");
     }
 }
 
 #[test]
-fn events_from_before_the_connection_are_not_late() {
+fn events_older_than_the_connection_are_not_late() {
     let mut account = settled();
     let order = resting(&mut account);
     account.live(LiveInput::StreamDown { surface: FUTURES });
@@ -123,7 +123,7 @@ fn events_from_before_the_connection_are_not_late() {
 }
 
 #[test]
-fn an_event_that_comes_again_is_not_late() {
+fn a_repeated_event_is_not_late() {
     let mut account = settled();
     let order = resting(&mut account);
     let id = account.id(MM, order);
@@ -136,7 +136,7 @@ fn an_event_that_comes_again_is_not_late() {
 }
 
 #[test]
-fn without_the_time_of_the_venue_no_event_is_late() {
+fn lateness_is_measured_by_the_venues_clock() {
     let mut account = settled();
     let order = resting(&mut account);
     let id = account.id(MM, order);
@@ -144,7 +144,7 @@ fn without_the_time_of_the_venue_no_event_is_late() {
     event.event_time = Time::default();
     account.update(event);
     assert_eq!(account.reconnected, []);
-    // The venue's clock is ten seconds behind, and that is known.
+    // The venue's clock is ten seconds behind, and the engine knows that.
     account.live(LiveInput::Clock {
         surface: FUTURES,
         offset_ns: -10_000_000_000,

@@ -1,4 +1,4 @@
-//! The states of a live run and what leads from one to the next.
+//! The states of a live run and their transitions.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::event::EventKind;
@@ -23,14 +23,14 @@ fn a_run_boots_then_syncs_then_is_ready() {
     account.sync();
     assert!(
         account.sent.is_empty(),
-        "nothing is asked before the stream is up"
+        "no query before the stream is connected"
     );
     account.live(LiveInput::StreamUp { surface: FUTURES });
     account.sync();
     assert_eq!(
         account.engine.run_state(),
         RunState::Syncing,
-        "the clock is not known"
+        "the clock is unknown"
     );
     account.clock();
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -52,7 +52,7 @@ fn a_run_boots_then_syncs_then_is_ready() {
 }
 
 #[test]
-fn no_order_leaves_before_a_run_is_ready() {
+fn no_order_is_sent_before_a_run_is_ready() {
     let mut account = booting(live_config());
     account.begin();
     let rule = account.call(MM, |callback, engine| {
@@ -75,7 +75,7 @@ fn a_lost_stream_degrades_until_the_account_was_compared_again() {
     assert_eq!(
         account.engine.run_state(),
         RunState::Degraded,
-        "nothing was compared yet"
+        "not reconciled yet"
     );
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -85,11 +85,11 @@ fn a_lost_stream_degrades_until_the_account_was_compared_again() {
         .filter(|(strategy, kind, _)| *strategy == MM && *kind == EventKind::RuntimeState)
         .map(|(_, _, fields)| fields[0])
         .collect();
-    assert_eq!(told, [1, 0], "strategies are told: degraded, then ready");
+    assert_eq!(told, [1, 0], "strategies receive degraded, then ready");
 }
 
 #[test]
-fn while_degraded_cancels_pass_and_new_exposure_does_not() {
+fn a_degraded_run_allows_cancels_but_no_new_exposure() {
     let mut account = ready();
     let order = account.rest();
     account.live(LiveInput::Journal { healthy: false });
@@ -121,7 +121,7 @@ fn a_silent_stream_is_reconnected() {
 }
 
 #[test]
-fn a_stream_that_does_not_show_what_rest_confirmed_is_reconnected() {
+fn a_stream_without_an_order_that_rest_confirmed_is_reconnected() {
     use super::support::report;
     use windvane_engine::OrderStatus;
     let mut account = ready();
@@ -141,12 +141,12 @@ fn a_stream_that_does_not_show_what_rest_confirmed_is_reconnected() {
     assert_eq!(
         account.reconnected,
         [FUTURES],
-        "pongs are no proof of events"
+        "pongs do not prove that events arrive"
     );
 }
 
 #[test]
-fn a_new_stream_need_not_show_orders_that_were_confirmed_before_it() {
+fn a_new_stream_need_not_report_orders_confirmed_before_it() {
     use super::support::report;
     use windvane_engine::OrderStatus;
     let mut account = ready();
@@ -157,7 +157,7 @@ fn a_new_stream_need_not_show_orders_that_were_confirmed_before_it() {
     let open = account.open_order(order);
     account.wait(4);
     assert_eq!(account.reconnected, [FUTURES]);
-    // The event was lost with the first connection. The second brings new events only.
+    // The event was lost with the first connection. The second sends only new events.
     account.live(LiveInput::StreamUp { surface: FUTURES });
     for _ in 0..14 {
         account.wait(1);
@@ -169,7 +169,7 @@ fn a_new_stream_need_not_show_orders_that_were_confirmed_before_it() {
 }
 
 #[test]
-fn a_margin_call_degrades_until_a_person_resumes() {
+fn a_margin_call_degrades_the_run_until_resume() {
     let mut account = ready();
     account.handle(Input::User(&UserEvent::MarginCall));
     assert_eq!(account.engine.doubts(), [Doubt::MarginCall]);
@@ -179,12 +179,12 @@ fn a_margin_call_degrades_until_a_person_resumes() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// A start that knows of nothing, on an account that holds so much.
+/// A start without any saved state, on an account with this position.
 fn after_a_lost_journal(held: i64) -> Account {
     let mut account = booting(live_config());
     account.engine.doubt_ownership();
     account.begin();
-    // A difference waits for trades that are listed late.
+    // A difference waits for trades that may be listed late.
     let rounds = if held == 0 { 5 } else { 20 };
     for _ in 0..rounds {
         while let Some(subject) = account.take_question() {
@@ -214,7 +214,7 @@ fn after_a_lost_journal(held: i64) -> Account {
 }
 
 #[test]
-fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
+fn after_a_lost_journal_a_person_must_assign_positions() {
     let account = after_a_lost_journal(5);
     assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
@@ -231,7 +231,7 @@ fn positions_that_a_lost_journal_cannot_assign_are_for_a_person_to_settle() {
 }
 
 #[test]
-fn a_lost_journal_lets_no_symbol_go_before_what_it_held_can_arrive_no_more() {
+fn after_a_lost_journal_no_countdown_is_disarmed_too_early() {
     for (mut account, expected) in [(ready(), 1), (after_a_lost_journal(0), 0)] {
         let order = account.rest();
         let id = account.id(MM, order);
@@ -252,14 +252,14 @@ fn a_lost_journal_lets_no_symbol_go_before_what_it_held_can_arrive_no_more() {
 }
 
 #[test]
-fn a_lost_journal_needs_nobody_where_the_account_is_flat() {
+fn after_a_lost_journal_a_flat_account_is_ready() {
     let account = after_a_lost_journal(0);
     assert_eq!(account.engine.doubts(), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn modes_and_rights_that_are_not_as_configured_degrade() {
+fn unexpected_modes_and_missing_permissions_degrade_the_run() {
     let mut account = ready();
     account.handle(Input::User(&UserEvent::PositionMode { hedge: true }));
     account.handle(Input::User(&UserEvent::AssetMode { multi_assets: true }));
@@ -287,7 +287,7 @@ fn modes_and_rights_that_are_not_as_configured_degrade() {
 }
 
 #[test]
-fn a_halt_outlasts_every_doubt() {
+fn a_halt_outlasts_degraded_reasons() {
     let mut account = ready();
     account.handle(Input::Command(Command::Halt));
     account.live(LiveInput::StreamDown { surface: FUTURES });
@@ -299,7 +299,7 @@ fn a_halt_outlasts_every_doubt() {
 }
 
 #[test]
-fn a_clock_that_is_not_read_for_long_is_in_doubt() {
+fn a_clock_that_was_not_read_for_long_degrades_the_run() {
     let mut account = ready();
     for _ in 0..605 {
         account.pass(999);
@@ -312,7 +312,7 @@ fn a_clock_that_is_not_read_for_long_is_in_doubt() {
 }
 
 #[test]
-fn a_stop_cancels_what_rests_and_says_when_it_is_done() {
+fn a_stop_cancels_open_orders_and_reports_its_end() {
     use super::support::{report, update};
     use windvane_engine::OrderStatus;
     let mut account = ready();
@@ -328,7 +328,7 @@ fn a_stop_cancels_what_rests_and_says_when_it_is_done() {
 }
 
 #[test]
-fn a_refusal_for_its_time_puts_the_clock_in_doubt_until_it_is_read() {
+fn a_timestamp_rejection_degrades_until_the_clock_is_read() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();

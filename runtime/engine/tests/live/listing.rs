@@ -1,5 +1,5 @@
-//! The venue's rules are read again: every hour, after refusals for a filter, while a symbol stands
-//! still; and changes of leverage and margin type are noticed.
+//! The engine reads the venue's rules again every hour, after rejections for a filter, and while a
+//! symbol does not trade. It also notices changes of leverage and margin type.
 
 use windvane_engine::engine::CloseReason;
 use windvane_engine::input::Command;
@@ -17,7 +17,7 @@ use super::world::ready;
 
 const FUTURES: Surface = Surface::Futures;
 
-/// How often rules were asked for since this was asked last.
+/// The number of queries for rules since the last call.
 fn asked(account: &mut Account) -> usize {
     let is_it = |request: &Request| matches!(request, Request::Read(Subject::Rules { .. }));
     let count = account.sent.iter().filter(|one| is_it(one)).count();
@@ -43,7 +43,7 @@ pub(super) fn tell(account: &mut Account, truth: Truth) {
     account.tell(Subject::Rules { surface: FUTURES }, truth);
 }
 
-/// Has an order refused with this code.
+/// Submits an order that the venue rejects with this code.
 pub(super) fn refuse(account: &mut Account, code: i32) {
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -84,7 +84,7 @@ fn rules_are_read_every_hour() {
 }
 
 #[test]
-fn the_first_refusal_for_a_filter_has_them_read_and_more_of_them_back_off() {
+fn rejections_for_a_filter_read_the_rules_with_growing_delays() {
     for code in [-1013, -1111, -4014, -4023, -4164, -4022, -4140, -1121] {
         let mut account = ready();
         refuse(&mut account, code);
@@ -98,7 +98,7 @@ fn the_first_refusal_for_a_filter_has_them_read_and_more_of_them_back_off() {
     let mut account = ready();
     let mut reads = 0;
     for _ in 0..600 {
-        // After several refusals the strategy itself pauses.
+        // After several rejections the strategy is paused.
         let order = account.call(MM, |callback, engine| {
             callback.submit(engine, limit(Side::Buy, 990, 10))
         });
@@ -111,11 +111,11 @@ fn the_first_refusal_for_a_filter_has_them_read_and_more_of_them_back_off() {
         tell(&mut account, rules(|_| {}));
         account.seconds(1);
     }
-    assert!((2..=6).contains(&reads), "{reads} readings in ten minutes");
+    assert!((2..=6).contains(&reads), "{reads} reads in ten minutes");
 }
 
 #[test]
-fn a_change_that_a_refusal_led_to_lets_the_next_refusal_be_looked_into_at_once() {
+fn after_a_rule_change_the_next_rejection_reads_rules_at_once() {
     let mut account = ready();
     for step in [2, 5, 10] {
         refuse(&mut account, -4014);
@@ -125,7 +125,7 @@ fn a_change_that_a_refusal_led_to_lets_the_next_refusal_be_looked_into_at_once()
 }
 
 #[test]
-fn orders_are_held_against_the_new_rules_and_resting_ones_stay() {
+fn new_rules_apply_to_new_orders_and_keep_open_ones() {
     let mut account = ready();
     let resting = account.rest();
     refuse(&mut account, -4014);
@@ -157,7 +157,7 @@ fn orders_are_held_against_the_new_rules_and_resting_ones_stay() {
 }
 
 #[test]
-fn a_symbol_that_stopped_is_looked_at_often_until_it_trades() {
+fn a_symbol_that_stopped_is_checked_often_until_it_trades() {
     let mut account = ready();
     refuse(&mut account, -4022);
     assert_eq!(asked(&mut account), 1);
@@ -178,7 +178,7 @@ fn a_symbol_that_stopped_is_looked_at_often_until_it_trades() {
 }
 
 #[test]
-fn rules_that_need_more_decimals_let_nothing_open_and_everything_close() {
+fn rules_with_too_many_decimals_allow_only_closes() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     account.confirm_countdowns();
@@ -193,7 +193,11 @@ fn rules_that_need_more_decimals_let_nothing_open_and_everything_close() {
     }
     assert_eq!(account.engine.unusable_rules(BTC), Some(why.as_str()));
     let told = |notice: &&Notice| matches!(notice, Notice::RulesUnusable { .. });
-    assert_eq!(account.notices.iter().filter(told).count(), 1, "said once");
+    assert_eq!(
+        account.notices.iter().filter(told).count(),
+        1,
+        "reported once"
+    );
     assert_eq!(
         try_submit(&mut account, limit(Side::Buy, 990, 10)),
         Err(Rule::RulesUnusable)
@@ -208,7 +212,7 @@ fn rules_that_need_more_decimals_let_nothing_open_and_everything_close() {
 }
 
 #[test]
-fn an_answer_that_fails_is_asked_for_again_and_one_of_another_scale_is_not_taken() {
+fn failed_reads_are_repeated_and_other_scales_are_rejected() {
     let mut account = ready();
     refuse(&mut account, -4014);
     assert_eq!(asked(&mut account), 1);
@@ -221,7 +225,7 @@ fn an_answer_that_fails_is_asked_for_again_and_one_of_another_scale_is_not_taken
 }
 
 #[test]
-fn a_replay_with_new_rules_is_equal() {
+fn a_replay_with_new_rules_has_the_same_fingerprint() {
     let run = || {
         let mut account = ready();
         refuse(&mut account, -4014);
@@ -233,7 +237,7 @@ fn a_replay_with_new_rules_is_equal() {
 }
 
 #[test]
-fn leverage_and_margin_type_that_a_person_changed_are_told() {
+fn changes_of_leverage_and_margin_type_are_reported() {
     let mut account = ready();
     let read = |leverage, isolated| {
         Reply::Margins(vec![MarginTerms {
@@ -247,13 +251,13 @@ fn leverage_and_margin_type_that_a_person_changed_are_told() {
         account.notices.iter().filter(changed).count()
     };
     account.handle(Input::Reply(&read(20, false)));
-    assert_eq!(changes(&account), 0, "what it was at the start");
+    assert_eq!(changes(&account), 0, "the values at the start");
     account.handle(Input::User(&UserEvent::Leverage {
         instrument: BTC,
         leverage: 5,
     }));
     account.handle(Input::Reply(&read(5, false)));
-    assert_eq!(changes(&account), 1, "told once");
+    assert_eq!(changes(&account), 1, "reported once");
     account.handle(Input::User(&UserEvent::MarginType {
         instrument: BTC,
         isolated: true,
@@ -269,7 +273,7 @@ fn leverage_and_margin_type_that_a_person_changed_are_told() {
     assert_eq!(held.position.qty, 0);
 }
 
-/// Steps of quantities, for market orders too.
+/// Sets the step of quantities, also for market orders.
 fn step(size: i64) -> impl Fn(&mut Instrument) {
     move |rules| {
         let lot = LotSize {
@@ -282,7 +286,7 @@ fn step(size: i64) -> impl Fn(&mut Instrument) {
     }
 }
 
-/// The closing orders that were sent and not taken, with their quantities.
+/// Removes the sent closing orders and returns them with their quantities.
 fn take_closes(account: &mut Account) -> Vec<(windvane_engine::ClientOrderId, i64)> {
     let closes = account.sent.iter().filter_map(|request| match request {
         Request::Place(order) => Some((order.client_order_id, order.terms.qty.unwrap().0)),
@@ -313,7 +317,7 @@ fn holding_15() -> Account {
 }
 
 #[test]
-fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
+fn after_a_larger_step_a_close_uses_the_largest_multiple() {
     for code in [-4023, -1111, -1013] {
         let mut account = holding_15();
         account.handle(Input::Command(windvane_engine::input::Command::Flatten));
@@ -350,7 +354,7 @@ fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
 }
 
 #[test]
-fn a_close_that_breaks_a_rule_for_long_is_told_once_and_tried_on() {
+fn a_close_that_keeps_breaking_a_rule_is_reported_once() {
     let mut account = holding_15();
     account.handle(Input::Command(windvane_engine::input::Command::Flatten));
     let mut tries = 0;
@@ -372,7 +376,7 @@ fn a_close_that_breaks_a_rule_for_long_is_told_once_and_tried_on() {
 }
 
 #[test]
-fn an_order_that_breaks_a_rule_here_has_the_rules_read_because_the_venue_may_have_relaxed_them() {
+fn an_order_that_breaks_a_known_rule_reads_the_rules_again() {
     let mut account = ready();
     let off_tick = OrderTerms {
         price: Some(windvane_engine::Price(991)),
@@ -383,13 +387,13 @@ fn an_order_that_breaks_a_rule_here_has_the_rules_read_because_the_venue_may_hav
     assert_eq!(asked(&mut account), 1);
     tell(&mut account, rules(tick(1)));
     assert_eq!(try_submit(&mut account, off_tick), Ok(()));
-    // What breaks no filter says nothing about them.
+    // A rejection for another reason than a filter does not read the rules.
     account.handle(Input::Command(Command::Pause));
     assert!(try_submit(&mut account, off_tick).is_err());
     assert_eq!(asked(&mut account), 0);
 }
 
-/// Has an order refused for a filter, and answers the question that follows.
+/// Submits an order that the venue rejects for a filter, and answers the query that follows.
 fn tell_after_question(account: &mut Account, truth: Truth) {
     refuse(account, -4014);
     assert_eq!(asked(account), 1);
@@ -397,7 +401,7 @@ fn tell_after_question(account: &mut Account, truth: Truth) {
 }
 
 #[test]
-fn a_position_below_a_raised_smallest_order_is_named_until_it_is_closed() {
+fn a_position_below_the_minimum_order_is_shown_as_waiting() {
     let mut account = holding_15();
     refuse(&mut account, -4014);
     tell(&mut account, rules(step(20)));
@@ -416,5 +420,5 @@ fn a_position_below_a_raised_smallest_order_is_named_until_it_is_closed() {
     };
     assert_eq!(waits[0].reasons, [too_small]);
     account.handle(Input::Command(windvane_engine::input::Command::Resume));
-    assert_eq!(account.engine.close_waits(), [], "nobody wants it closed");
+    assert_eq!(account.engine.close_waits(), [], "the close is withdrawn");
 }

@@ -1,4 +1,4 @@
-//! Lists of open orders, and queries, are ten seconds behind the stream.
+//! Lists of open orders, and queries, are ten seconds older than the stream.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::live::{LiveConfig, LiveInput};
@@ -41,14 +41,14 @@ impl Kept {
     }
 }
 
-/// How the venue tells of orders.
+/// How the venue reports orders.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
-    /// Lists and queries are so far behind.
+    /// Age of lists and queries, milliseconds.
     behind_ms: i64,
-    /// Events come so late.
+    /// Delay of events, milliseconds.
     events_ms: i64,
-    /// Answers to orders and cancels come at all.
+    /// Whether order and cancel requests get responses.
     answers: bool,
 }
 
@@ -79,7 +79,7 @@ impl World {
             .copied()
     }
 
-    /// Does what the engine asked for.
+    /// Executes the requests of the engine.
     fn answer(&mut self) {
         while !self.account.sent.is_empty() {
             let request = self.account.sent.remove(0);
@@ -193,7 +193,7 @@ impl World {
             self.hear();
             self.answer();
             if !std::mem::take(&mut self.account.reconnected).is_empty() {
-                // What was before the new connection is lost.
+                // Events from before the new connection are lost.
                 self.events.clear();
                 self.account.live(LiveInput::StreamUp { surface: FUTURES });
                 self.answer();
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// Places 99 orders one after the other and cancels each after a while.
+    /// Places 99 orders one after the other and cancels each one after a while.
     fn run(&mut self) {
         for place in 0..99 {
             let terms = limit(Side::Buy, 990, 10);
@@ -237,7 +237,7 @@ impl World {
 }
 
 #[test]
-fn an_order_that_ended_is_not_open_because_a_list_is_behind() {
+fn a_stale_list_does_not_reopen_an_ended_order() {
     for events_ms in [0, 400, 2_000, 6_000] {
         for answers in [true, false] {
             let manner = Manner {

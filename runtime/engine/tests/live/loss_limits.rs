@@ -1,4 +1,4 @@
-//! Loss limits while the two events of a fill are on their way.
+//! Loss limits while the two events of a fill are in flight.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
@@ -12,7 +12,7 @@ use Side::{Buy, Sell};
 
 const CLOSE_WITH_GAIN: Step = (0, Both, Sell, 10_000, 1_099);
 
-/// A gain of 99, told by the account event first, without the closed position.
+/// The account event reports a gain of 99 first, and does not list the closed position.
 fn account_first(fate: Fate) -> Manner {
     Manner {
         account_first: true,
@@ -23,7 +23,7 @@ fn account_first(fate: Fate) -> Manner {
 }
 
 #[test]
-fn the_daily_loss_after_a_gain_is_exact_when_the_account_event_is_first() {
+fn the_daily_loss_is_exact_if_the_account_event_is_first() {
     let limit = |config: &mut EngineConfig| {
         config.limits.max_daily_loss = Some(Amount(50 * 100_000_000));
     };
@@ -34,7 +34,7 @@ fn the_daily_loss_after_a_gain_is_exact_when_the_account_event_is_first() {
         };
         let mut world = World::holding(false, manner, limit);
         world.run(&[CLOSE_WITH_GAIN]);
-        // Fees of 0.8396, then a loss on another long position.
+        // Fees are 0.8396. Then there is a loss on another long position.
         world.submit(limit_buy());
         let at = world.account.now;
         let (order, account) = world.venue.fill((2, Both, Buy, 10_000, 1_100), at);
@@ -42,7 +42,7 @@ fn the_daily_loss_after_a_gain_is_exact_when_the_account_event_is_first() {
             .account
             .handle(Input::User(&UserEvent::Account(account)));
         world.account.update(order);
-        // The day began with 10,000; a loss of 50 is 149 below the gain.
+        // The day began with 10,000. A loss of 50 is 149 below the gain.
         world.account.top(952, 954);
         assert_eq!(
             world.account.engine.run_state(),
@@ -71,7 +71,7 @@ fn a_stale_position_does_not_halt_while_its_fill_is_late() {
     world
         .account
         .handle(Input::User(&UserEvent::Account(account)));
-    // The books still hold the position; 200 would be lost with it.
+    // The ledger still has the position, and 200 would be lost with it.
     world.account.top(799, 801);
     assert_eq!(world.account.engine.run_state(), RunState::Ready);
     world.account.update(order);
@@ -85,7 +85,7 @@ fn a_stale_position_does_not_halt_while_its_fill_is_late() {
 }
 
 #[test]
-fn a_loss_halts_with_the_event_that_completes_it() {
+fn a_loss_halts_when_its_second_event_arrives() {
     for listed in [true, false] {
         let manner = Manner {
             lists_flat: listed,
@@ -109,12 +109,12 @@ fn a_loss_halts_with_the_event_that_completes_it() {
 }
 
 #[test]
-fn a_loss_that_an_account_event_alone_states_halts_within_two_seconds() {
+fn a_loss_only_in_an_account_event_halts_within_two_seconds() {
     let mut world = World::holding(false, account_first(Fate::Lost), watches);
     world.place(&[(0, Both, Sell, 10_000, 840)]);
     let at = world.account.now;
     let (_, account) = world.venue.fill((1, Both, Sell, 10_000, 840), at);
-    // The routes are behind: nothing but the event shows the loss.
+    // The routes are stale. Only the event shows the loss.
     world.venue.stale = Some(world.account.own_account());
     world.venue.hides_fills = true;
     world

@@ -1,4 +1,4 @@
-//! A live run without its driver: what each piece of evidence, and its absence, leads to.
+//! A live run without its driver: the effects of each piece of evidence, and of missing evidence.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

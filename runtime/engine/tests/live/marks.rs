@@ -1,4 +1,4 @@
-//! Mark prices that are not told any more, while a position is held.
+//! Mark prices that stop while a position is held.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::truth::{StatedPosition, Subject, Truth};
@@ -23,7 +23,7 @@ fn mark(account: &mut Account, price: i64) {
     });
 }
 
-/// 10 bought at 100, marked at 100, with a limit of 500.
+/// Bought 10 at 100 with a mark price of 100 and a loss limit of 500.
 fn holding(side: Side) -> Account {
     let mut config = super::support::config();
     config.live = Some(live_config());
@@ -41,7 +41,7 @@ fn holding(side: Side) -> Account {
     account
 }
 
-/// Lets so many seconds pass; readings state this unrealized profit, or none.
+/// Lets seconds pass in which account snapshots state this unrealized profit, or none.
 fn seconds(account: &mut Account, side: Side, unrealized: Option<i128>, seconds: u32) {
     for _ in 0..seconds {
         while let Some(subject) = account.take_question() {
@@ -73,7 +73,7 @@ fn seconds(account: &mut Account, side: Side, unrealized: Option<i128>, seconds:
 }
 
 #[test]
-fn a_reading_states_the_loss_that_an_old_mark_hides() {
+fn a_snapshot_shows_the_loss_that_an_old_mark_hides() {
     for side in [Side::Buy, Side::Sell] {
         for (lost, state) in [(-400, RunState::Ready), (-600, RunState::Halted)] {
             let mut account = holding(side);
@@ -84,7 +84,7 @@ fn a_reading_states_the_loss_that_an_old_mark_hides() {
 }
 
 #[test]
-fn a_mark_that_is_told_counts_more_than_a_reading() {
+fn a_current_mark_price_has_priority_over_a_snapshot() {
     let mut account = holding(Side::Buy);
     for _ in 0..40 {
         seconds(&mut account, Side::Buy, Some(-600), 1);

@@ -1,4 +1,4 @@
-//! Coins of strategies that somebody else sold or withdrew on spot.
+//! Coins of strategies that a person or another program sold or withdrew on spot.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::ids::ClientOrderId;
@@ -17,10 +17,10 @@ use super::world::nothing;
 
 const SPOT: Surface = Surface::Spot;
 const BASE: AssetId = AssetId(0);
-/// What the strategy bought.
+/// The amount that the strategy bought.
 const BOUGHT: Amount = Amount(1_000_000);
 
-/// Lets so many seconds pass in which readings show these balances of coins and money.
+/// Lets seconds pass in which account snapshots show these balances of coins and money.
 fn read(account: &mut Account, seconds: u32, (coins, money): (Amount, Amount)) {
     let listed = [(BASE, coins), (USDT, money)];
     read_listed(account, seconds, &listed);
@@ -62,7 +62,7 @@ fn money(account: &Account) -> Amount {
     account.engine.balance(SPOT, USDT).total
 }
 
-/// A strategy bought ten lots. `before` are coins that were there already.
+/// A strategy bought ten lots. `before` is the amount of coins that the account had before.
 fn holding(before: Amount) -> Account {
     let mut account = watched();
     if before != Amount::ZERO {
@@ -89,7 +89,7 @@ fn holding(before: Amount) -> Account {
     account
 }
 
-/// A person sells so many lots, and the event of the order tells it.
+/// A person sells this many lots, and the order event reports it.
 fn sell_by_hand(account: &mut Account, qty: i64) {
     let hand = ClientOrderId::new("web_1").unwrap();
     let mut sale = fill(hand, Side::Sell, 2, qty, qty, OrderStatus::Filled);
@@ -97,7 +97,7 @@ fn sell_by_hand(account: &mut Account, qty: i64) {
     account.update(sale);
 }
 
-/// The positions of the strategy, of nobody and of the account.
+/// The positions of the strategy, the external ledger and the account.
 fn positions(account: &Account) -> [i64; 3] {
     let ledgers = account.engine.ledgers();
     let all = [&ledgers.strategies[0], &ledgers.external, &ledgers.account];
@@ -125,9 +125,9 @@ fn sold(account: &Account) -> Vec<i64> {
     placed.map(|qty| qty.0).collect()
 }
 
-/// An event tells the sale, or readings alone do.
+/// Either an event or only account snapshots report the sale.
 #[test]
-fn coins_that_a_person_sold_degrade_until_resume_takes_them_from_the_strategy() {
+fn missing_coins_degrade_the_run_until_resume_removes_them() {
     for by_event in [true, false] {
         let mut account = holding(Amount::ZERO);
         let told = money(&account);
@@ -143,7 +143,7 @@ fn coins_that_a_person_sold_degrade_until_resume_takes_them_from_the_strategy() 
             words.iter().any(|text| text.contains("BTCUSDT")),
             "{words:?}"
         );
-        assert_eq!(positions(&account)[0], 10, "nobody knows at which price");
+        assert_eq!(positions(&account)[0], 10, "the price is unknown");
         account.handle(Input::Command(Command::Resume));
         assert_eq!(positions(&account), [0, 0, 0], "{by_event}");
         assert_eq!(closed(&account), [10]);
@@ -156,7 +156,7 @@ fn coins_that_a_person_sold_degrade_until_resume_takes_them_from_the_strategy() 
 }
 
 #[test]
-fn coins_that_come_back_end_the_doubt() {
+fn returned_coins_clear_the_degraded_reason() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount::ZERO, left));
@@ -168,7 +168,7 @@ fn coins_that_come_back_end_the_doubt() {
 }
 
 #[test]
-fn a_part_of_the_coins_is_taken_in_whole_steps() {
+fn missing_coins_are_removed_in_whole_steps() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount(350_000), left));
@@ -180,7 +180,7 @@ fn a_part_of_the_coins_is_taken_in_whole_steps() {
 }
 
 #[test]
-fn a_person_may_sell_coins_that_were_there_before() {
+fn a_person_may_sell_coins_that_no_strategy_holds() {
     let mut account = holding(Amount(5_000_000));
     sell_by_hand(&mut account, 50);
     let left = money(&account);
@@ -189,11 +189,11 @@ fn a_person_may_sell_coins_that_were_there_before() {
     assert_eq!(positions(&account)[0], 10);
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
-    assert_eq!(sold(&account), [10], "what the strategy holds is there");
+    assert_eq!(sold(&account), [10], "the strategy's coins are still there");
 }
 
 #[test]
-fn a_flatten_sells_what_is_there_and_gives_up_the_rest() {
+fn flatten_sells_available_coins_and_removes_missing_ones() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount(400_000), left));
@@ -215,9 +215,9 @@ fn a_flatten_sells_what_is_there_and_gives_up_the_rest() {
     assert!(!is_doubted(&account));
 }
 
-/// Venues may leave out empty balances.
+/// Venues may omit empty balances.
 #[test]
-fn a_coin_that_is_not_listed_any_more_is_gone() {
+fn a_coin_that_is_not_listed_any_more_is_missing() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     let listed = [(USDT, left)];
@@ -229,12 +229,12 @@ fn a_coin_that_is_not_listed_any_more_is_gone() {
 }
 
 #[test]
-fn a_flatten_gives_up_at_once_what_an_event_showed_as_sold() {
+fn flatten_removes_at_once_coins_that_an_event_showed_as_sold() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (BOUGHT, left));
     sell_by_hand(&mut account, 10);
-    assert!(is_doubted(&account), "no round is needed");
+    assert!(is_doubted(&account), "without a reconciliation");
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
     assert_eq!(sold(&account), []);
@@ -243,7 +243,7 @@ fn a_flatten_gives_up_at_once_what_an_event_showed_as_sold() {
 }
 
 #[test]
-fn a_strategy_may_sell_what_is_left_while_coins_are_missing() {
+fn a_strategy_may_sell_remaining_coins_while_others_are_missing() {
     let mut account = holding(Amount::ZERO);
     sell_by_hand(&mut account, 4);
     let left = money(&account);
@@ -260,9 +260,9 @@ fn a_strategy_may_sell_what_is_left_while_coins_are_missing() {
     assert!(may(&mut account, Side::Sell, 6));
 }
 
-/// A step is 0.001: less of it cannot be sold.
+/// A step is 0.001, so less than that cannot be sold.
 #[test]
-fn dust_that_is_gone_is_not_missed() {
+fn missing_dust_is_ignored() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount(900_001), left));
@@ -271,9 +271,9 @@ fn dust_that_is_gone_is_not_missed() {
     assert!(is_doubted(&account));
 }
 
-/// A reading contains a sale that no event told yet, and lists no empty balance.
+/// A snapshot contains a sale that no event has reported yet, and omits empty balances.
 #[test]
-fn an_own_sale_whose_event_is_late_is_no_missing_coin() {
+fn an_own_sale_with_a_late_event_is_not_a_missing_coin() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (BOUGHT, left));
@@ -290,7 +290,7 @@ fn an_own_sale_whose_event_is_late_is_no_missing_coin() {
 }
 
 #[test]
-fn a_flatten_waits_for_a_stream_before_it_gives_coins_up() {
+fn flatten_waits_for_the_stream_before_it_removes_coins() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (BOUGHT, left));

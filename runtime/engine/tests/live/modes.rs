@@ -1,4 +1,4 @@
-//! The account's modes, where the first readings of a run come without them.
+//! The account's modes, if the first account snapshots of a run lack them.
 
 use windvane_engine::Side;
 use windvane_engine::engine::{Doubt, RunState};
@@ -9,7 +9,8 @@ use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit};
 use super::world::{booting, live_config, nothing, ready};
 
-/// Answers every question; the account comes without its modes. They are pending, or the venue refuses to tell them.
+/// Answers every query. The account snapshot lacks its modes: they are pending, or the venue does
+/// not provide them.
 fn sync_without_modes(account: &mut Account, are_pending: bool) {
     while let Some(subject) = account.take_question() {
         let truth = if matches!(subject, Subject::Account { .. }) {
@@ -53,7 +54,7 @@ fn nothing_opens_before_the_modes_are_read() {
 }
 
 #[test]
-fn modes_that_stay_pending_are_waited_for_however_long_it_takes() {
+fn the_run_waits_for_pending_modes_without_a_limit() {
     let mut account = started_without_modes();
     for _ in 0..200 {
         account.wait(1);
@@ -64,7 +65,7 @@ fn modes_that_stay_pending_are_waited_for_however_long_it_takes() {
 }
 
 #[test]
-fn a_venue_that_refuses_to_tell_the_modes_is_not_waited_for() {
+fn the_run_does_not_wait_for_modes_that_the_venue_refuses() {
     let mut account = booting(live_config());
     account.begin();
     sync_without_modes(&mut account, false);
@@ -72,7 +73,7 @@ fn a_venue_that_refuses_to_tell_the_modes_is_not_waited_for() {
 }
 
 #[test]
-fn a_restart_goes_on_with_the_modes_that_the_process_before_read() {
+fn a_restart_keeps_the_modes_that_the_previous_process_read() {
     for (before, doubts) in [
         (ready(), vec![]),
         (started_without_modes(), vec![Doubt::Modes]),

@@ -1,5 +1,6 @@
-//! Another program trades on a symbol that is not configured all the time, so that the wallet is another at each
-//! look. The account's loss limit has to halt all the same, a start has to end, and a close has to leave.
+//! Another program trades all the time on a symbol that is not configured, so that every account
+//! snapshot shows another wallet balance. Still, the account's loss limit must halt, a start must
+//! end, and a close must be sent.
 
 use windvane_engine::engine::{CloseReason, RunState};
 use windvane_engine::input::Command;
@@ -16,7 +17,7 @@ use super::support::{Account, MM, fill, limit};
 use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
-/// What the other program wins, in one half of a second after the other.
+/// The profit of the other program in each half second.
 #[derive(Clone, Copy, Debug)]
 enum Moves {
     /// It loses each time.
@@ -35,15 +36,15 @@ impl Moves {
     }
 }
 
-/// A process that holds a position was killed, and the next one begins.
+/// A process with a position was killed, and the next one begins.
 fn started_again() -> Account {
     let mut account = killed(holding(), limited(next_config()));
     account.begin();
     account
 }
 
-/// Lets half a second pass in which the wallet moves. Each question is answered after the event that comes while
-/// it is under way.
+/// Lets half a second pass in which the wallet changes. Each query is answered after an event that
+/// arrives while the query is in flight.
 fn half_a_second(account: &mut Account, total: Amount) {
     let event = account_event(account, total);
     account.handle(Input::User(&event));
@@ -54,17 +55,17 @@ fn half_a_second(account: &mut Account, total: Amount) {
     account.confirm_countdowns();
 }
 
-/// What is lost in half a second; the limit is 500.
+/// The loss in half a second. The limit is 500.
 const STEP: i128 = 5;
-/// So much more than the limit may be lost before the halt.
+/// The loss beyond the limit that is allowed before the halt.
 const SLACK: i128 = 40;
 
-/// How the run can learn of it.
+/// How the run can learn of the loss.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// Each loss has its account event at once.
+    /// Each loss has an account event at once.
     Events,
-    /// The user stream is down, and readings are current.
+    /// The user stream is disconnected, and account snapshots are current.
     Readings,
 }
 
@@ -108,7 +109,7 @@ fn account_event(account: &Account, total: Amount) -> UserEvent {
     })
 }
 
-/// Answers what is asked now. The venue tells no income history.
+/// Answers the current queries. The venue does not provide its income history.
 fn answer(account: &mut Account, total: Amount) {
     for _ in 0..8 {
         let Some(subject) = account.take_question() else {
@@ -132,19 +133,19 @@ fn answer(account: &mut Account, total: Amount) {
 }
 
 #[test]
-fn a_loss_halts_although_each_event_states_another_wallet() {
+fn a_loss_halts_although_each_event_has_another_balance() {
     let lost = lost_at_halt(Source::Events);
     assert!(lost <= 500 + SLACK, "halted at a loss of {lost}");
 }
 
 #[test]
-fn a_loss_halts_although_each_reading_shows_another_wallet() {
+fn a_loss_halts_although_each_snapshot_has_another_balance() {
     let lost = lost_at_halt(Source::Readings);
     assert!(lost <= 500 + SLACK, "halted at a loss of {lost}");
 }
 
-/// A person closes a part of the own position each second at a loss of 50, while the user stream is down and
-/// the venue tells no account trades.
+/// Each second a person closes a part of our position at a loss of 50. The user stream is
+/// disconnected, and the venue does not provide account trades.
 #[test]
 fn a_loss_halts_while_a_person_closes_the_position_in_parts() {
     let mut account = holding();
@@ -178,21 +179,21 @@ fn a_loss_halts_while_a_person_closes_the_position_in_parts() {
 }
 
 #[test]
-fn a_start_ends_although_each_event_states_another_wallet() {
+fn a_start_ends_although_each_event_has_another_balance() {
     for moves in [Moves::Down, Moves::UpAndDown] {
         let mut account = started_again();
         let start = account.own_account().balances[0].total;
         let mut steps = 0;
         while account.engine.run_state() == RunState::Syncing {
             steps += 1;
-            assert!(steps <= 60, "{moves:?}: no end");
+            assert!(steps <= 60, "{moves:?}: the start does not end");
             half_a_second(&mut account, start + moves.after(steps));
         }
     }
 }
 
-/// Another program buys and sells on the same symbol all the time, and something moved the wallet while no process
-/// ran. Books and readings move by the same fills, and differ by the same amount.
+/// Another program trades on the same symbol all the time, and the wallet changed while no process
+/// ran. Ledger and snapshots change by the same fills and always differ by the same amount.
 #[test]
 fn a_start_ends_although_others_trade_on_the_same_symbol() {
     let mut account = started_again();
@@ -213,20 +214,24 @@ fn a_start_ends_although_others_trade_on_the_same_symbol() {
         let total = account.own_account().balances[0].total - usdt(7);
         half_a_second(&mut account, total);
     }
-    panic!("no end after half a minute");
+    panic!("the start did not end within half a minute");
 }
 
 #[test]
-fn a_flatten_closes_by_one_reading_while_a_start_does_not_end() {
+fn flatten_closes_with_one_snapshot_during_an_endless_start() {
     let mut account = started_again();
     account.handle(Input::Command(Command::Flatten));
     let start = account.own_account().balances[0].total;
     for steps in 1..40 {
         let waits = account.engine.close_waits();
-        assert_eq!(waits[0].reasons, [CloseReason::Syncing], "the stream is up");
+        assert_eq!(
+            waits[0].reasons,
+            [CloseReason::Syncing],
+            "the stream is connected"
+        );
         let doubts = account.engine.told_doubts(&account.engine.doubts());
         assert!(doubts[0].contains("stream is up"), "{doubts:?}");
-        // Account trades are never told, so that the start cannot end.
+        // The venue never returns account trades, so that the start cannot end.
         let event = account_event(&account, start);
         account.handle(Input::User(&event));
         while let Some(subject) = account.take_question() {
@@ -252,9 +257,10 @@ fn a_flatten_closes_by_one_reading_while_a_start_does_not_end() {
     panic!("no close after twenty seconds");
 }
 
-/// An own exit fills in parts, so that each reading may be behind, while others move the wallet.
+/// An own exit order fills in parts, so that each snapshot may be stale, while outside trades
+/// change the wallet.
 #[test]
-fn readings_that_may_be_behind_own_fills_do_not_agree_beside_events() {
+fn possibly_stale_snapshots_between_events_do_not_agree() {
     let mut account = holding();
     account.notices.clear();
     let order = account.submit(MM, limit(Side::Sell, 1001, 10_000));

@@ -1,5 +1,6 @@
-//! The venue reports a fill by an order event and by an account event. The documents give no order
-//! for the two. Every order of them, with either one late or lost, must lead to the same account.
+//! The venue reports a fill with an order event and with an account event. The documents define no
+//! order of the two. Every order of them, with either one late or lost, must lead to the same
+//! account.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +31,9 @@ pub(super) type Step = (usize, PositionSide, Side, i64, i64);
 use PositionSide::{Both, Long};
 use Side::{Buy, Sell};
 
-/// What happens to a long position of 10,000 at 100.0, by name. Equity is highest at the end: a peak
-/// between two fills is observed only where the first is known before the second was made.
+/// Scenarios by name that start with a long position of 10,000 at 100.0. Equity is highest at the
+/// end, because the engine can see a peak between two fills only if it knows the first fill before
+/// the second.
 const ONE_WAY: &[(&str, &[Step])] = &[
     ("close", &[(0, Both, Sell, 10_000, 1_098)]),
     ("close at a loss", &[(0, Both, Sell, 10_000, 950)]),
@@ -70,11 +72,11 @@ pub(super) enum Fate {
     Lost,
 }
 
-/// How a venue reports fills, within what the documents allow.
+/// How a venue reports fills, within the limits of the documents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
     pub(super) account_first: bool,
-    /// All events of one kind before those of the other.
+    /// All events of one kind come before those of the other.
     pub(super) grouped: bool,
     pub(super) lists_flat: bool,
     /// One account event for all fills.
@@ -82,10 +84,10 @@ pub(super) struct Manner {
     pub(super) order: Fate,
     pub(super) account: Fate,
     pub(super) fee_asset: AssetId,
-    /// The venue has account trades, and lists every position. Otherwise it lists open positions
-    /// alone, and its readings may lag.
+    /// The venue has account trades and lists every position. Otherwise it lists only open
+    /// positions, and its account snapshots may lag.
     pub(super) routes: bool,
-    /// Events arrive a second time.
+    /// Each event arrives twice.
     pub(super) twice: bool,
 }
 
@@ -101,7 +103,7 @@ pub(super) const USUAL: Manner = Manner {
     twice: false,
 };
 
-/// The venue's own books.
+/// The venue's own state.
 pub(super) struct Venue {
     hedge: bool,
     manner: Manner,
@@ -112,21 +114,22 @@ pub(super) struct Venue {
     canceled: BTreeSet<ClientOrderId>,
     /// Lists of positions are empty.
     pub(super) hides_positions: bool,
-    /// Orders are told as if nothing of them were filled.
+    /// Orders are reported without any fill.
     pub(super) hides_fills: bool,
-    /// Closing orders are refused: there is nothing to reduce.
+    /// Closing orders are rejected, because there is nothing to reduce.
     pub(super) refuses_closes: bool,
-    /// They are refused by the status REJECTED, without a code.
+    /// They are rejected by the status REJECTED, without a code.
     pub(super) refuses_by_status: bool,
-    /// The user stream is down: no event arrives.
+    /// The user stream is disconnected, so no event arrives.
     pub(super) silent: bool,
-    /// Market orders fill at once at this price; one that only reduces never does more.
+    /// Market orders fill at once at this price. A reduce-only one never does more than reduce.
     pub(super) market_price: Option<i64>,
-    /// The account route shows this in place of the account.
+    /// The account route returns this instead of the current account.
     pub(super) stale: Option<AccountTruth>,
-    /// Every countdown is refused.
+    /// Every countdown is rejected.
     pub(super) refuses_countdowns: bool,
-    /// What a reading shows more than the balance, if it is not 0: the next one shows less, and so on.
+    /// If not 0, account snapshots show a balance that is alternately this much too high and too
+    /// low.
     pub(super) swing: Cell<Amount>,
 }
 
@@ -248,12 +251,12 @@ impl Venue {
         self.manner
     }
 
-    /// An order ends at the venue, and no event says so.
+    /// An order ends at the venue, and no event reports it.
     pub(super) fn cancel_silently(&mut self, id: ClientOrderId) {
         self.canceled.insert(id);
     }
 
-    /// Whether a market order that only reduces meets no position.
+    /// Whether a reduce-only market order finds no position to reduce.
     fn has_nothing_to_reduce(&self, terms: &OrderTerms) -> bool {
         let held = -terms.side.sign() * self.position(terms.position_side).qty.0;
         self.market_price.is_some() && terms.price.is_none() && terms.reduce_only && held <= 0
@@ -321,7 +324,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Answers everything that was asked.
+    /// Answers all requests.
     pub(super) fn serve(&mut self) {
         while !self.account.sent.is_empty() {
             match self.account.sent.remove(0) {
@@ -360,7 +363,8 @@ impl World {
                     let answer = if self.venue.refuses_by_status {
                         Outcome::Done(report(id, OrderStatus::Rejected, 0))
                     } else if self.venue.hedge {
-                        // No flag is sent in hedge mode that could be refused: the position is what lacks.
+                        // In hedge mode no reduce-only flag is sent, so the venue reports an
+                        // insufficient position.
                         refused(-2024)
                     } else {
                         refused(-2022)
@@ -402,7 +406,7 @@ impl World {
         self.show(event);
     }
 
-    /// Reports an event, unless the user stream is down.
+    /// Sends an event, unless the user stream is disconnected.
     fn show(&mut self, event: OrderUpdate) {
         if !self.venue.silent {
             self.account.update(event);
@@ -455,7 +459,7 @@ impl World {
         order
     }
 
-    /// A run that is ready, whose strategy bought 10,000 at 100.0.
+    /// A run in state ready whose strategy bought 10,000 at 100.0.
     pub(super) fn holding(hedge: bool, manner: Manner, change: impl Fn(&mut EngineConfig)) -> Self {
         let mut config = config();
         config.live = Some(live_config());
@@ -511,7 +515,7 @@ impl World {
         world
     }
 
-    /// The orders of a scenario, resting.
+    /// Places the orders of a scenario, which stay open.
     pub(super) fn place(&mut self, steps: &[Step]) {
         let first = self.venue.orders.len();
         let orders = 1 + steps.iter().map(|step| step.0).max().unwrap();
@@ -526,7 +530,7 @@ impl World {
         assert_eq!(self.venue.orders.len(), first + orders);
     }
 
-    /// Makes the fills at the venue and reports them in the venue's manner.
+    /// Executes the fills at the venue and reports them in the venue's manner.
     pub(super) fn run(&mut self, steps: &[Step]) {
         self.place(steps);
         let manner = self.venue.manner;
@@ -546,7 +550,7 @@ impl World {
             let at = self.account.now.plus_ms(steps.len() as i64);
             accounts = vec![UserEvent::Account(self.venue.account_event(at, &sides))];
         }
-        // The time at which each event arrives, and its place among those of that time.
+        // The arrival time of each event, and its position among events with that time.
         let mut events = Vec::new();
         for (kind, (fate, list)) in [(manner.order, orders), (manner.account, accounts)]
             .into_iter()
@@ -577,11 +581,11 @@ impl World {
             self.serve();
         }
         if !std::mem::take(&mut self.account.reconnected).is_empty() {
-            // Events were late by more than three seconds.
+            // Events were more than three seconds late.
             self.account
                 .live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
         }
-        // A whole interval of reconciliation, and its retries.
+        // A whole reconciliation interval with its retries.
         self.pass(45_000);
         self.account.top(999, 1001);
     }
@@ -625,8 +629,8 @@ struct Final {
 }
 
 impl Final {
-    /// Until a late order event comes, account events contradict the books, and the event itself shows that the
-    /// stream is late: the run is degraded meanwhile.
+    /// Until a late order event arrives, account events contradict the ledger. The late event then
+    /// shows that the stream is late. The run is degraded meanwhile.
     fn forget_late_events(&mut self) {
         let degraded = [
             "Degraded [StatedBalance(Futures)]",
@@ -652,7 +656,7 @@ fn result(hedge: bool, steps: &[Step], manner: Manner) -> Final {
     let venue: Vec<_> = world.venue.balances.clone().into_iter().collect();
     assert_eq!(
         found.balances, venue,
-        "the balances are the venue's: {manner:?}"
+        "the balances match the venue's: {manner:?}"
     );
     found
 }
@@ -671,7 +675,7 @@ fn every_manner(routes: bool) -> Vec<Manner> {
         let bit = |place: u32| bits & (1 << place) != 0;
         for order in fates {
             for account in fates {
-                // Without account trades, the fee of a lost fill can only be estimated.
+                // Without account trades, the engine can only estimate the fee of a lost fill.
                 let estimated = !routes && !matches!(order, Fate::OnTime | Fate::Late(500 | 2_500));
                 if estimated && bit(4) {
                     continue;

@@ -1,4 +1,4 @@
-//! Commissions in another asset than the one that equity is counted in.
+//! Commissions in another asset than the asset of equity.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
@@ -38,7 +38,7 @@ fn with_token(mut config: EngineConfig, priced: bool) -> EngineConfig {
     config
 }
 
-/// A run with a limit of the account, or of the strategy.
+/// A run with these loss limits of the account and of the strategy.
 fn ready(priced: bool, account_limit: i128, strategy_limit: i128) -> Account {
     let mut config = with_token(super::support::config(), priced);
     config.limits.max_daily_loss = Some(usdt(account_limit));
@@ -63,7 +63,7 @@ fn ready(priced: bool, account_limit: i128, strategy_limit: i128) -> Account {
     account
 }
 
-/// Buys 10 at 100, for a commission of so many tokens.
+/// Buys 10 at 100 for a commission of this many tokens.
 fn buy(account: &mut Account, tokens: i128) {
     let order = account.submit(MM, limit(Side::Buy, 1000, 10_000));
     let id = account.id(MM, order);
@@ -74,7 +74,7 @@ fn buy(account: &mut Account, tokens: i128) {
     account.update(bought);
 }
 
-/// The account as it is known, with so many tokens.
+/// The account as the engine knows it, with this many tokens.
 fn account_with(account: &Account, left: Amount) -> Truth {
     let mut own = account.own_account();
     own.balances.push(BalanceUpdate {
@@ -86,7 +86,7 @@ fn account_with(account: &Account, left: Amount) -> Truth {
     Truth::Account(own)
 }
 
-/// Answers a round as a venue that lists every balance, so many of them tokens.
+/// Answers a round as a venue that lists every balance, with this many tokens.
 fn answer(account: &mut Account, left: Amount, history: &[Income]) {
     while let Some(subject) = account.take_question() {
         let truth = match subject {
@@ -123,7 +123,7 @@ fn commissions_in_a_priced_asset_count_at_its_price() {
         let totals = account.engine.totals().unwrap();
         let start = account.engine.start_equity().unwrap();
         let sum = start + totals.realized_pnl + totals.unrealized_pnl - totals.fees;
-        assert_eq!(totals.equity, sum, "the books explain equity");
+        assert_eq!(totals.equity, sum, "the ledger explains equity");
     }
     let mut account = ready(true, 1_000, 100);
     buy(&mut account, 200);
@@ -138,13 +138,13 @@ fn commissions_in_an_asset_without_a_price_count_as_an_estimate() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     assert_eq!(unpriced(&account), 1);
     buy(&mut account, 200);
-    assert_eq!(unpriced(&account), 1, "told once");
+    assert_eq!(unpriced(&account), 1, "reported once");
     buy(&mut account, 200);
     assert_eq!(account.engine.run_state(), RunState::Halted);
     assert_eq!(tokens(&account), usdt(400));
 }
 
-/// Answers the questions for the price of an asset, and says how many there were.
+/// Answers the queries for the price of an asset. Returns their number.
 fn answer_prices(account: &mut Account, outcome: &Outcome<Truth>) -> usize {
     let mut count = 0;
     while let Some(subject) = account.take_question() {
@@ -157,7 +157,7 @@ fn answer_prices(account: &mut Account, outcome: &Outcome<Truth>) -> usize {
 }
 
 #[test]
-fn the_venue_is_asked_for_the_price_of_an_asset_that_commissions_are_taken_in() {
+fn the_price_of_a_commission_asset_is_queried() {
     let mut account = ready(false, 100, 1_000);
     account.pass(2_000);
     let half = Outcome::Done(Truth::AssetPrice(Amount(50_000_000)));
@@ -166,7 +166,7 @@ fn the_venue_is_asked_for_the_price_of_an_asset_that_commissions_are_taken_in() 
     account.pass(1_000);
     assert_eq!(answer_prices(&mut account, &half), 1);
     assert_eq!(account.engine.unpriced_fees().count(), 0);
-    // An estimate of 0.4 for the first, then 199 at 0.5.
+    // An estimate of 0.4 for the first, then 199 tokens at 0.5.
     buy(&mut account, 198);
     assert_eq!(account.engine.run_state(), RunState::Ready);
     buy(&mut account, 2);
@@ -178,7 +178,7 @@ fn the_venue_is_asked_for_the_price_of_an_asset_that_commissions_are_taken_in() 
 }
 
 #[test]
-fn an_asset_without_a_symbol_is_asked_for_every_hour() {
+fn the_price_of_an_asset_without_a_symbol_is_queried_hourly() {
     let mut account = ready(false, 100, 1_000);
     let none = Outcome::Refused(Refusal {
         code: -1121,
@@ -195,7 +195,7 @@ fn an_asset_without_a_symbol_is_asked_for_every_hour() {
 }
 
 #[test]
-fn a_restart_keeps_what_commissions_cost() {
+fn a_restart_keeps_the_cost_of_commissions() {
     let mut account = ready(true, 100, 1_000);
     buy(&mut account, 150);
     let mut config = with_token(next_config(), true);
@@ -219,7 +219,7 @@ fn a_restart_keeps_what_commissions_cost() {
     assert_eq!(account.engine.run_state(), RunState::Halted);
 }
 
-/// Readings that have so many tokens; the history explains the change as this.
+/// Account snapshots with this many tokens. The income history explains the change with this kind.
 fn read(account: &mut Account, left: i128, kind: IncomeKind) {
     let (began, moved) = (account.now, usdt(left) - tokens(account));
     let history = [Income {
@@ -240,7 +240,7 @@ fn read(account: &mut Account, left: i128, kind: IncomeKind) {
 }
 
 #[test]
-fn commissions_that_events_leave_out_are_found_by_readings() {
+fn account_snapshots_show_commissions_missing_in_events() {
     for (kind, state) in [
         (IncomeKind::Other, RunState::Halted),
         (IncomeKind::Transfer, RunState::Ready),
@@ -257,7 +257,7 @@ fn commissions_that_events_leave_out_are_found_by_readings() {
     assert_eq!(unpriced(&account), 1);
 }
 
-/// The account trade of a fill that `buy` booked, with a commission of so many tokens.
+/// The account trade of a fill that `buy` booked, with a commission of this many tokens.
 fn trade_of(account: &Account, number: i64, tokens: i128) -> AccountTrade {
     let own = account.engine.orders().all().1.last().unwrap().seq;
     let id = account.id(MM, own);
@@ -274,7 +274,7 @@ fn trade_of(account: &Account, number: i64, tokens: i128) -> AccountTrade {
     }
 }
 
-/// Readings of a venue that lists this trade, or serves no trades, and has so many tokens.
+/// Snapshots of a venue that lists this trade, or has no account trades, and has this many tokens.
 fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
     for _ in 0..20 {
         account.pass(998);
@@ -309,8 +309,8 @@ fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
 }
 
 #[test]
-fn a_commission_that_the_event_leaves_out_counts_for_its_strategy() {
-    // At a price of 0.5 two tokens cost 1. Without a price an estimate of 0.4 counts.
+fn a_commission_missing_in_the_event_counts_for_its_strategy() {
+    // At a price of 0.5, two tokens cost 1. Without a price, an estimate of 0.4 counts.
     for (priced, listed, cost) in [
         (true, true, Amount(100_000_000)),
         (true, false, Amount(100_000_000)),
@@ -342,7 +342,7 @@ fn a_commission_that_the_event_leaves_out_counts_for_its_strategy() {
 }
 
 #[test]
-fn a_small_amount_of_an_expensive_asset_is_no_rounding() {
+fn a_small_amount_of_an_expensive_asset_is_not_rounding() {
     let mut account = ready(true, 1_000, 1_000);
     account.handle(Input::Market {
         instrument: TOKENUSDT,
@@ -377,7 +377,7 @@ fn a_small_amount_of_an_expensive_asset_is_no_rounding() {
     assert_eq!(own.total(|position| position.fees), Amount(40_000_000));
 }
 
-/// A venue that answers no question about orders, and has so many tokens.
+/// A venue that answers no query for an order, and has this many tokens.
 fn read_beside_an_unknown_order(account: &mut Account, left: Amount) {
     for _ in 0..60 {
         account.pass(998);
@@ -395,7 +395,7 @@ fn read_beside_an_unknown_order(account: &mut Account, left: Amount) {
 }
 
 #[test]
-fn commissions_of_others_count_while_an_own_order_is_unknown() {
+fn outside_commissions_count_while_an_own_order_is_unknown() {
     let mut account = ready(true, 100, 1_000);
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     account.confirm_countdowns();

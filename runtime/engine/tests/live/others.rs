@@ -21,7 +21,7 @@ fn limited(mut config: EngineConfig) -> EngineConfig {
     config
 }
 
-/// A position of somebody else on a symbol that is not configured, with this unrealized profit.
+/// An outside position on a symbol that is not configured, with this unrealized profit.
 fn held(unrealized: i128) -> StatedPosition {
     StatedPosition {
         symbol: "ETHUSDT".to_owned(),
@@ -33,13 +33,13 @@ fn held(unrealized: i128) -> StatedPosition {
     }
 }
 
-/// Lets so many seconds pass. The venue's readings have these positions, and a balance that is
-/// `moved` above ours, which the income history explains as profit or loss.
+/// Lets seconds pass. The venue's account snapshots have these positions and a balance that is
+/// `moved` above the engine's. The income history explains the difference as profit or loss.
 fn answer(account: &mut Account, positions: &[StatedPosition], moved: Amount, seconds: u32) {
     answer_with(account, positions, moved, seconds, true);
 }
 
-/// The same; the venue may refuse the question for its income history.
+/// The same, but the venue may reject the query for its income history.
 fn answer_with(
     account: &mut Account,
     positions: &[StatedPosition],
@@ -135,7 +135,7 @@ fn an_unrealized_loss_on_another_symbol_halts() {
 }
 
 #[test]
-fn a_position_that_was_held_before_is_no_loss_of_the_run() {
+fn an_earlier_loss_of_an_outside_position_does_not_count() {
     let mut account = ready(&[held(-2_000)]);
     answer(&mut account, &[held(-2_400)], Amount::ZERO, 31);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -144,13 +144,14 @@ fn a_position_that_was_held_before_is_no_loss_of_the_run() {
 }
 
 #[test]
-fn a_loss_that_another_symbol_realized_counts_once() {
+fn a_realized_loss_on_another_symbol_counts_once() {
     let flat = StatedPosition {
         qty: Amount::ZERO,
         ..held(0)
     };
     for (lost, state) in [(-400, RunState::Ready), (-600, RunState::Halted)] {
-        // Told by an event that lists the flat position, by one that does not, and by readings alone.
+        // Reported by an event that lists the flat position, by an event that does not, and only by
+        // snapshots.
         for told in [Some(vec![flat.clone()]), Some(Vec::new()), None] {
             let mut account = ready(&[]);
             answer(&mut account, &[held(lost / 2)], Amount::ZERO, 31);
@@ -166,7 +167,7 @@ fn a_loss_that_another_symbol_realized_counts_once() {
 }
 
 #[test]
-fn a_profit_that_another_symbol_realizes_is_no_loss_on_the_way() {
+fn realizing_a_profit_on_another_symbol_is_never_a_loss() {
     let flat = StatedPosition {
         qty: Amount::ZERO,
         ..held(0)
@@ -184,7 +185,7 @@ fn a_profit_that_another_symbol_realizes_is_no_loss_on_the_way() {
 }
 
 #[test]
-fn a_profit_of_another_symbol_is_no_deposit_where_the_history_is_refused() {
+fn without_a_history_a_profit_of_another_symbol_is_no_deposit() {
     let part = StatedPosition {
         qty: usdt(2),
         ..held(100)
@@ -193,7 +194,7 @@ fn a_profit_of_another_symbol_is_no_deposit_where_the_history_is_refused() {
         qty: Amount::ZERO,
         ..flat
     });
-    // The venue's readings and events after the close: the whole position, and a part of it.
+    // The venue's snapshots and events after the close of the whole position, and of a part of it.
     for (left, realized) in [(&[][..], 700), (&[part][..], 600)] {
         for told in [None, Some(left)] {
             let mut account = ready(&[held(0)]);
@@ -216,7 +217,7 @@ fn a_profit_of_another_symbol_is_no_deposit_where_the_history_is_refused() {
 }
 
 #[test]
-fn a_restart_keeps_what_other_symbols_lost() {
+fn a_restart_keeps_losses_of_other_symbols() {
     let mut account = ready(&[]);
     answer(&mut account, &[held(-300)], Amount::ZERO, 31);
     let mut account = killed(account, limited(next_config()));

@@ -1,4 +1,4 @@
-//! Positions that somebody else closes, and lists of positions that lack one.
+//! Positions that outside orders close, and lists of positions that lack one.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::input::Command;
@@ -20,7 +20,7 @@ use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A long position of 10,000 at 100.0 with an exit that rests at 110.0, without account trades.
+/// A long position of 10,000 at 100.0 with an open exit at 110.0, without account trades.
 fn holding() -> (World, OrderSeq) {
     holding_at(Manner {
         routes: false,
@@ -36,7 +36,7 @@ fn holding_at(manner: Manner) -> (World, OrderSeq) {
     (world, exit)
 }
 
-/// Others close so much of it at a price, with a fee, and no event says so.
+/// An outside order closes this quantity at a price, with a fee, and no event reports it.
 fn close_outside(world: &mut World, qty: i64, price: i64, fee: i128) {
     let quote = instrument().notional(price, qty);
     let position = world.venue.positions.get_mut(&PositionSide::Both).unwrap();
@@ -71,9 +71,9 @@ fn is_unlisted(world: &World) -> bool {
         .contains(&Doubt::Unlisted(BTC))
 }
 
-/// A person sells three times what is held: the position is closed, and they hold the rest.
+/// A person sells three times the position. The position is closed, and the rest is external.
 #[test]
-fn a_position_that_others_turned_around_while_the_stream_was_down_is_settled() {
+fn a_position_reversed_while_the_stream_was_down_is_settled() {
     let (mut world, _) = holding();
     close_outside(&mut world, 30_000, 980, 0);
     cut_stream(&mut world);
@@ -84,9 +84,9 @@ fn a_position_that_others_turned_around_while_the_stream_was_down_is_settled() {
     assert_eq!(realized, -instrument().notional(20, 10_000));
 }
 
-/// They close it at one price, and open on the other side at another.
+/// Outside orders close the position at one price, and open the other side at another price.
 #[test]
-fn what_others_opened_on_the_other_side_is_no_part_of_the_close() {
+fn an_outside_position_on_the_other_side_is_not_part_of_the_close() {
     let (mut world, _) = holding();
     close_outside(&mut world, 10_000, 980, 0);
     close_outside(&mut world, 20_000, 1_050, 0);
@@ -98,9 +98,9 @@ fn what_others_opened_on_the_other_side_is_no_part_of_the_close() {
     assert_eq!(external_qty(&world), -20_000);
 }
 
-/// The same with the stream up: two events of other orders tell it.
+/// The same with a connected stream: two events of outside orders report it.
 #[test]
-fn what_others_opened_on_the_other_side_by_events_is_no_part_of_the_close() {
+fn events_of_an_outside_position_are_not_part_of_the_close() {
     let (mut world, _) = holding();
     let terms = world.venue.orders.last().unwrap().1;
     for (number, (qty, price)) in [(10_000, 980), (20_000, 1_050)].into_iter().enumerate() {
@@ -121,7 +121,7 @@ fn what_others_opened_on_the_other_side_by_events_is_no_part_of_the_close() {
 }
 
 #[test]
-fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
+fn a_position_closed_while_the_stream_was_down_is_settled() {
     let (mut world, exit) = holding();
     close_outside(&mut world, 10_000, 980, 3_920_000);
     let base = world.account.engine.losses().clone();
@@ -148,7 +148,7 @@ fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
     assert_eq!(
         realized,
         Amount(-2_000_000_000 - 3_920_000),
-        "what the balance lost"
+        "the loss of the balance"
     );
     let mut expected = base;
     expected.observe(
@@ -160,7 +160,7 @@ fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
     assert_eq!(
         *world.account.engine.losses(),
         expected,
-        "a loss is no transfer"
+        "a loss is not a transfer"
     );
     let told = world.account.notices.iter();
     let closed = told.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
@@ -168,7 +168,7 @@ fn a_position_that_others_closed_while_the_stream_was_down_is_settled() {
 }
 
 #[test]
-fn a_short_list_of_positions_for_a_moment_loses_nothing() {
+fn a_briefly_incomplete_list_of_positions_changes_nothing() {
     for routes in [true, false] {
         let (mut world, exit) = holding_at(Manner { routes, ..USUAL });
         world.venue.hides_positions = true;
@@ -187,7 +187,7 @@ fn a_short_list_of_positions_for_a_moment_loses_nothing() {
 }
 
 #[test]
-fn readings_that_agree_for_long_settle_a_close_that_cost_nothing() {
+fn snapshots_that_agree_for_long_settle_a_close_at_cost() {
     let (mut world, exit) = holding();
     close_outside(&mut world, 10_000, 1_000, 0);
     cut_stream(&mut world);
@@ -201,7 +201,7 @@ fn readings_that_agree_for_long_settle_a_close_that_cost_nothing() {
 }
 
 #[test]
-fn a_refused_close_and_a_second_reading_settle_it() {
+fn a_rejected_close_and_a_second_snapshot_settle_a_close() {
     for by_status in [false, true] {
         let (mut world, _) = holding();
         close_outside(&mut world, 10_000, 1_000, 0);
@@ -222,9 +222,10 @@ fn a_refused_close_and_a_second_reading_settle_it() {
     }
 }
 
-/// In hedge mode no order has a flag that could be refused: the venue answers that the position does not suffice.
+/// In hedge mode no order has a reduce-only flag. The venue replies that the position is
+/// insufficient.
 #[test]
-fn a_refused_close_of_a_side_of_hedge_mode_settles_it() {
+fn in_hedge_mode_a_rejected_close_settles_a_close() {
     let manner = Manner {
         routes: false,
         ..USUAL
@@ -252,7 +253,7 @@ fn a_refused_close_of_a_side_of_hedge_mode_settles_it() {
 }
 
 #[test]
-fn one_close_with_the_status_rejected_proves_nothing() {
+fn one_close_with_status_rejected_proves_nothing() {
     let (mut world, exit) = holding();
     world.account.cancel(MM, exit);
     world.pass(2_000);
@@ -265,7 +266,7 @@ fn one_close_with_the_status_rejected_proves_nothing() {
         assert_eq!(known.state, OrderState::Rejected);
         assert!(known.venue_order_id.is_some(), "it was sent");
     };
-    // Orders that open something are rejected for other reasons.
+    // Opening orders are rejected for other reasons.
     rejected(&mut world, limit(Side::Sell, 1_100, 1));
     rejected(&mut world, limit(Side::Sell, 1_101, 1));
     world.venue.hides_positions = true;
@@ -281,7 +282,7 @@ fn one_close_with_the_status_rejected_proves_nothing() {
 }
 
 #[test]
-fn a_refused_close_proves_nothing_while_an_own_closing_order_rests() {
+fn a_rejected_close_proves_nothing_beside_an_own_closing_order() {
     let (mut world, _) = holding();
     world.venue.hides_positions = true;
     cut_stream(&mut world);
@@ -300,7 +301,7 @@ fn a_refused_close_proves_nothing_while_an_own_closing_order_rests() {
 }
 
 #[test]
-fn no_order_is_sent_to_find_out() {
+fn no_order_is_sent_to_test_the_position() {
     let (mut world, _) = holding();
     let orders = world.venue.orders.len();
     close_outside(&mut world, 10_000, 1_000, 0);
@@ -311,7 +312,7 @@ fn no_order_is_sent_to_find_out() {
 }
 
 #[test]
-fn a_part_that_others_closed_is_taken_from_the_strategy() {
+fn a_part_closed_by_outside_orders_is_removed_from_the_strategy() {
     let (mut world, exit) = holding();
     close_outside(&mut world, 4_000, 1_010, 1_000_000);
     cut_stream(&mut world);
@@ -324,13 +325,13 @@ fn a_part_that_others_closed_is_taken_from_the_strategy() {
 }
 
 #[test]
-fn account_trades_of_others_settle_it() {
+fn outside_account_trades_settle_a_close() {
     let (mut world, exit) = holding_at(USUAL);
     let (id, terms) = {
         let order = world.venue.orders.last().unwrap();
         (order.0, order.1)
     };
-    // Another program's order.
+    // The order of another program.
     let place = world.venue.orders.len();
     let others = windvane_engine::ClientOrderId::told("web_1");
     world.venue.orders.push((others, terms, 0, Amount::ZERO));
@@ -352,7 +353,7 @@ fn account_trades_of_others_settle_it() {
 }
 
 #[test]
-fn an_own_fill_that_is_told_after_the_settlement_counts_once() {
+fn an_own_fill_reported_after_the_settlement_counts_once() {
     for routes in [true, false] {
         let (mut world, exit) = holding_at(Manner { routes, ..USUAL });
         let place = world.venue.orders.len() - 1;
@@ -361,7 +362,7 @@ fn an_own_fill_that_is_told_after_the_settlement_counts_once() {
             .venue
             .fill((place, PositionSide::Both, Side::Sell, 10_000, 1_100), at)
             .0;
-        // Every route of orders and trades is behind.
+        // All routes for orders and trades are stale.
         world.venue.hides_fills = true;
         let trades = std::mem::take(&mut world.venue.trades);
         cut_stream(&mut world);
@@ -388,8 +389,8 @@ fn qty_of(account: &Account, strategy: StrategyId) -> i64 {
     own.at(BTC, PositionSide::Both).position.qty
 }
 
-/// Two strategies hold 10 each. The exit of one fills and every report of it is late, so that the
-/// readings of the account show a close by others, and each strategy gives up 5.
+/// Two strategies hold 10 each. The exit of one fills, and every report of it is late. The account
+/// snapshots then look like an outside close, and the engine removes 5 from each strategy.
 fn settled_for_a_late_own_fill() -> (Account, OrderUpdate) {
     let mut account = ready();
     for (strategy, number) in [(MM, 1), (OTHER, 2)] {
@@ -443,7 +444,7 @@ fn settled_for_a_late_own_fill() -> (Account, OrderUpdate) {
 }
 
 #[test]
-fn a_late_own_fill_gives_back_what_other_strategies_gave_up() {
+fn a_late_own_fill_restores_the_positions_of_other_strategies() {
     let (mut account, sold) = settled_for_a_late_own_fill();
     account.update(sold);
     assert_eq!((qty_of(&account, MM), qty_of(&account, OTHER)), (0, 10));

@@ -1,6 +1,6 @@
-//! A strategy exits a position that others closed already: by hand, or by the order with a new id that
-//! an own stop became when it triggered. Whatever the runtime knows at that time, no position may be
-//! opened on the other side.
+//! A strategy exits a position that an outside order has already closed: a manual order, or the new
+//! order that an own stop became when it triggered. Whatever the runtime knows at that time, it
+//! must not open a position on the other side.
 
 use windvane_engine::order_state::OrderState;
 use windvane_engine::{
@@ -11,13 +11,13 @@ use windvane_engine::{
 use super::order_of_events::{Fate, Manner, USUAL, World};
 use super::support::{BTC, MM, limit, market, update};
 
-/// What the own order is that rests while the position is closed.
+/// The own order that is open while the position is closed.
 #[derive(Clone, Copy, Debug)]
 enum Rests {
     Nothing,
     Entry,
     Exit,
-    /// A stop that only reduces; it triggers as a new order.
+    /// A reduce-only stop. When it triggers, it becomes a new order.
     Stop,
 }
 
@@ -44,7 +44,7 @@ fn stop() -> OrderTerms {
     }
 }
 
-/// A long position of 10,000 with an own order that rests.
+/// A long position of 10,000 with an own open order.
 fn holding(manner: Manner, rests: Rests) -> World {
     let mut world = World::holding(false, manner, |_| {});
     let order = match rests {
@@ -61,7 +61,7 @@ fn holding(manner: Manner, rests: Rests) -> World {
     world
 }
 
-/// An order that is not ours closes the position; its events come in the venue's manner.
+/// An outside order closes the position. Its events arrive in the venue's manner.
 fn close_outside(world: &mut World, rests: Rests) {
     let manner = world.venue.manner();
     if matches!(rests, Rests::Stop) {
@@ -95,7 +95,7 @@ fn close_outside(world: &mut World, rests: Rests) {
     }
 }
 
-/// The strategy exits what it holds by what it was told.
+/// The strategy exits the position that it knows of.
 fn exit(world: &mut World, terms: impl Fn(i64) -> OrderTerms) {
     let held = own(world);
     if held > 0 {
@@ -131,7 +131,7 @@ fn manners() -> Vec<Manner> {
 }
 
 #[test]
-fn an_exit_after_others_closed_opens_nothing() {
+fn an_exit_after_an_outside_close_opens_nothing() {
     for manner in manners() {
         for rests in [Rests::Nothing, Rests::Entry, Rests::Exit, Rests::Stop] {
             for wait_ms in [0, 500, 2_000, 20_000] {
@@ -151,7 +151,7 @@ fn an_exit_after_others_closed_opens_nothing() {
 }
 
 #[test]
-fn a_market_exit_only_reduces_at_the_venue() {
+fn a_market_exit_is_sent_reduce_only() {
     let mut world = holding(USUAL, Rests::Nothing);
     world.submit(market(Side::Sell, 4_000));
     world.submit(market(Side::Sell, 6_000));
@@ -165,19 +165,19 @@ fn a_market_exit_only_reduces_at_the_venue() {
 }
 
 #[test]
-fn a_market_exit_beside_a_resting_order_that_only_reduces_is_sent_as_it_is() {
+fn a_market_exit_beside_a_reduce_only_order_has_no_flag() {
     let mut world = holding(USUAL, Rests::Stop);
     world.submit(market(Side::Sell, 10_000));
     let (_, terms, ..) = world.venue.orders.last().unwrap();
-    assert!(!terms.reduce_only, "the venue might refuse it");
+    assert!(!terms.reduce_only, "the venue might reject it");
     world.pass(1_000);
     assert_eq!((at_venue(&world), own(&world)), (0, 0));
 }
 
 #[test]
-fn an_exit_that_others_made_needless_is_refused_before_the_settlement() {
+fn an_exit_after_an_outside_close_is_rejected_before_settlement() {
     let mut world = holding(USUAL, Rests::Exit);
-    // A fill of the resting exit may be missing, so that nothing can be settled yet.
+    // A fill of the open exit may be missing, so nothing can be settled yet.
     let id = world.venue.orders[1].0;
     world.account.placed(id, windvane_engine::Outcome::Unknown);
     close_outside(&mut world, Rests::Nothing);

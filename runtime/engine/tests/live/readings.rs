@@ -1,5 +1,5 @@
-//! Readings of the account that are behind what the stream told, and trades that are told after
-//! the reading that contained them.
+//! Account snapshots that are older than the stream, and trades that are reported after the
+//! snapshot that contains them.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
@@ -15,7 +15,7 @@ use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// An order that is filled in part, 4, after a round said what the account was before.
+/// An order with a partial fill of 4, after a round of reconciliation showed the account before it.
 fn filled_after_a_round() -> (Account, OrderSeq, AccountTruth) {
     let mut account = ready();
     let order = account.rest();
@@ -31,7 +31,7 @@ fn filled_after_a_round() -> (Account, OrderSeq, AccountTruth) {
     (account, order, before)
 }
 
-/// A fill of 4 that the venue made at `ms`.
+/// A fill of 4 that the venue executed at `ms`.
 fn fill_at(account: &Account, order: OrderSeq, trade_id: i64, ms: i64) -> OrderUpdate {
     let filled = account.engine.order(order).unwrap().executed_qty + 4;
     let id = account.id(MM, order);
@@ -48,7 +48,7 @@ fn fill_at(account: &Account, order: OrderSeq, trade_id: i64, ms: i64) -> OrderU
     }
 }
 
-/// Answers what is asked in so many seconds with this account.
+/// Answers the queries of this many seconds with this account.
 fn read(account: &mut Account, order: OrderSeq, told: &AccountTruth, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
@@ -68,24 +68,20 @@ fn own_qty(account: &Account) -> i64 {
 }
 
 #[test]
-fn a_reading_of_any_source_that_is_what_the_account_was_is_not_taken_while_it_may_lag() {
+fn a_snapshot_equal_to_an_earlier_state_is_not_adopted_at_once() {
     let (mut account, order, before) = filled_after_a_round();
     assert!(!before.lags);
     read(&mut account, order, &before, 25);
-    assert_eq!(qty(&account), 4, "it was so before the fill");
+    assert_eq!(qty(&account), 4, "it equals the account before the fill");
     assert_eq!(adjustments(&account), []);
     read(&mut account, order, &before, 90);
-    assert_eq!(
-        qty(&account),
-        0,
-        "what it still says long after is not late"
-    );
+    assert_eq!(qty(&account), 0, "after a long time it counts as current");
 }
 
 #[test]
-fn a_reading_that_is_by_its_own_words_older_than_a_fill_is_not_taken() {
+fn a_snapshot_with_a_time_before_a_fill_is_not_adopted() {
     let (mut account, order, mut before) = filled_after_a_round();
-    // No state that we were in.
+    // A state that the engine never had.
     before.balances[0].total += Amount(3);
     before.updated = Some(Time::from_millis(1_999));
     read(&mut account, order, &before, 25);
@@ -93,11 +89,11 @@ fn a_reading_that_is_by_its_own_words_older_than_a_fill_is_not_taken() {
     assert_eq!(adjustments(&account), []);
     before.updated = Some(Time::from_millis(2_000));
     read(&mut account, order, &before, 60);
-    assert_eq!(qty(&account), 0, "it knows of the fill");
+    assert_eq!(qty(&account), 0, "its time includes the fill");
 }
 
 #[test]
-fn readings_whose_time_stands_still_are_believed_in_the_end() {
+fn snapshots_whose_time_never_changes_are_finally_adopted() {
     let (mut account, order, mut told) = filled_after_a_round();
     told.positions = vec![position(40)];
     told.updated = Some(Time::from_millis(1_000));
@@ -108,15 +104,16 @@ fn readings_whose_time_stands_still_are_believed_in_the_end() {
             assert!(n > 10, "too soon, after {n}");
             return;
         }
-        // The newest fill never is old.
+        // The newest fill is always recent.
         let mut fill = fill(somebodys, Side::Buy, 10 + n, 1, 1, OrderStatus::Filled);
         fill.transaction_time = Time::from_millis(3_000 + n);
         account.update(fill);
     }
-    panic!("a difference that stands for good is taken");
+    panic!("a permanent difference must be adopted");
 }
 
-/// The stream lost a fill of 4 of the venue's second 3; a reading told of it, and was taken.
+/// The stream lost a fill of 4 at the venue's second 3. A snapshot showed it, and the engine
+/// adopted the snapshot.
 fn taken_without_its_fill(updated: Option<Time>) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
@@ -133,31 +130,31 @@ fn taken_without_its_fill(updated: Option<Time>) -> (Account, OrderSeq) {
 }
 
 #[test]
-fn a_fill_that_is_told_after_the_reading_that_contained_it_counts_once() {
+fn a_fill_reported_after_a_snapshot_with_it_counts_once() {
     for updated in [Some(Time::from_millis(5_000)), None] {
         let (mut account, order) = taken_without_its_fill(updated);
         let read = account.own_account();
         let told = fill_at(&account, order, 7, 3_000);
         account.update(told);
         assert_eq!(account.own_account(), read, "{updated:?}");
-        assert_eq!(own_qty(&account), 4, "it is the strategy's");
+        assert_eq!(own_qty(&account), 4, "it belongs to the strategy");
         let ledgers = account.engine.ledgers();
         let external = ledgers.external.at(BTC, PositionSide::Both);
-        assert_eq!(external.position.qty, 0, "and nobody else's");
+        assert_eq!(external.position.qty, 0, "and to nobody else");
         let instruments = account.engine.instruments();
         assert_eq!(ledgers.first_difference(instruments), None);
     }
 }
 
 #[test]
-fn a_fill_after_the_reading_that_was_taken_counts() {
+fn a_fill_newer_than_the_adopted_snapshot_counts() {
     let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
     let told = fill_at(&account, order, 7, 5_001);
     account.update(told);
     assert_eq!((qty(&account), own_qty(&account)), (8, 4));
 }
 
-/// A reading of the venue's second 5 moved the balance by `less` and no position.
+/// A snapshot of the venue's second 5 reduced the balance by `less` and changed no position.
 fn taken_with_a_smaller_balance(less: Amount, updated: Option<Time>) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
@@ -167,14 +164,18 @@ fn taken_with_a_smaller_balance(less: Amount, updated: Option<Time>) -> (Account
     account.wait(31);
     account.confirm_countdowns();
     read(&mut account, order, &told, 20);
-    assert_eq!(account.own_account().balances, told.balances, "it is taken");
+    assert_eq!(
+        account.own_account().balances,
+        told.balances,
+        "it is adopted"
+    );
     account.notices.clear();
     (account, order)
 }
 
 #[test]
-fn a_reading_that_moved_no_position_contains_no_fill() {
-    // A rounded commission, and what somebody gained with another symbol.
+fn a_snapshot_that_changed_no_position_contains_no_fill() {
+    // A rounded commission, and an outside loss on another symbol.
     for less in [Amount(3), Amount(100_000_000_000)] {
         for updated in [Some(Time::from_millis(5_000)), None] {
             let (mut account, order) = taken_with_a_smaller_balance(less, updated);
@@ -187,7 +188,7 @@ fn a_reading_that_moved_no_position_contains_no_fill() {
 }
 
 #[test]
-fn an_order_that_was_placed_after_the_reading_was_asked_for_is_not_in_it() {
+fn an_order_placed_after_the_snapshot_request_is_not_in_it() {
     // The venue's clock was ahead when the account was read.
     let (mut account, _) = taken_without_its_fill(Some(Time::from_millis(5_000)));
     let order = account.rest();
@@ -197,13 +198,12 @@ fn an_order_that_was_placed_after_the_reading_was_asked_for_is_not_in_it() {
 }
 
 #[test]
-fn a_later_reading_that_moves_the_balance_alone_contains_no_order_after_the_one_that_moved_the_position()
- {
+fn a_snapshot_that_changes_only_the_balance_contains_no_new_order() {
     let (mut account, first) = taken_without_its_fill(None);
     let order = account.rest();
     let mut told = account.own_account();
     told.balances[0].total -= Amount(3_000_000);
-    // A whole interval of reconciliation, of which the last seconds read the account.
+    // A whole reconciliation interval; the account is read in its last seconds.
     for _ in 0..4 * 26 {
         let listed = [first, order].map(|order| account.open_order(order));
         round(&mut account, &listed, &[], |own| own.clone_from(&told));
@@ -212,14 +212,18 @@ fn a_later_reading_that_moves_the_balance_alone_contains_no_order_after_the_one_
         account.clock();
         account.confirm_countdowns();
     }
-    assert_eq!(account.own_account().balances, told.balances, "it is taken");
+    assert_eq!(
+        account.own_account().balances,
+        told.balances,
+        "it is adopted"
+    );
     let event = fill_at(&account, order, 7, 3_000);
     account.update(event);
     assert_eq!((qty(&account), own_qty(&account)), (8, 4));
 }
 
 #[test]
-fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once() {
+fn account_trades_reported_after_a_snapshot_count_once() {
     let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
@@ -234,7 +238,7 @@ fn account_trades_that_are_told_after_the_reading_that_contained_them_count_once
 }
 
 #[test]
-fn a_venue_that_refused_to_tell_trades_is_asked_again_when_the_stream_comes_up() {
+fn after_a_reconnect_a_venue_that_refused_trades_is_asked_again() {
     let mut account = ready();
     for _ in 0..2 {
         account.live(LiveInput::StreamDown { surface: FUTURES });
@@ -255,15 +259,11 @@ fn a_venue_that_refused_to_tell_trades_is_asked_again_when_the_stream_comes_up()
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
     round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
-    assert_eq!(
-        qty(&account),
-        3,
-        "somebody else's trade, which it tells now"
-    );
+    assert_eq!(qty(&account), 3, "the venue now reports an outside trade");
 }
 
 #[test]
-fn an_empty_list_wipes_no_position_that_cost_nothing_to_close() {
+fn an_empty_list_without_a_balance_change_clears_no_position() {
     let (mut account, order, before) = filled_after_a_round();
     account.wait(40);
     account.confirm_countdowns();
@@ -273,14 +273,14 @@ fn an_empty_list_wipes_no_position_that_cost_nothing_to_close() {
     read(&mut account, order, &empty, 60);
     assert_eq!(qty(&account), 4);
     assert_eq!(adjustments(&account), []);
-    // One that was closed moved the balance.
+    // A real close changes the balance.
     empty.balances[0].total -= Amount(1);
     read(&mut account, order, &empty, 40);
     assert_eq!(qty(&account), 0);
 }
 
 #[test]
-fn a_reading_of_the_past_makes_no_account_known_that_was_not_compared() {
+fn a_stale_snapshot_does_not_complete_a_reconciliation() {
     let (mut account, order, before) = filled_after_a_round();
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });

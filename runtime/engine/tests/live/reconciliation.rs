@@ -1,4 +1,4 @@
-//! Promise 3: the venue is the authority, and nothing is wiped by an empty list.
+//! Promise 3: the venue is the authority, and an empty list never clears anything.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Purpose, RunState};
@@ -16,7 +16,8 @@ use super::world::{booting, live_config, no_trades, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// Answers the running round, with the account made by `account_of` and these trades.
+/// Answers the current round with these open orders, these trades, and the engine's account after
+/// `change`.
 pub(super) fn round(
     account: &mut Account,
     open: &[OpenOrder],
@@ -92,13 +93,13 @@ pub(super) fn qty(account: &Account) -> i64 {
 }
 
 #[test]
-fn a_difference_counts_after_two_reads_that_agree() {
+fn a_difference_is_adopted_after_two_agreeing_snapshots() {
     let mut account = ready();
     account.wait(31);
     round(&mut account, &[], &[], |own| {
         own.positions = vec![position(5)];
     });
-    assert_eq!(qty(&account), 0, "one read proves nothing");
+    assert_eq!(qty(&account), 0, "one snapshot proves nothing");
     account.pass(250);
     round(&mut account, &[], &[], |own| {
         own.positions = vec![position(5)];
@@ -119,7 +120,7 @@ fn a_difference_counts_after_two_reads_that_agree() {
 }
 
 #[test]
-fn what_is_not_available_is_taken_and_is_no_difference() {
+fn the_locked_balance_is_adopted_and_is_not_a_difference() {
     let mut account = ready();
     account.wait(31);
     round(&mut account, &[], &[], |own| {
@@ -127,7 +128,7 @@ fn what_is_not_available_is_taken_and_is_no_difference() {
     });
     assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
     assert_eq!(adjustments(&account), []);
-    // An event of the user stream tells of the wallet alone.
+    // An account event contains only the wallet balance.
     let mut told = account.own_account();
     told.balances[0].total += Amount(5);
     let event = UserEvent::Account(AccountUpdate {
@@ -140,7 +141,7 @@ fn what_is_not_available_is_taken_and_is_no_difference() {
     });
     account.handle(Input::User(&event));
     assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
-    // Neither is it taken from a reading that an event overtook.
+    // It is not adopted from a snapshot that was in flight when an event arrived.
     account.wait(31);
     let orders = account.take_question().unwrap();
     account.tell(orders, Truth::OpenOrders(Vec::new()));
@@ -153,7 +154,7 @@ fn what_is_not_available_is_taken_and_is_no_difference() {
 }
 
 #[test]
-fn a_user_event_between_two_reads_begins_them_anew() {
+fn a_user_event_between_two_snapshots_restarts_the_comparison() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -166,11 +167,11 @@ fn a_user_event_between_two_reads_begins_them_anew() {
     account.pass(250);
     round(&mut account, &listed, &[], |_| {});
     assert_eq!(qty(&account), 5);
-    assert_eq!(adjustments(&account), [], "the fill explained it");
+    assert_eq!(adjustments(&account), [], "the fill explains it");
 }
 
 #[test]
-fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
+fn a_lagging_snapshot_does_not_undo_newer_stream_events() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -193,10 +194,10 @@ fn a_reading_that_lags_takes_nothing_of_what_the_stream_told_since() {
         account.wait(1);
         account.confirm_countdowns();
     }
-    assert_eq!(qty(&account), 5, "it was so before the fill");
+    assert_eq!(qty(&account), 5, "it equals the account before the fill");
     assert_eq!(adjustments(&account), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    // What it still says long after is not late.
+    // After a long time, an unchanged snapshot counts as current.
     for _ in 0..90 {
         round(&mut account, &listed, &[], |own| {
             *own = before.clone();
@@ -212,19 +213,19 @@ pub(super) fn cost(account: &Account) -> Amount {
     ledger.at(BTC, PositionSide::Both).position.cost
 }
 
-/// A position of 10, and what it cost by the venue, which is more than by us.
+/// A position of 10, and its cost as the venue states it, which is higher than the engine's.
 pub(super) fn bought_at_another_entry() -> (Account, Amount) {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
-    // Three ticks more.
+    // Three ticks more per unit.
     let venues = cost(&account) + instrument().notional(3, 10);
     (account, venues)
 }
 
 #[test]
-fn the_entry_of_a_position_is_the_venues() {
+fn the_venues_entry_cost_of_a_position_is_adopted() {
     let (mut account, venues) = bought_at_another_entry();
     account.wait(31);
     round(&mut account, &[], &[], |own| {
@@ -235,22 +236,22 @@ fn the_entry_of_a_position_is_the_venues() {
 }
 
 #[test]
-fn an_entry_that_the_venue_rounds_to_the_tick_changes_nothing() {
+fn an_entry_rounded_to_the_tick_is_not_adopted() {
     let (mut account, _) = bought_at_another_entry();
     let known = cost(&account);
     account.wait(31);
     round(&mut account, &[], &[], |own| {
         own.positions[0].cost = known + Amount(instrument().notional(1, 10).0 / 2);
     });
-    assert_eq!(cost(&account), known, "fills have all decimals");
+    assert_eq!(cost(&account), known, "the cost from fills is exact");
 }
 
 #[test]
-fn the_entry_of_a_position_comes_with_a_balance_that_differs() {
+fn the_entry_of_a_position_is_adopted_with_a_balance_difference() {
     let (mut account, venues) = bought_at_another_entry();
     let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
     account.wait(31);
-    // Two that agree, trades read between them.
+    // Two snapshots agree, with a query for trades between them.
     for _ in 0..60 {
         round(&mut account, &[], &[], |own| {
             own.positions[0].cost = venues;
@@ -265,7 +266,7 @@ fn the_entry_of_a_position_comes_with_a_balance_that_differs() {
 }
 
 #[test]
-fn what_is_not_listed_is_not_wiped() {
+fn unlisted_positions_and_balances_are_kept() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -282,7 +283,7 @@ fn what_is_not_listed_is_not_wiped() {
 }
 
 #[test]
-fn an_order_that_is_not_listed_is_asked_for() {
+fn an_order_missing_in_the_list_is_queried() {
     let mut account = ready();
     let order = account.rest();
     for _ in 0..3 {
@@ -300,7 +301,7 @@ fn an_order_that_is_not_listed_is_asked_for() {
 }
 
 #[test]
-fn trades_that_were_read_for_another_difference_do_not_count() {
+fn trades_that_were_read_for_another_difference_are_read_again() {
     let mut account = ready();
     account.wait(31);
     for found in [5, 5, 6, 6] {
@@ -314,7 +315,7 @@ fn trades_that_were_read_for_another_difference_do_not_count() {
     assert_eq!(qty(&account), 6);
 }
 
-/// For so many seconds, every reading has a position of `held`.
+/// Lets seconds pass in which every snapshot has a position of `held`.
 fn differs_for(account: &mut Account, seconds: u32, held: i64, trades: &[AccountTrade]) {
     for _ in 0..seconds {
         for _ in 0..4 {
@@ -351,7 +352,7 @@ fn ready_with_money() -> Account {
 fn a_difference_waits_for_trades_that_are_listed_late() {
     let mut account = ready_with_money();
     differs_for(&mut account, 10, 4, &[]);
-    assert_eq!(qty(&account), 0, "the trade may be listed late");
+    assert_eq!(qty(&account), 0, "the trade may still be listed");
     differs_for(&mut account, 4, 4, &[trade(77, 9, 4)]);
     assert_eq!(qty(&account), 4);
     let position = |one: &Adjustment| matches!(one, Adjustment::Position { .. });
@@ -365,7 +366,7 @@ fn a_difference_waits_for_trades_that_are_listed_late() {
 fn trades_are_read_once_more_after_the_longest_delay() {
     let mut account = ready_with_money();
     differs_for(&mut account, 3, 4, &[]);
-    // No answer comes for longer than the delay. Then the trade is listed.
+    // No response arrives for longer than the delay. Then the trade is listed.
     account.wait(14);
     differs_for(&mut account, 4, 4, &[trade(77, 9, 4)]);
     assert_eq!(qty(&account), 4);
@@ -377,7 +378,7 @@ fn trades_are_read_once_more_after_the_longest_delay() {
 }
 
 #[test]
-fn a_difference_that_no_trade_explains_is_taken_after_the_longest_delay() {
+fn an_unexplained_difference_is_adopted_after_the_longest_delay() {
     let mut account = ready_with_money();
     differs_for(&mut account, 20, 4, &[]);
     assert_eq!(qty(&account), 4);
@@ -398,18 +399,18 @@ fn a_fill_that_the_stream_missed_comes_with_the_trades() {
     round(&mut account, &listed, &[trade(1, 7, 4)], |_| {});
     assert_eq!(qty(&account), 4);
     let own = account.engine.ledgers().strategies[0].at(BTC, PositionSide::Both);
-    assert_eq!(own.position.qty, 4, "it is the strategy's");
+    assert_eq!(own.position.qty, 4, "it belongs to the strategy");
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 7, 4, 4, OrderStatus::PartiallyFilled));
     assert_eq!(
         qty(&account),
         4,
-        "the late event of the same trade counts nothing"
+        "the late event of the same trade is ignored"
     );
 }
 
 #[test]
-fn a_trade_of_somebody_else_is_the_accounts_alone() {
+fn an_outside_trade_changes_only_account_and_external_ledger() {
     let mut account = ready();
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
@@ -426,7 +427,7 @@ fn a_trade_of_somebody_else_is_the_accounts_alone() {
 }
 
 #[test]
-fn trades_from_before_the_first_look_are_not_booked() {
+fn trades_before_the_first_snapshot_are_not_booked() {
     let mut account = booting(live_config());
     account.begin();
     round(&mut account, &[], &[trade(77, 9, 3)], |_| {});
@@ -434,7 +435,7 @@ fn trades_from_before_the_first_look_are_not_booked() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// A run that has just begun, with nothing of an earlier one.
+/// A run that has just begun, without saved state.
 fn never_known() -> Account {
     let mut config = config();
     config.live = Some(live_config());
@@ -445,7 +446,7 @@ fn never_known() -> Account {
 }
 
 #[test]
-fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
+fn the_first_account_needs_snapshots_newer_than_a_listed_trade() {
     for is_listed in [false, true] {
         let mut account = never_known();
         let new = AccountTrade {
@@ -455,14 +456,14 @@ fn the_account_is_not_found_by_readings_that_may_precede_a_listed_trade() {
         let listed = if is_listed { vec![new] } else { Vec::new() };
         differs_for(&mut account, 10, 5, &listed);
         let found = if is_listed { 0 } else { 5 };
-        assert_eq!(qty(&account), found, "the trade may not be in it");
+        assert_eq!(qty(&account), found, "the snapshot may lack the trade");
         differs_for(&mut account, 6, 5, &listed);
         assert_eq!(qty(&account), 5);
     }
 }
 
 #[test]
-fn a_trade_that_is_listed_late_is_in_the_account_that_is_found_after_a_lost_journal() {
+fn after_a_lost_journal_a_late_listed_trade_counts_once() {
     let mut config = config();
     config.live = Some(live_config());
     config.balances.clear();
@@ -490,13 +491,13 @@ fn a_trade_that_is_listed_late_is_in_the_account_that_is_found_after_a_lost_jour
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
     round(&mut account, &[], &[new], with_money);
-    assert_eq!(qty(&account), 0, "it closed a position of before");
+    assert_eq!(qty(&account), 0, "it closed an earlier position");
     let balance = account.engine.balance(FUTURES, USDT).total;
     assert_eq!(balance, Amount(1_000_000_000));
 }
 
 #[test]
-fn a_trade_of_after_the_stream_came_up_is_booked_though_the_journal_was_lost() {
+fn after_a_lost_journal_a_trade_after_the_connect_is_booked() {
     let mut config = config();
     config.live = Some(live_config());
     config.balances.clear();
@@ -527,7 +528,7 @@ fn a_trade_of_after_the_stream_came_up_is_booked_though_the_journal_was_lost() {
 }
 
 #[test]
-fn a_start_that_lasts_leaves_weight_for_the_next_one() {
+fn a_long_start_stops_using_the_reserved_weight() {
     let mut account = never_known();
     let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
     assert_eq!(account.engine.purpose(&read), Purpose::Start);
@@ -539,7 +540,7 @@ fn a_start_that_lasts_leaves_weight_for_the_next_one() {
 }
 
 #[test]
-fn a_reading_of_a_start_that_lasts_uses_the_reserve_after_three_tries() {
+fn a_long_start_uses_the_reserve_again_after_three_tries() {
     let mut account = never_known();
     account.wait(31);
     let read = Request::Read(Subject::OpenOrders { surface: FUTURES });
@@ -555,7 +556,7 @@ fn a_reading_of_a_start_that_lasts_uses_the_reserve_after_three_tries() {
         account.clock();
     }
     let first = tries.iter().position(|purpose| *purpose == Purpose::Start);
-    // The first question was asked before.
+    // The first query was sent before.
     assert_eq!(first, Some(4), "{tries:?}");
     let query = Request::Query {
         instrument: BTC,
@@ -565,7 +566,7 @@ fn a_reading_of_a_start_that_lasts_uses_the_reserve_after_three_tries() {
 }
 
 #[test]
-fn a_start_comes_to_its_end_while_others_trade() {
+fn a_start_ends_while_outside_orders_trade() {
     let mut account = never_known();
     let mut trades = Vec::new();
     for id in 1..=6 {
@@ -579,7 +580,7 @@ fn a_start_comes_to_its_end_while_others_trade() {
 }
 
 #[test]
-fn a_trade_is_not_taken_for_somebody_elses_while_an_own_order_has_no_id() {
+fn a_trade_is_not_outside_while_an_own_order_has_no_venue_id() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -608,7 +609,7 @@ fn a_trade_is_not_taken_for_somebody_elses_while_an_own_order_has_no_id() {
     assert_eq!(own.position.qty, 4);
 }
 
-/// What adjustments moved a balance by.
+/// The sum of the balance changes by adjustments.
 fn taken(account: &Account) -> Amount {
     let taken = adjustments(account).into_iter().map(|one| match one {
         Adjustment::Balance { from, to, .. } => to - from,
@@ -618,7 +619,7 @@ fn taken(account: &Account) -> Amount {
 }
 
 #[test]
-fn readings_that_are_behind_by_one_fill_each_move_no_position() {
+fn snapshots_that_are_always_old_do_not_change_a_position() {
     let mut account = ready_with_money();
     let orders: Vec<_> = (0..8)
         .map(|_| {
@@ -626,7 +627,7 @@ fn readings_that_are_behind_by_one_fill_each_move_no_position() {
             account.id(MM, order)
         })
         .collect();
-    // A quarter of a second from one to the next: every reading is ten seconds old.
+    // One entry per quarter of a second. Every snapshot is ten seconds old.
     let mut past: Vec<AccountTruth> = Vec::new();
     let untold = Amount(500_000_000);
     for second in 0..90 {

@@ -1,5 +1,5 @@
-//! Closing orders that the venue refuses for a long time: closing goes on until the position is closed
-//! or the operator resumes.
+//! Closing orders that the venue rejects for a long time. The engine keeps closing until the
+//! position is closed or the operator resumes.
 
 use windvane_engine::engine::{CloseReason, RunState};
 use windvane_engine::input::Command;
@@ -16,11 +16,11 @@ use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, fill, instrument, limit, refused, report};
 use super::world::{live_config, ready_with};
 
-/// A refusal that names neither the key nor a rule of the symbol.
+/// An error code that is not about the key or a rule of the symbol.
 const REFUSED: i32 = -1000;
 const NOT_TRADING: i32 = -4022;
 
-/// An account whose strategy MM is long by 15.
+/// An account whose strategy MM has a long position of 15.
 fn holding(live: LiveConfig) -> Account {
     let mut account = ready_with(live);
     let order = account.submit(MM, limit(Side::Buy, 1000, 15));
@@ -32,7 +32,7 @@ fn holding(live: LiveConfig) -> Account {
     account
 }
 
-/// The closing orders that were sent and not taken.
+/// Removes the sent closing orders and returns their ids.
 fn take_closes(account: &mut Account) -> Vec<ClientOrderId> {
     let is_close = |request: &Request| matches!(request, Request::Place(order) if order.terms.order_type == OrderType::Market);
     let (closes, other) = account.sent.drain(..).partition::<Vec<_>, _>(is_close);
@@ -49,7 +49,7 @@ fn refuse(account: &mut Account, id: ClientOrderId, code: i32) {
     account.placed(id, Outcome::Refused(Refusal { code, msg }));
 }
 
-/// Lets time pass and refuses every closing order with this code. Answers how many there were.
+/// Lets time pass and rejects every closing order with this code. Returns their number.
 fn refuse_for(account: &mut Account, seconds: u32, code: i32) -> usize {
     let mut refused = 0;
     for _ in 0..seconds {
@@ -85,7 +85,7 @@ fn asks_for_rules(account: &Account) -> bool {
 }
 
 #[test]
-fn a_flatten_goes_on_until_the_venue_takes_a_close() {
+fn flatten_continues_until_the_venue_accepts_a_close() {
     let mut account = holding(live_config());
     flatten(&mut account);
     let first = refuse_for(&mut account, 600, REFUSED);
@@ -93,7 +93,7 @@ fn a_flatten_goes_on_until_the_venue_takes_a_close() {
     let hour = refuse_for(&mut account, 3_600, REFUSED);
     assert!((59..=61).contains(&hour), "once a minute: {hour}");
     assert!(account.engine.is_flattening(MM));
-    // The venue takes orders again.
+    // The venue accepts orders again.
     take_closes(&mut account);
     let mut waited = 0;
     let id = loop {
@@ -110,7 +110,7 @@ fn a_flatten_goes_on_until_the_venue_takes_a_close() {
 }
 
 #[test]
-fn a_close_that_is_refused_is_named_with_the_refusal() {
+fn close_waits_shows_a_rejected_close_with_its_code() {
     let mut account = holding(live_config());
     flatten(&mut account);
     for _ in 0..3 {
@@ -134,11 +134,11 @@ fn a_close_that_is_refused_is_named_with_the_refusal() {
     }
     let told = account.notices.iter();
     let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
-    assert_eq!(unclosed.count(), 1, "people are told once");
+    assert_eq!(unclosed.count(), 1, "it is reported once");
 }
 
 #[test]
-fn closing_goes_on_after_a_restart() {
+fn closing_continues_after_a_restart() {
     let mut account = holding(live_config());
     flatten(&mut account);
     refuse_for(&mut account, 300, REFUSED);
@@ -150,7 +150,7 @@ fn closing_goes_on_after_a_restart() {
 }
 
 #[test]
-fn a_resume_ends_closing() {
+fn resume_ends_closing() {
     let mut account = holding(live_config());
     flatten(&mut account);
     refuse_for(&mut account, 300, REFUSED);
@@ -171,7 +171,7 @@ fn another_flatten_tries_at_once() {
 }
 
 #[test]
-fn a_close_leaves_at_once_when_the_symbol_trades_again() {
+fn a_close_is_sent_at_once_when_the_symbol_trades_again() {
     let mut account = holding(live_config());
     flatten(&mut account);
     let id = take_closes(&mut account)[0];
@@ -180,7 +180,7 @@ fn a_close_leaves_at_once_when_the_symbol_trades_again() {
     list(&mut account, SymbolStatus::Other("SETTLING".to_owned()));
     account.sent.clear();
     refuse_for(&mut account, 280, NOT_TRADING);
-    // The pause after the last try has just begun.
+    // The delay after the last try has just begun.
     while take_closes(&mut account).is_empty() {
         account.seconds(1);
     }
@@ -195,14 +195,18 @@ fn a_close_leaves_at_once_when_the_symbol_trades_again() {
     while !asks_for_rules(&account) {
         account.wait(1);
     }
-    assert_eq!(take_closes(&mut account), [], "16 s of a minute are over");
+    assert_eq!(
+        take_closes(&mut account),
+        [],
+        "16 s of a minute have passed"
+    );
     list(&mut account, SymbolStatus::Trading);
     account.wait(1);
     assert_eq!(take_closes(&mut account).len(), 1);
 }
 
 #[test]
-fn the_stop_goes_on_as_long_as_it_lasts() {
+fn a_stop_keeps_closing_until_its_caller_ends_it() {
     let mut account = holding(LiveConfig {
         on_stop: OnStop::Flatten,
         ..live_config()
@@ -213,10 +217,10 @@ fn the_stop_goes_on_as_long_as_it_lasts() {
     assert_eq!(account.engine.close_waits()[0].positions, [(BTC, 15)]);
 }
 
-/// A person who resumes while the run stops clears what kept it from closing: the run does not end with a position
-/// that it was to close.
+/// An operator who resumes during a stop clears the reason that prevented the close. The run must
+/// not end with a position that it had to close.
 #[test]
-fn a_resume_does_not_end_the_closes_of_a_stop() {
+fn resume_does_not_end_the_closes_of_a_stop() {
     let mut account = holding(LiveConfig {
         on_stop: OnStop::Flatten,
         ..live_config()
@@ -226,10 +230,13 @@ fn a_resume_does_not_end_the_closes_of_a_stop() {
     account.handle(Input::Command(Command::Resume));
     assert!(!account.engine.has_stopped());
     assert!(account.engine.is_flattening(MM));
-    assert!(refuse_for(&mut account, 60, REFUSED) > 0, "it goes on");
+    assert!(
+        refuse_for(&mut account, 60, REFUSED) > 0,
+        "closing continues"
+    );
 }
 
-/// A resting order of MM whose outcome is unknown, beside its position.
+/// An order of MM with an unknown outcome, beside its position.
 fn lost(account: &mut Account, side: Side, qty: i64) -> ClientOrderId {
     let order = account.submit(MM, limit(side, 990, qty));
     account.confirm_countdowns();
@@ -250,7 +257,7 @@ fn a_close_does_not_wait_for_the_outcome_of_an_opening_order() {
     account.seconds(3);
     assert_eq!(take_closes(&mut account), []);
     assert!(account.engine.is_flattening(MM), "the order may still fill");
-    // It appears, and is cancelled.
+    // The order is found open, and is cancelled.
     account.sent.clear();
     account.seconds(1);
     assert!(account.take_queries() > 0);
@@ -260,7 +267,7 @@ fn a_close_does_not_wait_for_the_outcome_of_an_opening_order() {
     }));
     let is_cancel = |request: &Request| matches!(request, Request::Cancel { client_order_id, .. } if *client_order_id == lost);
     assert!(account.sent.iter().any(is_cancel), "{:?}", account.sent);
-    // It filled before that: the fill is closed too.
+    // It filled before the cancel. The engine closes the fill too.
     account.update(fill(lost, Side::Buy, 3, 10, 10, OrderStatus::Filled));
     account.seconds(1);
     let close = take_closes(&mut account);
@@ -270,20 +277,20 @@ fn a_close_does_not_wait_for_the_outcome_of_an_opening_order() {
 }
 
 #[test]
-fn a_close_does_not_wait_for_an_order_that_the_venue_does_not_know_yet() {
+fn a_close_does_not_wait_for_an_order_unknown_to_the_venue() {
     let mut account = holding(live_config());
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
     let id = account.id(MM, order);
     flatten(&mut account);
-    assert_eq!(take_closes(&mut account), [], "the cancel is under way");
+    assert_eq!(take_closes(&mut account), [], "the cancel is in flight");
     account.canceled(id, refused(-2011));
     account.seconds(1);
     assert_eq!(take_closes(&mut account).len(), 1);
 }
 
 #[test]
-fn what_an_exit_of_unknown_outcome_may_have_closed_waits_for_it() {
+fn flatten_leaves_the_quantity_of_an_exit_of_unknown_outcome() {
     let mut account = holding(live_config());
     lost(&mut account, Side::Sell, 10);
     flatten(&mut account);

@@ -1,4 +1,5 @@
-//! Rounds of reconciliation: questions that fail, that are old, and that the key may not ask.
+//! Rounds of reconciliation: queries that fail, that are old, and that the key has no permission
+//! for.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
@@ -12,7 +13,7 @@ use super::world::{booting, live_config, no_trades, position, ready};
 const FUTURES: Surface = Surface::Futures;
 
 #[test]
-fn a_question_that_fails_is_asked_again() {
+fn a_failed_query_is_sent_again() {
     let mut account = booting(live_config());
     account.begin();
     let subject = account.take_question().unwrap();
@@ -23,7 +24,7 @@ fn a_question_that_fails_is_asked_again() {
 }
 
 #[test]
-fn an_answer_to_an_older_question_says_nothing() {
+fn a_response_to_an_older_query_is_ignored() {
     let mut account = ready();
     account.wait(31);
     let subject = account.take_question().unwrap();
@@ -37,32 +38,36 @@ fn an_answer_to_an_older_question_says_nothing() {
     assert_eq!(
         account.take_question(),
         None,
-        "the round still waits for its own answer"
+        "the round still waits for its own response"
     );
     account.tell(subject, Truth::OpenOrders(Vec::new()));
     assert!(account.take_question().is_some());
 }
 
 #[test]
-fn an_answer_to_a_question_from_before_the_stream_came_up_is_no_evidence() {
+fn a_response_to_a_query_before_the_reconnect_is_no_evidence() {
     let mut account = ready();
     account.wait(31);
     let before = account.take_question().unwrap();
     assert_eq!(before, Subject::OpenOrders { surface: FUTURES });
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
-    assert_eq!(account.take_question(), None, "its answer could be either");
+    assert_eq!(
+        account.take_question(),
+        None,
+        "the response could belong to either query"
+    );
     account.tell(before, Truth::OpenOrders(Vec::new()));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let anew = account.take_question().unwrap();
-    assert_eq!(anew, before, "asked since the stream is up");
+    assert_eq!(anew, before, "sent after the reconnect");
     account.tell(anew, Truth::OpenOrders(Vec::new()));
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn a_question_from_before_that_is_never_answered_does_not_hold_a_round_up_for_ever() {
+fn an_old_query_without_a_response_does_not_block_rounds() {
     let mut account = ready();
     account.wait(31);
     account.take_question().unwrap();
@@ -74,7 +79,7 @@ fn a_question_from_before_that_is_never_answered_does_not_hold_a_round_up_for_ev
 }
 
 #[test]
-fn a_round_is_as_old_as_its_question_for_open_orders() {
+fn a_round_is_as_old_as_its_query_for_open_orders() {
     let mut account = ready();
     account.wait(30);
     let open_orders = account.take_question().unwrap();
@@ -93,17 +98,17 @@ fn a_round_is_as_old_as_its_question_for_open_orders() {
     let doubt = windvane_engine::engine::Doubt::Reconciliation(FUTURES);
     assert_eq!(account.engine.doubts(), [doubt]);
     account.sync();
-    assert_eq!(account.engine.doubts(), [], "the next round came at once");
+    assert_eq!(account.engine.doubts(), [], "the next round began at once");
 }
 
 #[test]
-fn a_round_about_missing_trades_makes_open_orders_no_younger() {
+fn a_round_for_missing_trades_does_not_refresh_open_orders() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
     account.wait(25);
     account.confirm_countdowns();
-    // The order's totals are ahead of its fills: after three seconds trades are read.
+    // The order's totals exceed its fills, so account trades are read after three seconds.
     let filled = report(id, OrderStatus::PartiallyFilled, 4);
     for _ in 0..4 {
         account.handle(Input::Reply(&Reply::Queried {
@@ -126,7 +131,7 @@ fn a_round_about_missing_trades_makes_open_orders_no_younger() {
 }
 
 #[test]
-fn a_key_that_may_not_read_account_trades_is_ready_without_them() {
+fn a_run_is_ready_although_its_key_cannot_read_account_trades() {
     for code in [-1002, -2015] {
         let mut account = booting(live_config());
         account.begin();
@@ -151,7 +156,7 @@ fn a_key_that_may_not_read_account_trades_is_ready_without_them() {
             account.alive();
             account.clock();
         }
-        assert!(refused > 2, "one refusal may be of that moment: {refused}");
+        assert!(refused > 2, "one rejection may be temporary: {refused}");
         assert_eq!(account.engine.run_state(), RunState::Ready, "{code}");
     }
 }

@@ -1,4 +1,4 @@
-//! What strategies are told of the rules of their instruments: each change once, and a new instance all of them.
+//! The rules events that strategies receive: each change once, and all rules for a new instance.
 
 use windvane_engine::event::{Event, EventKind};
 use windvane_engine::instrument::{Instrument, LotSize, Notional, SymbolStatus};
@@ -12,21 +12,21 @@ use super::world::{booting, live_config, ready};
 const TRADING: u32 = 1;
 const UNUSABLE: u32 = 2;
 
-/// The events of rules since this was asked last.
+/// The rules events since the last call.
 fn told(account: &mut Account) -> Vec<(StrategyId, Event)> {
     let all = std::mem::take(&mut account.delivered).into_iter();
     all.filter(|(_, event)| event.kind == EventKind::Rules)
         .collect()
 }
 
-/// Has the rules read, with these changes.
+/// Makes the engine read the rules, with these changes.
 fn read(account: &mut Account, change: impl Fn(&mut Instrument)) {
     refuse(account, -4014);
     tell(account, rules(change));
 }
 
 #[test]
-fn a_change_is_told_once_to_each_strategy_of_the_instrument() {
+fn each_strategy_of_the_instrument_receives_a_change_once() {
     let mut account = ready();
     read(&mut account, |_| {});
     assert_eq!(told(&mut account), [], "nothing changed");
@@ -58,11 +58,11 @@ fn a_change_is_told_once_to_each_strategy_of_the_instrument() {
         (BTC, TRADING, 50_000_000)
     );
     read(&mut account, change);
-    assert_eq!(told(&mut account), [], "nothing changed since");
+    assert_eq!(told(&mut account), [], "no further change");
 }
 
 #[test]
-fn a_status_and_rules_that_cannot_be_used_are_told() {
+fn strategies_receive_status_changes_and_unusable_rules() {
     let mut account = ready();
     let settling = |rules: &mut Instrument| {
         rules.status = SymbolStatus::Other("SETTLING".to_owned());
@@ -93,7 +93,7 @@ fn a_status_and_rules_that_cannot_be_used_are_told() {
 }
 
 #[test]
-fn a_status_that_the_market_tells_is_told_once() {
+fn strategies_receive_a_status_from_market_data_once() {
     let mut account = ready();
     account.delivered.clear();
     for (status, count) in [
@@ -112,7 +112,7 @@ fn a_status_that_the_market_tells_is_told_once() {
 }
 
 #[test]
-fn a_new_instance_is_told_the_rules_of_its_instruments_first() {
+fn a_new_instance_receives_the_rules_of_its_instruments_first() {
     let mut account = ready();
     read(&mut account, tick(5));
     account.delivered.clear();
@@ -123,7 +123,7 @@ fn a_new_instance_is_told_the_rules_of_its_instruments_first() {
 }
 
 #[test]
-fn who_does_not_have_the_instrument_is_told_nothing() {
+fn a_strategy_without_the_instrument_receives_no_rules() {
     let mut config = support::config();
     config.strategies[1].subscriptions.clear();
     let mut account = booting(live_config());

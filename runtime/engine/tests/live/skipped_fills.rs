@@ -1,5 +1,5 @@
-//! One order event for several fills: the accumulated quantity counts more than the fills that are known.
-//! The missing ones are looked for at once.
+//! One order event for several fills. The accumulated quantity exceeds the known fills, so the
+//! engine looks for the missing ones at once.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::{OrderUpdate, Refusal};
@@ -13,7 +13,7 @@ use super::reconciliation::{qty, trade};
 use super::support::{Account, BTC, MM, fill, instrument, report};
 use super::world::{no_trades, ready};
 
-/// An order for 10 fills in two parts, and only the second has an event. Trade 1 is not told.
+/// An order for 10 fills in two parts, and only the second has an event. Trade 1 is not reported.
 fn skipped(status: OrderStatus) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
@@ -22,7 +22,7 @@ fn skipped(status: OrderStatus) -> (Account, OrderSeq) {
     (account, order)
 }
 
-/// The event of the second part, which took liquidity: the first one may have had another price.
+/// The event of the second part, a taker fill. The first part may have had another price.
 fn last_part(account: &Account, order: OrderSeq, status: OrderStatus) -> OrderUpdate {
     let mut event = fill(account.id(MM, order), Side::Buy, 2, 4, 10, status);
     if let Some(fill) = &mut event.fill {
@@ -32,7 +32,7 @@ fn last_part(account: &Account, order: OrderSeq, status: OrderStatus) -> OrderUp
 }
 
 #[test]
-fn parts_of_a_resting_order_are_booked_at_the_price_of_the_last_one() {
+fn missing_maker_fills_are_booked_at_the_price_of_the_last_fill() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -44,13 +44,13 @@ fn parts_of_a_resting_order_are_booked_at_the_price_of_the_last_one() {
         instrument().notional(1_000, 10)
     );
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
-    assert_eq!(qty(&account), 10, "once");
+    assert_eq!(qty(&account), 10, "counted once");
     assert_eq!(account.engine.doubts(), []);
 }
 
-/// The events of three parts come with the last one first, and the first one late.
+/// The events of three parts arrive with the last one first and the first one late.
 #[test]
-fn an_older_event_does_not_replace_what_a_newer_one_counts() {
+fn an_older_event_does_not_replace_the_count_of_a_newer_one() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -68,12 +68,13 @@ fn an_older_event_does_not_replace_what_a_newer_one_counts() {
     assert_eq!(account.engine.doubts(), []);
 }
 
-/// Answers for so many half seconds; account trades after `late` of them.
+/// Answers queries for this many half seconds. Account trades are listed after `trades` of them, or
+/// never for `None`.
 fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
     answer_with(account, order, trades, halves, 990);
 }
 
-/// The same, where the order's totals have no price.
+/// The same, but the order's totals have no price.
 fn answer_unpriced(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
     answer_with(account, order, trades, halves, 0);
 }
@@ -134,12 +135,12 @@ fn a_fill_without_an_event_is_booked_within_two_seconds() {
         answer(&mut account, order, Some(0), 4);
         assert_eq!(qty(&account), 10, "{status:?}");
         assert_eq!(account.engine.run_state(), RunState::Ready);
-        assert!(account.engine.order(order).is_none(), "it is filled");
+        assert!(account.engine.order(order).is_none(), "the order is filled");
     }
 }
 
 #[test]
-fn without_account_trades_the_orders_total_is_booked() {
+fn without_account_trades_the_order_total_is_booked() {
     let (mut account, order) = skipped(OrderStatus::Filled);
     answer(&mut account, order, None, 8);
     assert_eq!(qty(&account), 10);
@@ -147,7 +148,7 @@ fn without_account_trades_the_orders_total_is_booked() {
 }
 
 #[test]
-fn a_fill_that_trades_do_not_tell_yet_degrades_the_run() {
+fn a_fill_that_trades_do_not_list_yet_degrades_the_run() {
     let (mut account, order) = skipped(OrderStatus::Filled);
     answer_unpriced(&mut account, order, Some(8), 5);
     let doubts = account.engine.doubts();
@@ -158,7 +159,7 @@ fn a_fill_that_trades_do_not_tell_yet_degrades_the_run() {
 }
 
 #[test]
-fn an_event_that_overtook_another_asks_for_nothing() {
+fn events_out_of_order_do_not_start_a_query() {
     let (mut account, order) = skipped(OrderStatus::PartiallyFilled);
     account.pass(200);
     let id = account.id(MM, order);
@@ -169,11 +170,11 @@ fn an_event_that_overtook_another_asks_for_nothing() {
     assert_eq!(doubts, []);
 }
 
-/// Reads an account whose balance is more and less by turns, until the run is degraded.
+/// Reads an account whose balance is alternately higher and lower, until the run is degraded.
 fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
     account.wait(31);
     for reading in 1..=24 {
-        // The account is asked for every other second.
+        // The account is read every second second.
         let sign = if reading / 2 % 2 == 0 { 1 } else { -1 };
         answer_once(account, sign * (20_000_000 + reading), open);
         account.wait(1);
@@ -182,7 +183,7 @@ fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
     assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
 }
 
-/// Answers what is asked now, with a balance that is so much less than ours.
+/// Answers the current queries with a balance that is `less` below the engine's.
 fn answer_once(account: &mut Account, less: i128, open: &[OpenOrder]) {
     let total = 999_990_000_000 - less;
     while let Some(subject) = account.take_question() {
@@ -205,10 +206,10 @@ fn answer_once(account: &mut Account, less: i128, open: &[OpenOrder]) {
 }
 
 #[test]
-fn readings_that_agree_at_last_settle() {
+fn snapshots_that_finally_agree_settle_the_account() {
     let mut account = ready();
     never_agreeing(&mut account, &[]);
-    // Where no history is told, the event of a transfer may explain the change for ten seconds.
+    // Without an income history, the event of a transfer may explain the change for ten seconds.
     for _ in 0..17 {
         account.wait(1);
         answer_once(&mut account, 24, &[]);
@@ -217,7 +218,7 @@ fn readings_that_agree_at_last_settle() {
 }
 
 #[test]
-fn a_round_that_waits_for_its_next_reading_asks_for_trades_first() {
+fn a_round_that_waits_for_a_snapshot_reads_missing_trades_first() {
     let mut account = ready();
     let order = account.rest();
     let open = account.open_order(order);

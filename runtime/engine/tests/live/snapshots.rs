@@ -1,5 +1,5 @@
-//! Snapshots that earlier versions wrote, as files: each is read, and is the beginning of the present
-//! format. A change of the format without a new version is found here.
+//! Snapshot files that earlier versions wrote. Each must be readable and must be a prefix of the
+//! current format. So this test finds a change of the format without a new version.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use super::succession::next_config;
 use super::support::{Account, BTC, MM, OTHER, fill, limit, report};
 use super::world::ready;
 
-/// Magic and version come before the content.
+/// The length of the magic and the version, which precede the content.
 const HEADER: usize = 12;
 
 fn folder() -> PathBuf {
@@ -26,7 +26,8 @@ fn version(snapshot: &[u8]) -> u32 {
     u32::from_le_bytes(snapshot[8..HEADER].try_into().unwrap())
 }
 
-/// Positions, orders in several states, a quarantine, a latch and a doubt.
+/// An account with positions, orders in several states, a quarantine, a latch and a degraded
+/// reason.
 fn lived() -> Account {
     let mut account = ready();
     let first = account.rest();
@@ -66,7 +67,7 @@ fn lived() -> Account {
     account
 }
 
-/// Writes the snapshot of the present version, once nothing will change it any more:
+/// Writes the snapshot file of the current version, once its format is final:
 /// `cargo test -p windvane-engine --test live record_the_present_snapshot -- --ignored`.
 #[test]
 #[ignore = "writes a file of the repository"]
@@ -77,7 +78,7 @@ fn record_the_present_snapshot() {
 }
 
 #[test]
-fn snapshots_of_every_version_are_read() {
+fn snapshots_of_every_version_are_readable() {
     let mut files: Vec<_> = std::fs::read_dir(folder()).unwrap().collect();
     files.sort_by_key(|file| file.as_ref().unwrap().file_name());
     assert!(!files.is_empty());
@@ -87,8 +88,8 @@ fn snapshots_of_every_version_are_read() {
         let name = path.display();
         let mut engine = Engine::restore(&written).unwrap_or_else(|error| {
             panic!(
-                "{name}: {error}. New fields of the engine go to its end, with their defaults in \
-                 migrate.rs; fields of other types do not change"
+                "{name}: {error}. Add new fields at the end of the engine, with their defaults in \
+                 migrate.rs; do not change the fields of other types"
             )
         });
         assert_eq!(engine.run_state(), RunState::Degraded, "{name}");
@@ -98,7 +99,7 @@ fn snapshots_of_every_version_are_read() {
         let present = engine.snapshot();
         let content = &written[HEADER..];
         let begins = present[HEADER..].starts_with(content);
-        assert!(begins, "{name} is not the beginning of the present format");
+        assert!(begins, "{name} is not a prefix of the current format");
         let same = version(&written) == version(&present);
         assert!(
             !same || present == written,

@@ -1,5 +1,5 @@
-//! The spot account: its events tell of fills a second time, and of nothing else that explains
-//! itself but money that comes and goes.
+//! The spot account. Its account events report fills a second time. Apart from fills, only deposits
+//! and withdrawals explain themselves.
 
 use windvane_engine::event::EventKind;
 use windvane_engine::ids::ClientOrderId;
@@ -21,7 +21,7 @@ use super::watchdog::{spot_config, watched};
 const SPOT: Surface = Surface::Spot;
 const BASE: AssetId = AssetId(0);
 
-/// What the venue tells of two balances that differ from ours by this much.
+/// An account event with two balances that differ from the engine's by these amounts.
 fn told(account: &Account, reason: AccountReason, changes: [(AssetId, i128); 2]) -> UserEvent {
     let balances = changes.map(|(asset, change)| BalanceUpdate {
         asset,
@@ -50,7 +50,7 @@ fn adjustments(account: &Account) -> usize {
 const BOUGHT: [(AssetId, i128); 2] = [(BASE, 1_000_000), (USDT, -101_000_000)];
 
 #[test]
-fn an_account_event_before_its_fill_does_not_count_it_twice() {
+fn a_fill_and_its_account_event_count_once_in_any_order() {
     for event_first in [true, false] {
         let mut account = watched();
         let order = account.rest_on_spot();
@@ -70,7 +70,7 @@ fn an_account_event_before_its_fill_does_not_count_it_twice() {
 }
 
 #[test]
-fn an_account_event_that_no_fill_explains_is_looked_into() {
+fn an_account_event_without_a_fill_starts_a_reconciliation() {
     let mut account = watched();
     let told = told(&account, AccountReason::Order, BOUGHT);
     account.handle(Input::User(&told));
@@ -82,9 +82,9 @@ fn an_account_event_that_no_fill_explains_is_looked_into() {
     assert!(account.take_question().is_some());
 }
 
-/// The venue has no route of account trades for this key, and the order event of a fill is lost.
+/// The venue does not provide account trades for this key, and the order event of a fill is lost.
 #[test]
-fn a_fill_whose_order_event_is_lost_is_found_by_its_order() {
+fn a_fill_without_an_order_event_is_found_by_an_order_query() {
     let mut account = watched();
     let order = account.rest_on_spot();
     let id = account.id(MM, order);
@@ -128,7 +128,7 @@ fn a_fill_whose_order_event_is_lost_is_found_by_its_order() {
     assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(1_000_000));
 }
 
-/// A buy of 0.010 at 100.0 that was booked from its order's totals, with an estimated commission.
+/// A buy of 0.010 at 100.0 that was booked from its order's totals with an estimated commission.
 fn booked_from_totals() -> (Account, ClientOrderId) {
     let mut account = watched();
     let order = account.rest_on_spot();
@@ -166,8 +166,8 @@ fn booked_from_totals() -> (Account, ClientOrderId) {
 }
 
 #[test]
-fn the_commission_of_a_late_event_replaces_the_estimate_on_spot() {
-    // The commission, what is held in grains, and the fee at the price of the fill.
+fn on_spot_the_commission_of_a_late_event_replaces_the_estimate() {
+    // The commission, the holding in grains, and the fee at the price of the fill.
     let fees = [
         (USDT, 3_000_000, 1_000_000, 3_000_000),
         (BASE, 10_000, 990_000, 1_000_000),
@@ -196,7 +196,7 @@ fn the_commission_of_a_late_event_replaces_the_estimate_on_spot() {
 }
 
 #[test]
-fn a_fill_that_was_told_before_its_order_was_adopted_counts_once() {
+fn a_fill_before_the_adoption_of_its_order_counts_once() {
     let mut account = Account::new(spot_config());
     account.engine.continue_folder(5);
     account.live(LiveInput::Begin);
@@ -212,7 +212,7 @@ fn a_fill_that_was_told_before_its_order_was_adopted_counts_once() {
 }
 
 #[test]
-fn a_deposit_explains_itself() {
+fn a_deposit_event_needs_no_other_explanation() {
     let mut account = watched();
     let before = account.engine.balance(SPOT, USDT).total;
     let told = told(&account, AccountReason::Other, [(BASE, 5), (USDT, 7)]);
@@ -221,14 +221,14 @@ fn a_deposit_explains_itself() {
     assert_eq!(adjustments(&account), 0);
 }
 
-/// The position of the first strategy, and the account's.
+/// The positions of the first strategy and of the account.
 fn positions(account: &Account) -> [Position; 2] {
     let ledgers = account.engine.ledgers();
     let both = [&ledgers.strategies[0], &ledgers.account];
     both.map(|ledger| ledger.at(BTC, PositionSide::Both).position)
 }
 
-/// A fill of all 10 (0.010) at 100.0, whose fee is in the base asset.
+/// A fill of the whole order at 100.0 with a fee in the base asset.
 fn with_base_fee(id: ClientOrderId, side: Side, trade: i64, qty: i64, fee: i128) -> OrderUpdate {
     let mut update = fill(id, side, trade, qty, qty, OrderStatus::Filled);
     let fill = update.fill.as_mut().unwrap();
@@ -236,7 +236,7 @@ fn with_base_fee(id: ClientOrderId, side: Side, trade: i64, qty: i64, fee: i128)
     update
 }
 
-/// Bought 0.010 with a fee of 0.000002: 0.009998 is owned, 0.009 can be sold.
+/// Bought 0.010 with a fee of 0.000002: the account owns 0.009998 and can sell 0.009.
 fn bought_with_base_fee() -> Account {
     let mut account = watched();
     account.top(999, 1001);
@@ -248,23 +248,27 @@ fn bought_with_base_fee() -> Account {
 }
 
 #[test]
-fn a_fee_in_the_base_asset_is_not_owned() {
+fn a_fee_in_the_base_asset_reduces_the_holding() {
     let account = bought_with_base_fee();
     assert_eq!(account.engine.balance(SPOT, BASE).total, Amount(999_800));
     for position in positions(&account) {
         assert_eq!((position.qty, position.dust), (9, 99_800));
-        // 0.000002 of it at 100.0 is the fee, as if it had been paid in quote.
+        // The fee is 0.000002 at 100.0, as if it had been paid in the quote asset.
         assert_eq!(position.fees, Amount(20_000));
         assert_eq!(position.cost, Amount(99_980_000));
     }
     let told = account.events.iter().rev();
     let mut told = told.filter(|(_, kind, _)| *kind == EventKind::Position);
     let (strategy, _, fields) = told.next().unwrap();
-    assert_eq!((*strategy, fields[0]), (MM, 9), "what it can sell");
+    assert_eq!(
+        (*strategy, fields[0]),
+        (MM, 9),
+        "the quantity that it can sell"
+    );
 }
 
 #[test]
-fn equity_is_explained_with_fees_in_the_base_asset() {
+fn totals_explain_equity_with_fees_in_the_base_asset() {
     let mut account = bought_with_base_fee();
     account.top(1099, 1101);
     let totals = account.engine.totals().unwrap();
@@ -276,11 +280,11 @@ fn equity_is_explained_with_fees_in_the_base_asset() {
 }
 
 #[test]
-fn dust_of_two_fills_is_a_step_that_can_be_sold() {
+fn dust_of_two_fills_can_become_a_whole_step() {
     let mut account = bought_with_base_fee();
     let order = account.rest_on_spot();
     let id = account.id(MM, order);
-    // A rebate of what the first fee took.
+    // A rebate that equals the first fee.
     account.update(with_base_fee(id, Side::Buy, 2, 10, -200));
     for position in positions(&account) {
         assert_eq!((position.qty, position.dust), (20, 0));
@@ -289,7 +293,7 @@ fn dust_of_two_fills_is_a_step_that_can_be_sold() {
 }
 
 #[test]
-fn a_base_fee_of_a_sale_is_taken_from_what_is_owned_too() {
+fn a_fee_in_the_base_asset_of_a_sale_reduces_the_holding() {
     let mut account = bought_with_base_fee();
     let order = account.submit(MM, limit(Side::Sell, 1000, 5));
     let id = account.id(MM, order);
@@ -301,7 +305,7 @@ fn a_base_fee_of_a_sale_is_taken_from_what_is_owned_too() {
 }
 
 #[test]
-fn closing_sells_what_is_owned_and_leaves_dust_told_once() {
+fn closing_sells_whole_steps_and_reports_dust_once() {
     let mut account = bought_with_base_fee();
     account.handle(Input::Command(Command::Flatten));
     assert_eq!(account.places(), 1);
@@ -316,7 +320,7 @@ fn closing_sells_what_is_owned_and_leaves_dust_told_once() {
     for _ in 0..30 {
         account.pass(1_000);
     }
-    assert_eq!(account.places(), 0, "nothing is left that could be sold");
+    assert_eq!(account.places(), 0, "the rest cannot be sold");
     let notices = account.notices.iter();
     let dust: Vec<_> = notices
         .filter_map(|notice| match notice {
@@ -328,7 +332,7 @@ fn closing_sells_what_is_owned_and_leaves_dust_told_once() {
 }
 
 #[test]
-fn dust_is_inherited_and_a_coarser_step_makes_more_of_it() {
+fn a_restart_keeps_dust_and_a_coarser_step_increases_it() {
     let mut account = bought_with_base_fee();
     let mut config = spot_config();
     config.epoch = 8;

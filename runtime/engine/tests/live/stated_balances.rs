@@ -1,4 +1,4 @@
-//! Balances that account events state and the books do not have, while every reading is behind.
+//! Balances in account events that differ from the ledger, while every account snapshot is stale.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::protocol::AccountUpdate;
@@ -11,7 +11,8 @@ use super::support::{USDT, limit};
 const FUTURES: Surface = Surface::Futures;
 const STATED: Doubt = Doubt::StatedBalance(FUTURES);
 
-/// A long position of 10,000 whose exit rests. Readings show the account of now from now on.
+/// A long position of 10,000 with an open exit. From now on, snapshots show the account as it is
+/// now.
 fn holding() -> World {
     let manner = Manner {
         routes: false,
@@ -27,7 +28,7 @@ fn holding() -> World {
 }
 
 #[test]
-fn a_lost_order_event_of_a_close_degrades_the_run_before_any_reading_shows_it() {
+fn a_lost_order_event_of_a_close_degrades_before_any_snapshot() {
     let mut world = holding();
     let place = world.venue.orders.len() - 1;
     let at = world.account.now;
@@ -52,7 +53,7 @@ fn a_lost_order_event_of_a_close_degrades_the_run_before_any_reading_shows_it() 
 }
 
 #[test]
-fn a_late_account_event_of_before_the_close_explains_nothing() {
+fn a_late_account_event_with_the_old_balance_explains_nothing() {
     let mut world = holding();
     let place = world.venue.orders.len() - 1;
     let at = world.account.now;
@@ -78,9 +79,9 @@ fn a_late_account_event_of_before_the_close_explains_nothing() {
     assert!(world.account.engine.doubts().contains(&STATED));
 }
 
-/// Order events are two seconds behind account events, and a fill follows the other.
+/// Order events are two seconds later than account events, and one fill follows the other.
 #[test]
-fn order_events_that_are_always_late_are_no_contradiction_of_a_balance() {
+fn late_order_events_do_not_contradict_a_balance() {
     let mut world = holding();
     let place = world.venue.orders.len() - 1;
     let mut late = Vec::new();

@@ -1,5 +1,6 @@
-//! Commissions that neither the events of fills nor account trades state: account events alone show them.
-//! The market stands still, and the strategies trade without a pause, so that readings never agree.
+//! Commissions that are missing in order events and in account trades, so only account events show
+//! them. The price does not change, and the strategies trade without a pause, so that account
+//! snapshots never agree.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::RunState;
@@ -18,36 +19,36 @@ use super::world::{live_config, nothing, position};
 
 pub(super) const TOKEN: AssetId = AssetId(2);
 const TOKENUSDT: InstrumentId = InstrumentId(1);
-/// The commission of a fill of 1,000, in USDT and at the price of the token.
+/// The commission of a fill worth 1,000, in USDT, also at the price of the token.
 const FEE: Amount = Amount(60_000_000);
 const TOKEN_PRICE: i64 = 50_000_000;
-/// Three fills in two seconds.
+/// The pause between fills: three fills in two seconds.
 const PAUSE_MS: i64 = 666;
 
-/// The venue and the account. A fill costs [`FEE`], which its event leaves out.
+/// The venue and the account. A fill costs [`FEE`], which its event does not include.
 pub(super) struct Exchange {
     pub(super) account: Account,
     fee_asset: AssetId,
-    /// USDT and the token.
+    /// Balances of USDT and of the token.
     pub(super) balances: [Amount; 2],
     pub(super) held: i64,
     past: Vec<(Time, [Amount; 2], i64)>,
     pub(super) trades: Vec<AccountTrade>,
-    /// Account trades are listed so much later; `None` where they are not served.
+    /// Delay of account trades; `None` if the venue does not provide them.
     trades_lag_ms: Option<i64>,
-    /// Account events list a flat position.
+    /// Whether account events list a flat position.
     pub(super) lists_flat: bool,
-    /// Readings of the account are so far behind.
+    /// Age of account snapshots.
     pub(super) lag_ms: i64,
-    /// What a fill costs, in USDT.
+    /// The commission of a fill, in USDT.
     pub(super) fee: Amount,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// The order event of a fill, by its place.
+    /// The order event of the fill with this index.
     Order(usize),
-    /// The account event after so many fills.
+    /// The account event after this many fills.
     Account(usize),
 }
 
@@ -115,7 +116,7 @@ impl Exchange {
         .collect()
     }
 
-    /// Answers every question; readings of the account are behind.
+    /// Answers every query. Account snapshots are stale.
     pub(super) fn answer(&mut self) {
         while let Some(subject) = self.account.take_question() {
             let now = self.account.now;
@@ -160,7 +161,7 @@ impl Exchange {
         self.answer();
     }
 
-    /// Fills of 10 at a price in tenths, and the events of it in this order.
+    /// Fills of 10 at a price in tenths, with their events in this order.
     fn trade(&mut self, fills: &[(StrategyId, Side, i64)], spread_ms: i64, events: &[Event]) {
         let (mut orders, mut accounts) = (Vec::new(), Vec::new());
         for (strategy, side, _) in fills {
@@ -196,7 +197,7 @@ impl Exchange {
         event.orig_qty.0 = 10_000;
         (event.transaction_time, event.event_time) = (at, at);
         let fill = event.fill.as_mut().unwrap();
-        // A price that realizes so much on a position from 100.
+        // A price that realizes this profit on a position bought at 100.
         fill.price.0 += side.sign() * -realized;
         fill.quote_qty = instrument().notional(fill.price.0, 10_000);
         fill.fee = self.fee;
@@ -232,7 +233,7 @@ impl Exchange {
         }
     }
 
-    /// Trades by turns until the run halts or so many fills were made.
+    /// Both strategies trade in turn until the run halts or this many fills were made.
     fn trade_until_halted(&mut self, fills: usize, events: [Event; 2]) {
         while self.state() == RunState::Ready && self.trades.len() < fills {
             let place = self.trades.len();
@@ -254,7 +255,8 @@ impl Exchange {
         own.total(|position| position.fees)
     }
 
-    /// Whether the books have the balances of the venue, and the strategies all commissions.
+    /// Checks that the ledger has the venue's balances, and that the strategies have all
+    /// commissions.
     pub(super) fn assert_exact(&self, context: &str) {
         assert_eq!(self.booked(), self.balances, "{context}");
         let paid = Amount(FEE.0 * self.trades.len() as i128);
@@ -270,7 +272,7 @@ const ORDER_FIRST: [Event; 2] = [Event::Order(0), Event::Account(1)];
 const ACCOUNT_FIRST: [Event; 2] = [Event::Account(1), Event::Order(0)];
 
 #[test]
-fn commissions_of_the_balance_alone_halt_with_the_event_that_shows_them() {
+fn commissions_shown_only_by_balances_reach_the_loss_limit() {
     for fee_asset in [USDT, TOKEN] {
         for events in [ORDER_FIRST, ACCOUNT_FIRST] {
             for (lists_flat, lag_ms) in [(true, 1_000), (false, 5_000), (false, 10_000)] {
@@ -280,12 +282,12 @@ fn commissions_of_the_balance_alone_halt_with_the_event_that_shows_them() {
                 exchange.trade_until_halted(60, events);
                 let context = format!("{fee_asset:?} {events:?} {lists_flat}");
                 assert_eq!(exchange.state(), RunState::Halted, "{context}");
-                // 33 fills cost 19.8, and 34 cost 20.4.
+                // The limit is 20: 33 fills cost 19.8, and 34 cost 20.4.
                 assert_eq!(exchange.trades.len(), 34, "{context}");
                 exchange.assert_exact(&context);
                 // MM made the odd pairs of fills.
                 assert_eq!(exchange.fees(MM), Amount(FEE.0 * 18), "{context}");
-                // A reading that shows the same later counts nothing again.
+                // A later snapshot with the same balance counts nothing again.
                 for _ in 0..60 {
                     exchange.pass(998);
                 }
@@ -296,7 +298,7 @@ fn commissions_of_the_balance_alone_halt_with_the_event_that_shows_them() {
 }
 
 #[test]
-fn several_fills_of_one_moment_come_to_the_stated_balance() {
+fn several_fills_at_the_same_time_match_the_stated_balance() {
     use Event::{Account as A, Order as O};
     let manners: &[&[Event]] = &[
         &[O(0), O(1), A(2)],
@@ -337,14 +339,14 @@ fn several_fills_of_one_moment_come_to_the_stated_balance() {
 }
 
 #[test]
-fn a_realized_loss_that_an_account_event_shows_first_is_no_commission() {
+fn a_realized_loss_in_an_early_account_event_is_no_commission() {
     for lists_flat in [true, false] {
         let mut exchange = Exchange::with(USDT, None, 1_000);
         exchange.lists_flat = lists_flat;
         for _ in 0..4 {
             exchange.trade(&[(MM, Side::Buy, 0)], 0, &ACCOUNT_FIRST);
             exchange.pass(PAUSE_MS);
-            // Less than one percent of the fill before it.
+            // Less than one percent of the previous fill.
             exchange.trade(&[(MM, Side::Sell, -5)], 0, &ACCOUNT_FIRST);
             exchange.assert_exact(&format!("{lists_flat}"));
             exchange.pass(PAUSE_MS);
@@ -353,7 +355,7 @@ fn a_realized_loss_that_an_account_event_shows_first_is_no_commission() {
 }
 
 #[test]
-fn what_commissions_cannot_be_is_not_booked_as_one() {
+fn an_implausible_change_is_not_booked_as_a_commission() {
     for gone in [usdt(11), -usdt(1)] {
         let mut exchange = Exchange::with(USDT, None, 1_000);
         exchange.balances[0] += -gone;
@@ -364,7 +366,7 @@ fn what_commissions_cannot_be_is_not_booked_as_one() {
 }
 
 #[test]
-fn commissions_of_late_account_trades_halt_in_time_and_count_once() {
+fn commissions_in_late_account_trades_halt_in_time_and_count_once() {
     for fee_asset in [USDT, TOKEN] {
         for events in [ORDER_FIRST, ACCOUNT_FIRST] {
             for lists_flat in [true, false] {
@@ -387,7 +389,7 @@ fn commissions_of_late_account_trades_halt_in_time_and_count_once() {
 }
 
 #[test]
-fn a_free_fill_says_nothing_of_the_commission_of_the_next() {
+fn a_fill_without_a_commission_does_not_predict_the_next() {
     let mut exchange = Exchange::with(USDT, Some(0), 20);
     exchange.fee = Amount::ZERO;
     exchange.trade(&[(MM, Side::Buy, 0)], 0, &ORDER_FIRST);
@@ -402,7 +404,7 @@ fn a_free_fill_says_nothing_of_the_commission_of_the_next() {
 }
 
 #[test]
-fn commissions_of_the_balance_count_for_the_limit_of_a_strategy() {
+fn commissions_shown_by_balances_count_for_a_strategys_limit() {
     for events in [ORDER_FIRST, ACCOUNT_FIRST] {
         let mut config = config();
         config.strategies[0].limits.max_daily_loss = Some(usdt(5));
@@ -413,20 +415,24 @@ fn commissions_of_the_balance_count_for_the_limit_of_a_strategy() {
             exchange.trade(&[(MM, side, 0)], 0, &events);
             exchange.pass(PAUSE_MS);
         }
-        // 9 commissions are 5.4.
+        // The limit is 5, and 9 commissions are 5.4.
         let fault = exchange.account.engine.fault(MM);
         assert_eq!(fault, Some(windvane_engine::input::FaultKind::Loss));
     }
 }
 
 #[test]
-fn fills_of_before_the_refusal_of_account_trades_count() {
+fn fills_before_the_rejection_of_account_trades_count() {
     let mut exchange = Exchange::with(USDT, None, 20);
     exchange.account.live(LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     exchange.trade(&[(MM, Side::Buy, 0)], 0, &ORDER_FIRST);
-    assert_eq!(exchange.booked()[0], usdt(10_000), "trades may be served");
+    assert_eq!(
+        exchange.booked()[0],
+        usdt(10_000),
+        "the venue may still list trades"
+    );
     exchange.answer();
-    exchange.assert_exact("the venue refused the list of trades");
+    exchange.assert_exact("the venue rejected the list of trades");
 }

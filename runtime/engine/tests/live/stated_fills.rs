@@ -1,4 +1,4 @@
-//! The answer to an order states a fill, and the user stream is seconds behind.
+//! The response to an order request reports a fill, and the user stream is seconds late.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::{Doubt, RunState};
@@ -18,12 +18,12 @@ use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, instrument, limit, market, report};
 use super::world::{nothing, position, ready, ready_with_limit};
 
-/// A market order that the venue answers as filled: 10 at 990. Its event has not come.
+/// A market order that the response reports as filled: 10 at 99.0. Its event has not arrived.
 fn stated(account: &mut Account, side: Side) -> OrderSeq {
     stated_as(account, side, 1)
 }
 
-/// The same, as the order with this number.
+/// The same, with this venue order id.
 fn stated_as(account: &mut Account, side: Side, number: i64) -> OrderSeq {
     let order = account.submit(MM, market(side, 10));
     account.confirm_countdowns();
@@ -45,7 +45,7 @@ fn own_fees(account: &Account) -> Amount {
     own.position.fees
 }
 
-/// The event of such an order, which leaves the commission out.
+/// The event of such an order, without the commission.
 fn without_commission(id: ClientOrderId) -> OrderUpdate {
     let mut event = fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled);
     if let Some(fill) = &mut event.fill {
@@ -54,7 +54,8 @@ fn without_commission(id: ClientOrderId) -> OrderUpdate {
     event
 }
 
-/// The stream comes up again, and the first round lists the account trade of such an order, with this commission.
+/// The stream reconnects, and the first round lists the account trade of such an order with this
+/// commission.
 fn list_after_reconnect(account: &mut Account, fee: Amount) {
     let surface = Surface::Futures;
     account.live(LiveInput::StreamDown { surface });
@@ -65,19 +66,19 @@ fn list_after_reconnect(account: &mut Account, fee: Amount) {
 }
 
 #[test]
-fn a_stated_fill_is_booked_within_a_second() {
+fn a_fill_in_a_response_is_booked_within_a_second() {
     let mut account = ready();
     let order = stated(&mut account, Side::Buy);
     account.pass(200);
-    assert_eq!(qty(&account), 0, "its event may still come");
+    assert_eq!(qty(&account), 0, "its event may still arrive");
     account.pass(100);
     assert_eq!(qty(&account), 10);
-    assert!(account.engine.order(order).is_none(), "it is filled");
+    assert!(account.engine.order(order).is_none(), "the order is filled");
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn an_event_that_comes_at_once_is_booked_itself() {
+fn an_event_that_arrives_at_once_is_booked_directly() {
     let mut account = ready();
     let order = stated(&mut account, Side::Buy);
     let id = account.id(MM, order);
@@ -104,7 +105,7 @@ fn a_late_event_replaces_the_estimated_commission_once() {
     let estimate = quote.part(400, 1_000_000);
     assert_eq!(balance(&account), before - estimate);
     assert_eq!(own_fees(&account), estimate);
-    // Two parts, as they were filled, ten seconds later.
+    // The events of the two parts arrive ten seconds later.
     account.wait(10);
     let fee = Amount(1_000_000);
     for (trade, part, executed) in [(1, 4, 4), (2, 6, 10)] {
@@ -121,7 +122,7 @@ fn a_late_event_replaces_the_estimated_commission_once() {
 }
 
 #[test]
-fn an_estimate_holds_while_the_event_leaves_the_commission_out() {
+fn an_estimate_is_kept_while_the_event_lacks_the_commission() {
     let mut account = ready();
     let before = balance(&account);
     let order = stated(&mut account, Side::Buy);
@@ -131,21 +132,21 @@ fn an_estimate_holds_while_the_event_leaves_the_commission_out() {
     account.update(without_commission(id));
     assert_eq!(balance(&account), before - estimate);
     assert_eq!(own_fees(&account), estimate);
-    // The account trade states it.
+    // The account trade includes it.
     list_after_reconnect(&mut account, Amount(3_000_000));
     assert_eq!(balance(&account), before - Amount(3_000_000));
     assert_eq!(own_fees(&account), Amount(3_000_000));
 }
 
 #[test]
-fn an_account_trade_replaces_an_estimate_of_before_a_restart() {
+fn an_account_trade_replaces_an_estimate_from_before_a_restart() {
     let mut account = ready();
     let before = balance(&account);
     let order = stated(&mut account, Side::Buy);
     let id = account.id(MM, order);
     account.pass(300);
     account.update(without_commission(id));
-    // Another configuration: the instrument and the strategy have other places.
+    // In the new configuration the instrument and the strategy have other indexes.
     let mut config = next_config();
     config.strategies.reverse();
     let other = Instrument {
@@ -203,7 +204,7 @@ fn an_account_trade_replaces_the_estimated_commission_too() {
 }
 
 #[test]
-fn the_loss_limit_counts_a_stated_fill_before_it_is_booked() {
+fn the_loss_limit_counts_a_fill_in_a_response_before_booking() {
     let mut account = ready_with_limit(Amount(5 * 100_000_000));
     let order = account.submit(MM, market(Side::Buy, 10_000));
     account.confirm_countdowns();
@@ -218,11 +219,11 @@ fn the_loss_limit_counts_a_stated_fill_before_it_is_booked() {
 }
 
 #[test]
-fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
+fn a_fill_that_only_event_totals_show_degrades_within_seconds() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
-    // One event for two parts: it counts 10 and tells the last 4, which took liquidity.
+    // One event for two parts: its total is 10, and it reports the last 4, a taker fill.
     let mut event = fill(id, Side::Buy, 2, 4, 10, OrderStatus::Filled);
     if let Some(fill) = &mut event.fill {
         fill.maker = false;
@@ -235,7 +236,7 @@ fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
         account.confirm_countdowns();
         account.sync();
         if account.take_queries() > 0 {
-            // The query is behind.
+            // The query is stale.
             account.handle(Input::Reply(&Reply::Queried {
                 client_order_id: id,
                 outcome: Outcome::Done(report(id, OrderStatus::New, 0)),
@@ -247,7 +248,7 @@ fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
             assert_eq!(
                 doubts,
                 [doubt],
-                "rounds that agree meanwhile end nothing: {half}"
+                "rounds that agree meanwhile do not clear it: {half}"
             );
         }
     }
@@ -260,7 +261,7 @@ fn a_fill_that_only_events_count_is_a_degraded_reason_within_seconds() {
 }
 
 #[test]
-fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance() {
+fn fills_booked_out_of_order_lead_to_the_venues_entry_and_balance() {
     let mut account = ready();
     let first = account.rest();
     let id = account.id(MM, first);
@@ -272,7 +273,8 @@ fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance()
     let mut rests = report(resting, OrderStatus::New, 0);
     rests.order_id = VenueOrderId(2);
     account.placed(resting, Outcome::Done(rests));
-    // The venue sold 4 of the 10 at 1000, and the event is late. Then 10 were bought at 990, as the answer states.
+    // The venue sold 4 of the 10 at 100.0, and that event is late. Then it bought 10 at 99.0, as
+    // the response reports.
     let bought = stated_as(&mut account, Side::Buy, 3);
     account.pass(300);
     assert_eq!(qty(&account), 20);
@@ -289,7 +291,8 @@ fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance()
     }
     account.update(event);
     assert!(own_fees(&account) > fees, "the sale has its commission");
-    // The venue: nothing is gained by the sale at 1000, and 6 at 1000 and 10 at 990 are held.
+    // At the venue, the sale at 100.0 realizes no profit, and the position is 6 at 100.0 and 10 at
+    // 99.0.
     let spent = own_fees(&account) - first_fee();
     let cost = instrument().notional(1_000, 6) + instrument().notional(990, 10);
     let stated = AccountUpdate {
@@ -318,7 +321,7 @@ fn fills_that_are_booked_out_of_their_order_leave_the_venues_entry_and_balance()
     assert_eq!(account.engine.ledgers().first_difference(instruments), None);
 }
 
-/// The commission of the first fill of 10 at 1000.
+/// The commission of the first fill of 10 at 100.0.
 fn first_fee() -> Amount {
     fill(
         ClientOrderId::new("x").unwrap(),

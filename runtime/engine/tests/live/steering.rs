@@ -1,4 +1,4 @@
-//! What the operator does to one strategy, and to the configuration, while the run goes on.
+//! Operator commands for one strategy, and changes of the configuration, during a run.
 
 use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
 use windvane_engine::effect::{Cause, Notice};
@@ -32,7 +32,7 @@ impl Account {
         })
     }
 
-    /// What a strategy was told of the state, since the last time.
+    /// The states that a strategy received since the last call.
     fn told(&mut self, strategy: StrategyId) -> Vec<i64> {
         let of = |(to, kind, _): &(StrategyId, EventKind, [i64; 6])| {
             *to == strategy && *kind == EventKind::RuntimeState
@@ -44,7 +44,7 @@ impl Account {
     }
 
     fn cancels(&self) -> usize {
-        // A probe of the trading right cancels no order.
+        // A probe of the trading permission cancels no order.
         let probes = |id: &ClientOrderId| id.parse_own().is_some_and(|(.., seq)| seq.0 == u64::MAX);
         let cancels = self.sent.iter();
         cancels
@@ -54,7 +54,7 @@ impl Account {
             .count()
     }
 
-    /// Ten were bought at 100.0 by this strategy.
+    /// This strategy buys 10 at 100.0.
     fn bought(&mut self, strategy: StrategyId) -> OrderSeq {
         self.traded(strategy, Side::Buy)
     }
@@ -85,7 +85,7 @@ impl Account {
 }
 
 #[test]
-fn a_pause_of_one_strategy_leaves_the_others_alone() {
+fn a_pause_of_one_strategy_does_not_affect_others() {
     let mut account = ready();
     account.steer(MM, Command::Pause);
     assert_eq!(account.told(MM), [RunState::Paused as i64]);
@@ -95,7 +95,7 @@ fn a_pause_of_one_strategy_leaves_the_others_alone() {
 
     account.handle(Input::Command(Command::Pause));
     account.handle(Input::Command(Command::Resume));
-    assert_eq!(account.told(MM), [] as [i64; 0], "nothing changed for it");
+    assert_eq!(account.told(MM), [] as [i64; 0], "its state did not change");
     assert_eq!(account.rejection(MM), Some(Rule::Paused));
     account.steer(MM, Command::Resume);
     assert_eq!(account.told(MM), [RunState::Ready as i64]);
@@ -103,7 +103,7 @@ fn a_pause_of_one_strategy_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
+fn a_halt_of_one_strategy_cancels_its_orders_and_survives_a_kill() {
     let mut account = ready();
     let order = account.rest();
     let theirs = account.submit(OTHER, limit(Side::Buy, 990, 10));
@@ -117,7 +117,7 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
     assert_eq!(
         account.engine.latch_of(MM),
         Latch::Halted,
-        "the stricter holds"
+        "the stricter latch applies"
     );
 
     let mut account = killed(account, next_config());
@@ -126,12 +126,12 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_holds_across_a_kill() {
     let open = account.open_order(order);
     account.begin();
     account.sync_with(&[open]);
-    assert_eq!(account.cancels(), 1, "what rested is cancelled again");
+    assert_eq!(account.cancels(), 1, "its open order is cancelled again");
     assert_eq!(account.rejection(MM), Some(Rule::Halted));
 }
 
 #[test]
-fn a_halt_whose_journal_was_lost_cancels_what_it_finds() {
+fn a_halted_strategy_cancels_open_orders_that_it_finds() {
     let mut account = ready();
     account.steer(MM, Command::Halt);
     let id = ClientOrderId::new("mm.5.5").unwrap();
@@ -149,7 +149,7 @@ fn a_halt_whose_journal_was_lost_cancels_what_it_finds() {
 }
 
 #[test]
-fn a_flatten_of_one_strategy_closes_its_part_alone() {
+fn flatten_of_one_strategy_closes_only_its_position() {
     let mut account = ready();
     account.bought(MM);
     account.bought(OTHER);
@@ -161,12 +161,12 @@ fn a_flatten_of_one_strategy_closes_its_part_alone() {
     assert_eq!((closing.side, closing.qty.unwrap().0), (Side::Sell, 10));
     assert!(account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
     account.handle(Input::Command(Command::Resume));
-    assert!(account.engine.is_flattening(MM), "it is its own");
+    assert!(account.engine.is_flattening(MM), "it has its own latch");
     assert_eq!(account.rejection(OTHER), None);
 }
 
 #[test]
-fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
+fn resume_withdraws_a_close_that_was_not_sent() {
     let mut account = ready();
     account.bought(MM);
     account.sold(OTHER);
@@ -175,19 +175,19 @@ fn whoever_resumes_takes_a_close_back_that_was_not_sent() {
     account.steer(MM, Command::Flatten);
     assert!(
         account.take_countdown().is_some(),
-        "a close that only moves the account to what another strategy holds waits"
+        "a close that increases the account's net position waits"
     );
     assert_eq!(account.engine.orders().iter().count(), 1);
     account.steer(MM, Command::Resume);
     account.countdown_reply(Outcome::Done(30_000));
     account.seconds(3);
-    assert_eq!(account.markets(), 0, "nobody wants it any more");
+    assert_eq!(account.markets(), 0, "the close is withdrawn");
     assert_eq!(account.engine.orders().iter().count(), 0);
     assert_eq!(account.rejection(MM), None);
 }
 
 #[test]
-fn whoever_resumes_takes_the_close_of_a_quarantined_strategy_back_too() {
+fn resume_withdraws_the_close_of_a_quarantined_strategy() {
     let commands: [fn(&mut Account, Command); 2] = [
         |account, command| account.handle(Input::Command(command)),
         |account, command| account.steer(MM, command),
@@ -206,43 +206,47 @@ fn whoever_resumes_takes_the_close_of_a_quarantined_strategy_back_too() {
 }
 
 #[test]
-fn a_close_that_only_reduces_leaves_while_no_timer_can_be_armed() {
+fn a_reducing_close_is_sent_without_a_countdown() {
     let mut account = ready();
     account.bought(MM);
     account.seconds(21);
     account.sent.clear();
     account.steer(MM, Command::Flatten);
-    assert_eq!(account.markets(), 1, "just let go");
+    assert_eq!(account.markets(), 1, "the countdown was just disarmed");
     assert_eq!(account.take_countdown(), None);
 }
 
 #[test]
-fn a_close_against_another_strategy_waits_until_the_timer_can_be_armed() {
+fn a_close_against_another_strategy_waits_for_a_countdown() {
     let mut account = ready();
     account.bought(MM);
     account.sold(OTHER);
     account.seconds(21);
     account.sent.clear();
     account.steer(MM, Command::Flatten);
-    assert_eq!(account.engine.orders().iter().count(), 0, "just let go");
+    assert_eq!(
+        account.engine.orders().iter().count(),
+        0,
+        "the countdown was just disarmed"
+    );
     account.seconds(8);
     assert_eq!(account.markets(), 1);
 }
 
 #[test]
-fn closing_waits_for_certainty_and_goes_on_after_a_kill() {
+fn closing_waits_for_a_known_account_and_survives_a_kill() {
     let mut account = ready();
     account.bought(MM);
     account.live(LiveInput::StreamDown {
         surface: Surface::Futures,
     });
     account.handle(Input::Command(Command::Flatten));
-    assert_eq!(account.markets(), 0, "blind");
+    assert_eq!(account.markets(), 0, "the account is unknown");
     account.live(LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     account.sync();
-    assert_eq!(account.markets(), 1, "it was halted all the time");
+    assert_eq!(account.markets(), 1, "the run was halted meanwhile");
 
     let mut account = ready();
     account.bought(MM);
@@ -258,7 +262,7 @@ fn closing_waits_for_certainty_and_goes_on_after_a_kill() {
 }
 
 #[test]
-fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
+fn a_new_instance_leaves_quarantine_and_sets_its_own_timers() {
     let mut account = ready();
     let (kind, strategy) = (FaultKind::Fuel, MM);
     account.call(MM, |callback, engine| {
@@ -266,7 +270,11 @@ fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
     });
     account.handle(Input::Fault { strategy, kind });
     account.steer(MM, Command::Resume);
-    assert_eq!(account.engine.fault(MM), Some(kind), "a word frees nobody");
+    assert_eq!(
+        account.engine.fault(MM),
+        Some(kind),
+        "resume does not end a quarantine"
+    );
     assert_eq!(account.rejection(MM), Some(Rule::Quarantined));
     account.events.clear();
     account.handle(Input::Renew { strategy });
@@ -294,7 +302,7 @@ fn a_new_instance_is_out_of_quarantine_and_sets_its_own_timers() {
 }
 
 #[test]
-fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
+fn a_new_instance_receives_positions_and_orders_before_ready() {
     let mut account = ready();
     account.bought(MM);
     let order = account.rest();
@@ -329,11 +337,15 @@ fn a_new_instance_is_told_of_positions_and_orders_before_it_may_order() {
     let told = told.map(|event| event.map(|(_, kind, fields)| (*kind, fields[0])));
     let degraded = (EventKind::RuntimeState, RunState::Degraded as i64);
     let position = (EventKind::Position, 10);
-    assert_eq!(told, [Some(degraded), Some(position)], "a restart too");
+    assert_eq!(
+        told,
+        [Some(degraded), Some(position)],
+        "also after a restart"
+    );
 }
 
 #[test]
-fn limits_change_while_it_runs_and_a_configuration_of_others_does_not_count() {
+fn limits_change_during_a_run_if_the_strategies_match() {
     let mut account = ready();
     let terms = |max| StrategyTerms {
         limits: RiskLimits {
@@ -357,12 +369,12 @@ fn limits_change_while_it_runs_and_a_configuration_of_others_does_not_count() {
     assert_eq!(
         account.rejection(OTHER),
         Some(Rule::RiskOpenOrders),
-        "the account's"
+        "the account's limit"
     );
 }
 
 #[test]
-fn orders_of_others_are_shown_as_the_venue_tells_of_them() {
+fn external_orders_follow_the_venues_events_and_lists() {
     let mut account = ready();
     let id = ClientOrderId::new("by-hand").unwrap();
     account.update(update(id, Side::Buy, OrderStatus::New, 0));
@@ -390,7 +402,7 @@ fn orders_of_others_are_shown_as_the_venue_tells_of_them() {
 }
 
 #[test]
-fn only_rounding_is_corrected_by_an_account_event() {
+fn an_account_event_corrects_only_rounding() {
     let mut account = ready();
     account.bought(MM);
     let mut told = |difference: i128| {
@@ -418,14 +430,14 @@ fn only_rounding_is_corrected_by_an_account_event() {
     // The fill was worth 1 USDT.
     assert_eq!(told(100), Some(Cause::Rounding));
     assert_eq!(told(-100), Some(Cause::Rounding));
-    assert_eq!(told(101), None, "another fill may be on its way");
+    assert_eq!(told(101), None, "another fill may be in flight");
 }
 
 #[test]
-fn closing_waits_while_health_is_in_doubt_and_goes_on_when_it_is_back() {
+fn closing_waits_until_the_run_is_healthy_again() {
     let mut account = ready();
     account.bought(MM);
-    // Nothing rests any more: the timer is let go.
+    // No order is open any more, so the countdown is disarmed.
     account.seconds(30);
     account.live(LiveInput::Journal { healthy: false });
     account.handle(Input::Command(Command::Flatten));
@@ -438,7 +450,7 @@ fn closing_waits_while_health_is_in_doubt_and_goes_on_when_it_is_back() {
 }
 
 #[test]
-fn closing_outlasts_a_venue_that_refuses_for_a_minute() {
+fn closing_continues_after_a_minute_of_rejections() {
     let mut account = ready();
     account.bought(MM);
     account.steer(MM, Command::Flatten);
@@ -458,7 +470,7 @@ fn closing_outlasts_a_venue_that_refuses_for_a_minute() {
 }
 
 #[test]
-fn after_a_halt_a_cancel_without_answer_is_sent_again_and_its_countdown_runs_out() {
+fn after_a_halt_a_lost_cancel_is_repeated_without_renewals() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -479,7 +491,7 @@ fn after_a_halt_a_cancel_without_answer_is_sent_again_and_its_countdown_runs_out
         account.alive();
         account.clock();
     }
-    assert!(seen_open >= 2, "it is asked for: {seen_open}");
+    assert!(seen_open >= 2, "it is queried: {seen_open}");
     assert_eq!(account.cancels(), 1 + seen_open);
     let is_renewed = |request: &Request| {
         matches!(

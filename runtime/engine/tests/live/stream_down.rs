@@ -1,4 +1,4 @@
-//! The user stream cannot be opened again, and REST answers: what happens meanwhile is learned by rounds.
+//! The user stream cannot reconnect, but REST works. Reconciliation rounds then show the changes.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::LiveInput;
@@ -16,13 +16,13 @@ fn stream_ends(account: &mut Account) {
 }
 
 #[test]
-fn rounds_go_on_while_the_user_stream_is_down() {
+fn rounds_continue_while_the_user_stream_is_down() {
     let mut account = ready();
     stream_ends(&mut account);
     let mut rounds = 0;
     for _ in 0..60 {
         account.wait(1);
-        // Each try to connect again ends like the first one.
+        // Each reconnect fails like the first one.
         stream_ends(&mut account);
         while let Some(subject) = account.take_question() {
             rounds += usize::from(matches!(subject, Subject::OpenOrders { .. }));
@@ -46,7 +46,7 @@ fn a_loss_halts_while_the_user_stream_is_down() {
     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
     assert_eq!(account.engine.run_state(), RunState::Ready);
     stream_ends(&mut account);
-    // It is filled, and the price falls.
+    // The order fills, and the price falls.
     account.top(969, 971);
     for second in 0..8 {
         account.wait(1);

@@ -1,4 +1,4 @@
-//! A process that takes over from one that was killed: promise 8, without the disk.
+//! A process that continues after another one was killed: promise 8, without the disk.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{Latch, RunState, SuccessionError};
@@ -17,7 +17,7 @@ pub(crate) fn next_config() -> EngineConfig {
     config
 }
 
-/// The account in a new process, which reads the snapshot that the old one left.
+/// The account in a new process that restores the snapshot of the old one.
 pub(crate) fn killed(mut account: Account, config: EngineConfig) -> Account {
     let bytes = account.engine.snapshot();
     let old = Engine::restore(&bytes).unwrap();
@@ -29,7 +29,7 @@ pub(crate) fn killed(mut account: Account, config: EngineConfig) -> Account {
 }
 
 #[test]
-fn a_live_order_is_unknown_until_the_venue_is_asked() {
+fn after_a_restart_a_live_order_is_unknown_until_it_is_queried() {
     let mut account = ready();
     let order = account.rest();
     let mut account = killed(account, next_config());
@@ -42,7 +42,7 @@ fn a_live_order_is_unknown_until_the_venue_is_asked() {
     account.begin();
     account.sync_with(&[open]);
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
-    // The list may be from before.
+    // The list may be older.
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let id = open.report.client_order_id;
     account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
@@ -50,7 +50,7 @@ fn a_live_order_is_unknown_until_the_venue_is_asked() {
     assert_eq!((own.position.qty, own.open_buy), (10, 0));
 }
 
-/// For so many seconds, the venue answers each query that it has no such order.
+/// For this many seconds, the venue replies to each query that it does not know the order.
 fn deny(account: &mut Account, order: OrderSeq, seconds: u32) {
     let id = account.engine.order(order).unwrap().client_order_id;
     for _ in 0..seconds {
@@ -65,7 +65,7 @@ fn deny(account: &mut Account, order: OrderSeq, seconds: u32) {
 }
 
 #[test]
-fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_processes() {
+fn after_a_clock_change_an_order_may_still_arrive() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     let mut account = killed(account, next_config());
@@ -85,7 +85,7 @@ fn an_order_may_still_arrive_where_the_clock_was_set_forward_between_two_process
 }
 
 #[test]
-fn an_order_may_still_arrive_until_the_clock_is_compared() {
+fn until_the_clock_is_known_an_order_may_still_arrive() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     let mut account = killed(account, next_config());
@@ -95,7 +95,7 @@ fn an_order_may_still_arrive_until_the_clock_is_compared() {
         surface: Surface::Futures,
     });
     account.sync();
-    // The venue's clock could not be read yet.
+    // The venue's clock has not been read yet.
     assert_eq!(account.take_queries(), 1);
     let id = account.engine.order(order).unwrap().client_order_id;
     account.handle(Input::Reply(&Reply::Queried {
@@ -113,14 +113,14 @@ fn an_order_may_still_arrive_until_the_clock_is_compared() {
     deny(&mut account, order, 10);
     assert!(
         account.engine.order(order).is_some(),
-        "queries may be behind"
+        "queries may be stale"
     );
     deny(&mut account, order, 5);
     assert!(account.engine.order(order).is_none());
 }
 
 #[test]
-fn an_order_that_was_held_may_have_left() {
+fn a_held_order_may_have_been_sent_before_a_kill() {
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     let mut account = killed(account, next_config());
@@ -151,7 +151,7 @@ fn numbers_and_ids_are_never_given_out_again() {
 }
 
 #[test]
-fn positions_halts_and_losses_outlast_the_process() {
+fn positions_halts_and_balances_survive_a_restart() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -178,7 +178,7 @@ fn positions_halts_and_losses_outlast_the_process() {
 }
 
 #[test]
-fn what_a_removed_strategy_holds_belongs_to_nobody() {
+fn the_position_of_a_removed_strategy_is_unowned() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -194,7 +194,7 @@ fn what_a_removed_strategy_holds_belongs_to_nobody() {
     assert_eq!(external.position.qty, 4);
     assert!(
         account.engine.orders().is_empty(),
-        "its order is found as a stray"
+        "a list finds its order as a stray"
     );
     assert_eq!(
         account
@@ -206,7 +206,7 @@ fn what_a_removed_strategy_holds_belongs_to_nobody() {
 }
 
 #[test]
-fn a_position_that_the_step_cannot_express_is_not_rounded() {
+fn a_position_that_the_new_scale_cannot_express_is_refused() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -230,7 +230,7 @@ fn a_position_that_the_step_cannot_express_is_not_rounded() {
 }
 
 #[test]
-fn a_late_fill_of_an_order_that_ended_before_still_counts_once() {
+fn after_a_restart_a_late_fill_of_an_ended_order_counts_once() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);

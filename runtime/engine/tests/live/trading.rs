@@ -1,4 +1,5 @@
-//! The trading status: the block of each refusal, the work that goes on, and the end of blocks.
+//! The trading status: the block after each kind of rejection, the work that continues, and the end
+//! of blocks.
 
 use windvane_engine::effect::NotPlaced;
 use windvane_engine::engine::{Doubt, RunState, TradingBlock};
@@ -21,7 +22,7 @@ const FUTURES: Surface = Surface::Futures;
 const ETH: InstrumentId = InstrumentId(1);
 
 impl Account {
-    /// An order that the venue refuses with this code.
+    /// Submits an order that the venue rejects with this code.
     fn refuse(&mut self, code: i32) -> OrderSeq {
         self.refuse_with(code, "text")
     }
@@ -34,7 +35,7 @@ impl Account {
         order
     }
 
-    /// The rule by which an opening order is refused here; `None` where it is sent.
+    /// The rule by which the engine rejects an opening order; `None` if it is sent.
     fn refusal(&mut self) -> Option<Rule> {
         self.refusal_of(limit(Side::Buy, 990, 1))
     }
@@ -44,7 +45,7 @@ impl Account {
         tried.err().map(|rejection| rejection.rule)
     }
 
-    /// The state that the strategy was told last.
+    /// The state that the strategy received last.
     fn told_state(&self) -> i64 {
         let mut told = self.events.iter().rev();
         let is_state =
@@ -52,7 +53,7 @@ impl Account {
         told.find(is_state).unwrap().2[0]
     }
 
-    /// Lets time pass in health; no countdown is answered.
+    /// Lets time pass with a healthy run; no countdown is answered.
     fn seconds_without_countdown(&mut self, seconds: u32) {
         for _ in 0..seconds {
             self.pass(999);
@@ -66,7 +67,7 @@ impl Account {
         self.engine.blocks().map(|(block, _)| block).collect()
     }
 
-    /// Cancels of ids that were never given out.
+    /// Removes the cancels of ids that were never used, and returns the ids.
     fn take_probes(&mut self) -> Vec<ClientOrderId> {
         let mut probes = Vec::new();
         self.sent.retain(|request| match request {
@@ -93,7 +94,7 @@ impl Account {
     }
 }
 
-/// A run that is ready and whose key was seen to trade at its start.
+/// A run in state ready whose key showed its trading permission at the start.
 fn trusted() -> Account {
     let mut account = ready();
     account.wait(2);
@@ -106,17 +107,17 @@ fn trusted() -> Account {
 }
 
 #[test]
-fn the_trading_right_is_probed_at_the_start_by_a_cancel_of_no_order() {
+fn a_start_probes_the_trading_permission_with_a_cancel() {
     let mut account = ready();
     account.wait(2);
     assert_eq!(account.take_probes().len(), 1);
     let mut account = trusted();
     account.wait(60);
-    assert_eq!(account.take_probes(), [], "it was shown");
+    assert_eq!(account.take_probes(), [], "the permission was shown");
 }
 
 #[test]
-fn a_key_without_the_trading_right_is_found_before_any_order() {
+fn a_key_without_trading_permission_is_found_before_any_order() {
     let mut account = ready();
     account.wait(2);
     let [probe] = account.take_probes()[..] else {
@@ -126,10 +127,10 @@ fn a_key_without_the_trading_right_is_found_before_any_order() {
     assert_eq!(
         account.blocks(),
         [],
-        "one answer about the key proves nothing"
+        "one rejection of the key proves nothing"
     );
     let [probe] = account.take_probes()[..] else {
-        panic!("it is asked again at once")
+        panic!("it is probed again at once")
     };
     account.canceled(probe, refused(-2015));
     assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
@@ -140,12 +141,12 @@ fn a_key_without_the_trading_right_is_found_before_any_order() {
 }
 
 #[test]
-fn two_answers_about_the_key_block_the_account_until_a_cancel_passes() {
+fn two_rejections_of_the_key_block_the_account_until_a_cancel() {
     let mut account = trusted();
     account.refuse(-2015);
     assert_eq!(account.engine.run_state(), RunState::Ready);
     let [probe] = account.take_probes()[..] else {
-        panic!("another route is asked at once")
+        panic!("another route is probed at once")
     };
     account.canceled(probe, refused(-2015));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
@@ -168,7 +169,7 @@ fn two_answers_about_the_key_block_the_account_until_a_cancel_passes() {
 }
 
 #[test]
-fn without_the_trading_right_countdowns_are_asked_for_after_growing_pauses() {
+fn without_trading_permission_countdowns_wait_longer_each_time() {
     let mut account = trusted();
     account.rest();
     let mut asked = 0;
@@ -190,12 +191,12 @@ fn without_the_trading_right_countdowns_are_asked_for_after_growing_pauses() {
         }
     }
     assert!((4..=12).contains(&asked), "{asked} in 30 s");
-    // Nothing says that cancels pass.
+    // Nothing shows that the venue accepts cancels.
     assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
 }
 
 #[test]
-fn a_key_that_cancels_and_places_nothing_blocks_the_account_in_the_end() {
+fn a_key_that_can_cancel_but_not_place_blocks_the_account() {
     let mut account = trusted();
     for _ in 0..3 {
         account.refuse(-2015);
@@ -209,7 +210,7 @@ fn a_key_that_cancels_and_places_nothing_blocks_the_account_in_the_end() {
 }
 
 #[test]
-fn a_venue_that_arms_no_countdown_is_a_reason_with_its_time() {
+fn a_countdown_that_cannot_be_armed_is_a_block_with_its_time() {
     for code in [Some(-1130), None] {
         let mut account = ready_with(live_config());
         let fails = || match code {
@@ -235,7 +236,7 @@ fn a_venue_that_arms_no_countdown_is_a_reason_with_its_time() {
         let (_, state) = account.engine.blocks().next().unwrap();
         assert!(state.since >= since);
         assert_eq!(account.refusal(), Some(Rule::InstrumentBlocked));
-        // It is tried again without an order, after a pause.
+        // The countdown is tried again without an order, after a delay.
         let mut tries = 0;
         for _ in 0..60 {
             account.seconds_without_countdown(1);
@@ -253,7 +254,7 @@ fn a_venue_that_arms_no_countdown_is_a_reason_with_its_time() {
 }
 
 #[test]
-fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
+fn a_blocked_account_tries_one_order_after_growing_pauses() {
     let mut account = trusted();
     account.refuse(-4088);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
@@ -262,7 +263,7 @@ fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
     assert_eq!(
         account.engine.run_state(),
         RunState::Degraded,
-        "it is not known"
+        "the end of the block is not known"
     );
     assert_eq!(
         account.told_state(),
@@ -272,13 +273,17 @@ fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
     account.refuse(-4088);
     assert_eq!(account.told_state(), RunState::Degraded as i64);
     account.seconds(11);
-    assert_eq!(account.told_state(), RunState::Degraded as i64, "longer");
+    assert_eq!(
+        account.told_state(),
+        RunState::Degraded as i64,
+        "the pause is longer"
+    );
     account.seconds(10);
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(
         account.refusal(),
         Some(Rule::AccountBlocked),
-        "one alone tries"
+        "only one order may try"
     );
     account.confirm_countdowns();
     let id = account.id(MM, order);
@@ -288,7 +293,7 @@ fn an_account_that_takes_no_orders_tries_one_after_a_growing_pause() {
 }
 
 #[test]
-fn closings_pass_while_the_account_takes_only_them() {
+fn closes_pass_while_the_account_accepts_only_closes() {
     let mut account = trusted();
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     account.confirm_countdowns();
@@ -311,7 +316,7 @@ fn closings_pass_while_the_account_takes_only_them() {
 }
 
 #[test]
-fn a_reading_that_says_can_trade_ends_what_it_began() {
+fn can_trade_in_a_snapshot_begins_and_ends_a_block() {
     let mut account = trusted();
     let read = |account: &mut Account, can_trade| {
         account.seconds(30);
@@ -337,7 +342,7 @@ fn a_reading_that_says_can_trade_ends_what_it_began() {
             }
         }
     };
-    // Readings come every thirty seconds: the first that says so counts.
+    // Snapshots come every thirty seconds. The first one with the flag counts.
     account.seconds(29);
     read(&mut account, false);
     let blocked = account.blocks() == [TradingBlock::CanTrade(FUTURES)];
@@ -368,7 +373,7 @@ fn a_ban_blocks_until_its_end() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// A run with two instruments, of which the strategy trades both.
+/// A run with two instruments. The strategies trade both.
 fn two() -> Account {
     let mut config = config();
     let mut eth = config.instruments[0].clone();
@@ -392,7 +397,7 @@ fn two() -> Account {
 }
 
 #[test]
-fn a_blocked_instrument_refuses_its_own_openings_alone() {
+fn a_blocked_instrument_rejects_only_its_own_openings() {
     for code in [-1121, -2016, -4022, -4140, -4141] {
         let mut account = two();
         account.refuse(code);
@@ -406,7 +411,7 @@ fn a_blocked_instrument_refuses_its_own_openings_alone() {
 }
 
 #[test]
-fn a_blocked_instrument_stops_no_heartbeat() {
+fn a_blocked_instrument_does_not_stop_renewals() {
     let mut account = trusted();
     account.rest();
     account.refuse(-4022);
@@ -427,7 +432,7 @@ fn a_blocked_instrument_stops_no_heartbeat() {
 }
 
 #[test]
-fn the_status_of_a_symbol_blocks_and_opens_it() {
+fn the_status_of_a_symbol_blocks_and_unblocks_it() {
     let mut account = trusted();
     let status = SymbolStatus::Other("SETTLING".to_owned());
     account.handle(Input::SymbolStatus {
@@ -447,7 +452,7 @@ fn the_status_of_a_symbol_blocks_and_opens_it() {
 }
 
 #[test]
-fn openings_for_a_symbol_that_does_not_trade_are_refused_and_counted_by_its_block() {
+fn the_block_of_a_symbol_counts_rejected_openings() {
     let mut account = trusted();
     let status = SymbolStatus::Other("SETTLING".to_owned());
     account.handle(Input::SymbolStatus {
@@ -462,8 +467,8 @@ fn openings_for_a_symbol_that_does_not_trade_are_refused_and_counted_by_its_bloc
     assert_eq!(state.not_sent, 3);
     let is_reading = |request: &&Request| matches!(request, Request::Read(Subject::Rules { .. }));
     let readings = account.sent.iter().filter(is_reading).count();
-    assert_eq!(readings, 1, "the venue may list it as TRADING by now");
-    // What closes the whole position opens nothing: the rule of the symbol refuses it.
+    assert_eq!(readings, 1, "the venue may list it as TRADING now");
+    // `closePosition` opens nothing, so the symbol's status rule rejects it instead of the block.
     let mut close = limit(Side::Sell, 990, 1);
     close.order_type = OrderType::StopMarket;
     (close.qty, close.price, close.close_position) = (None, None, true);
@@ -492,7 +497,7 @@ fn balance(account: &mut Account, total: i64) {
 }
 
 #[test]
-fn an_empty_wallet_blocks_at_once_and_opens_when_money_comes() {
+fn an_empty_wallet_blocks_at_once_until_money_arrives() {
     let mut account = trusted();
     balance(&mut account, 0);
     account.refuse_with(
@@ -508,7 +513,7 @@ fn an_empty_wallet_blocks_at_once_and_opens_when_money_comes() {
 }
 
 #[test]
-fn with_money_three_refusals_for_the_balance_must_agree() {
+fn with_money_three_rejections_for_the_balance_are_needed() {
     let mut account = trusted();
     account.refuse(-2019);
     account.refuse(-2019);
@@ -519,7 +524,7 @@ fn with_money_three_refusals_for_the_balance_must_agree() {
 }
 
 #[test]
-fn a_refusal_of_one_order_blocks_nothing() {
+fn a_rejection_about_one_order_blocks_nothing() {
     let mut account = trusted();
     for code in [-1111, -2021, -4014, -4164] {
         account.refuse(code);
@@ -530,7 +535,7 @@ fn a_refusal_of_one_order_blocks_nothing() {
 }
 
 #[test]
-fn repeated_refusals_pause_the_strategy_on_that_side_of_the_instrument() {
+fn repeated_rejections_pause_the_strategy_on_one_side() {
     let mut account = trusted();
     let (mut sent, mut withheld) = (0, 0);
     for _ in 0..300 {
@@ -558,17 +563,17 @@ fn repeated_refusals_pause_the_strategy_on_that_side_of_the_instrument() {
     assert_eq!(
         counts,
         (1..=sent).collect::<Vec<_>>(),
-        "one line, and a count"
+        "one notice for each, with a count"
     );
     let other = account.call(OTHER, |callback, engine| {
         callback.submit(engine, limit(Side::Buy, 990, 1))
     });
-    assert!(other.is_ok(), "another strategy is free");
+    assert!(other.is_ok(), "another strategy is not paused");
     assert_eq!(account.refusal_of(limit(Side::Sell, 1010, 1)), None);
 }
 
 #[test]
-fn an_accepted_order_ends_the_series() {
+fn an_accepted_order_ends_the_series_of_rejections() {
     let mut account = trusted();
     for _ in 0..2 {
         account.refuse(-4164);
@@ -579,7 +584,7 @@ fn an_accepted_order_ends_the_series() {
 }
 
 #[test]
-fn an_order_that_was_not_sent_is_no_refusal_of_the_venue() {
+fn an_order_that_was_not_sent_is_not_a_venue_rejection() {
     let mut account = trusted();
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     account.confirm_countdowns();
@@ -594,7 +599,7 @@ fn an_order_that_was_not_sent_is_no_refusal_of_the_venue() {
 }
 
 #[test]
-fn an_order_event_that_says_rejected_counts_as_a_refusal() {
+fn an_order_event_with_rejected_counts_as_a_rejection() {
     let mut account = trusted();
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
     account.confirm_countdowns();
@@ -605,7 +610,7 @@ fn an_order_event_that_says_rejected_counts_as_a_refusal() {
 }
 
 #[test]
-fn a_resume_lets_one_order_try_and_keeps_the_reason() {
+fn resume_lets_one_order_try_and_keeps_the_reason() {
     let mut account = trusted();
     account.refuse(-4088);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
@@ -614,7 +619,7 @@ fn a_resume_lets_one_order_try_and_keeps_the_reason() {
     assert_eq!(
         account.engine.run_state(),
         RunState::Degraded,
-        "nothing shows that it is over"
+        "nothing shows that the block ended"
     );
     assert_eq!(account.told_state(), RunState::Ready as i64, "one may try");
     let told = account.engine.told_doubts(&account.engine.doubts());
@@ -622,14 +627,14 @@ fn a_resume_lets_one_order_try_and_keeps_the_reason() {
     assert!(told.contains("-4088"), "{told}");
     assert!(
         told.contains("until the venue accepts an order"),
-        "it names the end: {told}"
+        "it states when the block ends: {told}"
     );
     account.refuse(-4088);
     assert_eq!(account.told_state(), RunState::Degraded as i64);
     assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
     account.handle(Input::Command(Command::Resume));
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
-    assert_eq!(account.refusal(), Some(Rule::AccountBlocked), "one alone");
+    assert_eq!(account.refusal(), Some(Rule::AccountBlocked), "only one");
     account.confirm_countdowns();
     let id = account.id(MM, order);
     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
@@ -638,7 +643,7 @@ fn a_resume_lets_one_order_try_and_keeps_the_reason() {
 }
 
 #[test]
-fn a_resume_ends_no_halt_with_a_ready_state_while_orders_are_refused() {
+fn resume_after_a_halt_is_degraded_while_orders_are_rejected() {
     let mut account = trusted();
     account.refuse(-4088);
     account.handle(Input::Command(Command::Halt));
@@ -649,7 +654,7 @@ fn a_resume_ends_no_halt_with_a_ready_state_while_orders_are_refused() {
 }
 
 #[test]
-fn strategies_are_told_of_a_trial_that_began_while_something_else_was_in_doubt() {
+fn strategies_learn_of_a_trial_after_another_reason_ends() {
     for by_hand in [true, false] {
         let mut account = trusted();
         account.refuse(-4088);
@@ -668,11 +673,11 @@ fn strategies_are_told_of_a_trial_that_began_while_something_else_was_in_doubt()
 }
 
 #[test]
-fn a_resume_asks_for_the_trading_right_and_keeps_the_reason_until_it_is_seen() {
+fn resume_probes_the_key_and_keeps_the_reason_until_it_trades() {
     let mut account = trusted();
     account.refuse(-2015);
     let [probe] = account.take_probes()[..] else {
-        panic!("another route is asked at once")
+        panic!("another route is probed at once")
     };
     account.canceled(probe, refused(-2015));
     for answer in [-2015, -2011] {
@@ -681,7 +686,7 @@ fn a_resume_asks_for_the_trading_right_and_keeps_the_reason_until_it_is_seen() {
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         account.wait(1);
         let [probe] = account.take_probes()[..] else {
-            panic!("a resume asks at once")
+            panic!("resume probes at once")
         };
         account.canceled(probe, refused(answer));
         let is_denied = answer == -2015;
@@ -691,13 +696,13 @@ fn a_resume_asks_for_the_trading_right_and_keeps_the_reason_until_it_is_seen() {
             is_denied.then_some(Rule::AccountBlocked),
             "{answer}"
         );
-        assert_eq!(account.take_probes(), [], "the next one waits for a pause");
+        assert_eq!(account.take_probes(), [], "the next probe waits");
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn a_resume_keeps_the_reason_of_an_instrument_and_of_refused_orders() {
+fn resume_keeps_the_reasons_of_instruments_and_rejected_orders() {
     let mut account = trusted();
     account.refuse(-4022);
     account.handle(Input::Command(Command::Resume));
@@ -710,14 +715,14 @@ fn a_resume_keeps_the_reason_of_an_instrument_and_of_refused_orders() {
     }
     assert_eq!(account.refusal(), Some(Rule::RefusalPause));
     account.handle(Input::Command(Command::Resume));
-    assert_eq!(account.engine.refusals().count(), 1, "it goes on");
+    assert_eq!(account.engine.refusals().count(), 1, "the series continues");
     assert_eq!(account.refusal(), None, "one may try");
     account.rest();
     assert_eq!(account.engine.refusals().count(), 0);
 }
 
 #[test]
-fn a_resume_arms_a_countdown_again_and_keeps_the_reason_until_it_is_armed() {
+fn resume_retries_a_countdown_and_keeps_the_reason_until_armed() {
     let mut account = ready_with(live_config());
     account.submit(MM, limit(Side::Buy, 990, 1));
     for _ in 0..5 {
@@ -745,17 +750,17 @@ fn refused_countdown() -> Outcome<u64> {
 }
 
 #[test]
-fn a_paused_run_opens_nothing_while_its_account_is_blocked_either() {
+fn a_paused_run_with_a_blocked_account_opens_nothing() {
     let mut account = trusted();
     account.refuse(-4088);
     account.handle(Input::Command(Command::Pause));
     account.seconds(11);
     assert!(account.refusal().is_some());
-    assert_eq!(account.places(), 1, "the order before");
+    assert_eq!(account.places(), 1, "only the earlier order");
 }
 
 #[test]
-fn a_quarantine_says_since_when() {
+fn a_quarantine_has_a_start_time() {
     let mut account = ready_with(live_config());
     let kind = FaultKind::Trap;
     account.handle(Input::Fault { strategy: MM, kind });

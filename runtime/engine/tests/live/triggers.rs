@@ -1,5 +1,5 @@
-//! A conditional order that triggers may expire, and go on as an order with a new id of the venue's
-//! under the same client order id (`trigger-events` of `docs/open-points.md`).
+//! When a conditional order triggers, it may expire and continue as an order with a new venue order
+//! id under the same client order id (`trigger-events` of `docs/open-points.md`).
 
 use windvane_engine::order_state::OrderState;
 use windvane_engine::{
@@ -13,7 +13,7 @@ use super::world::ready;
 /// The venue's time of the trigger.
 const TRIGGERED: Time = Time(100);
 
-/// A buy stop of 10 that waits at the venue as its order 1.
+/// A buy stop of 10 that waits at the venue with venue order id 1.
 fn waiting() -> (Account, OrderSeq) {
     let mut account = ready();
     let mut terms = OrderTerms::new(BTC, Side::Buy, OrderType::StopMarket);
@@ -27,14 +27,14 @@ fn waiting() -> (Account, OrderSeq) {
     (account, order)
 }
 
-/// An event of the trigger's time about the order with this number of the venue's.
+/// Sends an event with the trigger's time for the venue order id `number`.
 fn tell(account: &mut Account, order: OrderSeq, status: OrderStatus, number: i64) {
     let mut update = update(account.id(MM, order), Side::Buy, status, 0);
     (update.order_id, update.transaction_time) = (VenueOrderId(number), TRIGGERED);
     account.update(update);
 }
 
-/// The order rests, counts for all of its quantity, and fills once.
+/// Checks that the order is open, reserves its whole quantity, and fills once.
 fn goes_on(account: &mut Account, order: OrderSeq) {
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
     let open = |account: &Account| {
@@ -59,7 +59,7 @@ fn an_order_that_triggers_goes_on_under_a_new_number() {
 }
 
 #[test]
-fn the_end_of_the_old_number_may_come_last() {
+fn the_end_of_the_old_venue_id_may_arrive_last() {
     let (mut account, order) = waiting();
     tell(&mut account, order, OrderStatus::New, 2);
     tell(&mut account, order, OrderStatus::Expired, 1);
@@ -78,7 +78,7 @@ fn an_answer_about_the_old_number_ends_nothing() {
 }
 
 #[test]
-fn the_end_of_the_new_number_is_the_end() {
+fn the_end_of_the_new_venue_id_ends_the_order() {
     let (mut account, order) = waiting();
     tell(&mut account, order, OrderStatus::Expired, 1);
     tell(&mut account, order, OrderStatus::New, 2);
@@ -87,7 +87,7 @@ fn the_end_of_the_new_number_is_the_end() {
 }
 
 #[test]
-fn a_late_word_about_an_order_that_expired_revives_nothing() {
+fn a_late_event_of_an_expired_order_does_not_reopen_it() {
     let (mut account, order) = waiting();
     tell(&mut account, order, OrderStatus::Expired, 1);
     tell(&mut account, order, OrderStatus::New, 1);

@@ -1,4 +1,4 @@
-//! Promise 2: an outcome that is not known stays so until evidence settles it.
+//! Promise 2: an unknown outcome stays unknown until evidence settles it.
 
 use windvane_engine::effect::Adjustment;
 use windvane_engine::engine::RunState;
@@ -38,7 +38,7 @@ fn a_lost_order_keeps_its_exposure_and_is_never_sent_again() {
 }
 
 #[test]
-fn a_strategy_opens_nothing_beside_its_order_of_unknown_outcome() {
+fn a_strategy_with_an_unknown_order_opens_nothing() {
     let mut account = lost();
     let rejected = account.call(MM, |callback, engine| {
         callback.submit(engine, limit(Side::Buy, 990, 10)).err()
@@ -46,7 +46,7 @@ fn a_strategy_opens_nothing_beside_its_order_of_unknown_outcome() {
     assert_eq!(rejected.map(|one| one.rule), Some(Rule::Degraded));
     account.submit(OTHER, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
-    assert_eq!(account.places(), 1, "others are not concerned");
+    assert_eq!(account.places(), 1, "other strategies are not affected");
     let id = account.id(MM, windvane_engine::OrderSeq(1));
     let rests = Outcome::Done(report(id, OrderStatus::New, 0));
     account.placed(id, rests);
@@ -56,7 +56,7 @@ fn a_strategy_opens_nothing_beside_its_order_of_unknown_outcome() {
 }
 
 #[test]
-fn an_order_of_unknown_outcome_is_named_until_it_is_settled() {
+fn an_order_of_unknown_outcome_is_listed_until_it_is_settled() {
     let mut account = lost();
     account.wait(1);
     assert_eq!(
@@ -84,7 +84,7 @@ fn an_order_of_unknown_outcome_is_named_until_it_is_settled() {
         "{}",
         words.what_to_do
     );
-    // Nothing is in doubt for others.
+    // Other strategies are not degraded.
     assert_eq!(account.engine.run_state(), RunState::Ready);
     let id = account.id(MM, windvane_engine::OrderSeq(1));
     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
@@ -96,15 +96,15 @@ fn absence_settles_nothing_while_the_request_may_still_arrive() {
     settles_late_by_the_answer(-2013);
 }
 
-/// The documents do not name the code for a query of an order that is not found.
+/// The documents do not define the code for a query of an order that is not found.
 #[test]
-fn unknown_order_as_the_answer_to_a_query_is_absence_too() {
+fn the_code_for_an_unknown_order_also_counts_as_absence() {
     settles_late_by_the_answer(-2011);
 }
 
 fn settles_late_by_the_answer(code: i32) {
     let mut account = lost();
-    // It may arrive for six seconds, and a query may be behind by twelve.
+    // The request may arrive for six seconds, and a query may be twelve seconds old.
     for _ in 0..17 {
         account.pass(999);
         for _ in 0..account.take_queries() {
@@ -130,11 +130,11 @@ fn settles_late_by_the_answer(code: i32) {
 }
 
 #[test]
-fn absence_that_is_heard_late_is_as_old_as_its_question() {
+fn absence_is_as_old_as_its_query() {
     let mut account = lost();
     account.pass(1_000);
     assert_eq!(account.take_queries(), 1);
-    // The process stands still: the answer, given at once, is heard much later.
+    // The process stalls. The venue responded at once, but the response is processed much later.
     account.now = account.now.plus_ms(60_000);
     queried(&mut account, refused(-2013));
     let order = windvane_engine::OrderSeq(1);
@@ -147,7 +147,7 @@ fn absence_that_is_heard_late_is_as_old_as_its_question() {
 }
 
 #[test]
-fn other_refusals_of_the_question_settle_nothing_ever() {
+fn other_rejections_of_the_query_never_settle_an_order() {
     let mut account = lost();
     for _ in 0..30 {
         queried(&mut account, refused(-1003));
@@ -161,7 +161,7 @@ fn other_refusals_of_the_question_settle_nothing_ever() {
 }
 
 #[test]
-fn a_late_answer_settles_it() {
+fn a_late_response_settles_an_unknown_order() {
     let mut account = lost();
     let order = windvane_engine::OrderSeq(1);
     let id = account.id(MM, order);
@@ -170,7 +170,7 @@ fn a_late_answer_settles_it() {
 }
 
 #[test]
-fn an_order_that_was_answered_is_not_asked_for_again() {
+fn a_settled_order_is_not_queried_again() {
     let mut account = lost();
     let order = windvane_engine::OrderSeq(1);
     let id = account.id(MM, order);
@@ -182,12 +182,12 @@ fn an_order_that_was_answered_is_not_asked_for_again() {
     assert_eq!(
         account.queries(),
         0,
-        "a question a second is the weight of all orders"
+        "a query per second would use the weight of all orders"
     );
 }
 
 #[test]
-fn a_cancel_that_was_lost_is_sent_again_while_the_order_rests() {
+fn a_lost_cancel_is_sent_again_while_the_order_is_open() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
@@ -204,7 +204,7 @@ fn a_cancel_that_was_lost_is_sent_again_while_the_order_rests() {
 }
 
 #[test]
-fn a_cancel_that_was_refused_is_not_sent_again_before_the_order_was_asked_for() {
+fn a_rejected_cancel_is_repeated_only_after_a_query() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);

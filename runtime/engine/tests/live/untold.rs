@@ -1,4 +1,5 @@
-//! What no event told: transfers, fills that account trades leave out, margin calls of before.
+//! Changes that no event reported: transfers, fills that are missing in account trades, and earlier
+//! margin calls.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{Doubt, RunState};
@@ -25,7 +26,7 @@ pub(super) fn limited(mut config: EngineConfig) -> EngineConfig {
     config
 }
 
-/// A run that is ready, with a limit of 500, 10 bought at 100.
+/// A run in state ready with a loss limit of 500 that bought 10 at 100.
 pub(super) fn holding() -> Account {
     let mut account = Account::new(limited(super::support::config()));
     account.begin();
@@ -41,7 +42,7 @@ pub(super) fn holding() -> Account {
 }
 
 #[test]
-fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
+fn a_transfer_that_the_next_fills_event_shows_is_not_a_loss() {
     let mut account = holding();
     let mut told = account.own_account();
     told.balances[0].total += -usdt(1_000);
@@ -58,7 +59,7 @@ fn a_transfer_that_the_next_fills_event_brings_to_light_is_no_loss() {
 }
 
 #[test]
-fn what_the_venue_charges_is_a_loss() {
+fn a_charge_of_the_venue_is_a_loss() {
     let mut account = holding();
     let mut told = account.own_account();
     told.balances[0].total += -usdt(1_000);
@@ -98,7 +99,7 @@ fn transfers_whose_events_arrive_out_of_order_count_once() {
 }
 
 #[test]
-fn transfers_that_come_again_on_a_new_connection_count_once() {
+fn transfers_repeated_on_a_new_connection_count_once() {
     for restarts in [false, true] {
         let mut account = holding();
         let before = account.own_account().balances[0].total;
@@ -136,7 +137,7 @@ fn transfers_that_come_again_on_a_new_connection_count_once() {
 }
 
 #[test]
-fn what_a_close_that_nobody_told_lost_is_a_loss() {
+fn the_loss_of_an_unreported_close_is_a_loss() {
     let mut account = holding();
     account.wait(31);
     let total = account.own_account().balances[0].total;
@@ -154,7 +155,7 @@ fn what_a_close_that_nobody_told_lost_is_a_loss() {
 }
 
 #[test]
-fn a_margin_call_outlives_the_process() {
+fn a_margin_call_survives_a_restart() {
     let mut account = ready();
     account.handle(Input::User(&UserEvent::MarginCall));
     let mut account = killed(account, next_config());
@@ -170,8 +171,8 @@ fn a_margin_call_outlives_the_process() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// Tells for so many seconds that an order is filled, while account trades are empty. Answers how
-/// often the order and trades were asked for.
+/// For this many seconds the venue reports an order as filled, while account trades are empty.
+/// Returns how often the order and the trades were queried.
 fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -> (usize, usize) {
     let id = account.id(MM, order);
     let (mut queries, mut reads) = (0, 0);
@@ -223,7 +224,7 @@ fn own_qty(account: &Account) -> i64 {
 }
 
 #[test]
-fn a_fill_that_account_trades_never_tell_is_made_up_from_totals() {
+fn a_fill_missing_in_account_trades_is_derived_from_totals() {
     let mut account = ready();
     let order = account.submit(MM, market(Side::Buy, 10));
     account.confirm_countdowns();
@@ -236,10 +237,10 @@ fn a_fill_that_account_trades_never_tell_is_made_up_from_totals() {
     let (queries, reads) = ask_in_vain(&mut account, order, 10, 25);
     assert_eq!(recovered(&account), [(Price(990), Qty(10))]);
     assert_eq!(own_qty(&account), 10);
-    assert!(account.engine.order(order).is_none(), "it is filled");
+    assert!(account.engine.order(order).is_none(), "the order is filled");
     assert!(queries <= 10, "{queries}");
     assert!(reads <= 6, "{reads}");
-    // The venue tells it after all, on both ways.
+    // The venue finally reports the fill, in account trades and by an event.
     let filled = fill(id, Side::Buy, 7, 10, 10, OrderStatus::Filled);
     let late = AccountTrade {
         order_id: VenueOrderId(1),
@@ -255,19 +256,23 @@ fn a_fill_that_account_trades_never_tell_is_made_up_from_totals() {
         surface: Surface::Futures,
     });
     round(&mut account, &[], &[late], |_| {});
-    assert_eq!(own_qty(&account), 10, "not twice by account trades");
+    assert_eq!(
+        own_qty(&account),
+        10,
+        "account trades do not count it again"
+    );
     account.update(filled);
-    assert_eq!(own_qty(&account), 10, "nor by the stream");
+    assert_eq!(own_qty(&account), 10, "the stream does not count it again");
 }
 
 #[test]
-fn a_fill_is_not_made_up_while_the_list_of_trades_may_be_behind() {
+fn no_fill_is_derived_while_the_list_of_trades_may_be_stale() {
     let mut account = ready();
     let order = account.submit(MM, market(Side::Buy, 10));
     account.confirm_countdowns();
     let id = account.id(MM, order);
     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
-    // Answers to its cancels and queries tell the total again and again.
+    // Responses to its cancels and queries report the total again and again.
     for _ in 0..12 {
         for _ in 0..2 {
             account.handle(Input::Reply(&Reply::Queried {
@@ -277,17 +282,13 @@ fn a_fill_is_not_made_up_while_the_list_of_trades_may_be_behind() {
         }
         ask_in_vain(&mut account, order, 10, 1);
     }
-    assert_eq!(
-        own_qty(&account),
-        0,
-        "the list may be twelve seconds behind"
-    );
+    assert_eq!(own_qty(&account), 0, "the list may be twelve seconds old");
     ask_in_vain(&mut account, order, 10, 8);
     assert_eq!(own_qty(&account), 10);
 }
 
 #[test]
-fn a_trade_that_is_more_than_what_was_made_up_counts_for_the_rest() {
+fn a_trade_larger_than_the_derived_fill_counts_for_the_rest() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);

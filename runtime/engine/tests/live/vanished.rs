@@ -1,5 +1,5 @@
-//! Positions and balances that only account events take away: liquidation and auto-deleveraging without
-//! order events, at a venue that leaves flat positions and empty balances out of its answers.
+//! Positions and balances that only account events remove: liquidation and auto-deleveraging
+//! without order events, at a venue that omits flat positions and empty balances.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
@@ -9,7 +9,7 @@ use windvane_engine::{Amount, Input, OrderStatus, PositionSide, Qty, Side, Surfa
 use super::support::{Account, BTC, MM, fill, limit};
 use super::world::{live_config, no_trades, nothing};
 
-/// 10 bought at 100.
+/// An account that bought 10 at 100.
 fn holding() -> Account {
     let mut config = super::support::config();
     config.live = Some(live_config());
@@ -32,7 +32,8 @@ fn held(account: &Account) -> (i64, i64) {
     (ledgers.account.at(BTC, both).position.qty, own)
 }
 
-/// The venue takes the position away, and the balance too. Only an account event says so.
+/// The venue removes the position, and the balance too if `empty`. Only an account event reports
+/// it.
 fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: bool) {
     let mut told = account.own_account();
     if empty {
@@ -54,7 +55,7 @@ fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: b
     })));
 }
 
-/// Readings of a venue that lists neither flat positions nor empty balances, for so many seconds.
+/// Answers queries for this many seconds as a venue that omits flat positions and empty balances.
 fn answer(account: &mut Account, truth: &AccountTruth, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
@@ -84,7 +85,7 @@ fn reading(account: &Account, empty: bool) -> AccountTruth {
 }
 
 #[test]
-fn an_account_event_and_readings_without_the_position_settle_it() {
+fn an_account_event_and_snapshots_settle_a_removed_position() {
     for reason in [
         AccountReason::InsuranceClear,
         AccountReason::Order,
@@ -104,7 +105,7 @@ fn an_account_event_and_readings_without_the_position_settle_it() {
 }
 
 #[test]
-fn readings_that_are_behind_the_account_event_do_not_refute_it() {
+fn stale_snapshots_do_not_refute_an_account_event() {
     for (empty, lag_s) in [(false, 1), (false, 10), (true, 1), (true, 10)] {
         let mut account = holding();
         let truth = reading(&account, empty);
@@ -118,7 +119,7 @@ fn readings_that_are_behind_the_account_event_do_not_refute_it() {
 }
 
 #[test]
-fn an_account_event_that_readings_refute_for_long_takes_nothing_away() {
+fn an_account_event_that_snapshots_refute_for_long_is_ignored() {
     let mut account = holding();
     let full = account.own_account();
     take(&mut account, AccountReason::Order, false, true);
@@ -132,7 +133,7 @@ fn an_account_event_that_readings_refute_for_long_takes_nothing_away() {
 }
 
 #[test]
-fn readings_alone_settle_it_after_a_minute() {
+fn snapshots_alone_settle_a_removed_position_after_a_minute() {
     let mut account = holding();
     let truth = reading(&account, false);
     account.wait(30);
@@ -144,7 +145,7 @@ fn readings_alone_settle_it_after_a_minute() {
 }
 
 #[test]
-fn readings_that_list_nothing_at_all_degrade_the_run() {
+fn empty_snapshots_degrade_the_run() {
     let mut account = holding();
     let truth = reading(&account, true);
     account.wait(30);
@@ -154,7 +155,7 @@ fn readings_that_list_nothing_at_all_degrade_the_run() {
 }
 
 #[test]
-fn one_empty_reading_takes_nothing_away() {
+fn one_empty_snapshot_removes_nothing() {
     let mut account = holding();
     let truth = reading(&account, true);
     let full = account.own_account();

@@ -1,4 +1,4 @@
-//! What waits after the venue refused a request for a limit, and in which order it leaves.
+//! Requests that wait after a rate limit of the venue, and the order in which they are sent.
 
 use windvane_engine::engine::{CloseReason, Purpose, RunState};
 use windvane_engine::input::Command;
@@ -23,7 +23,7 @@ impl Account {
         });
     }
 
-    /// A buy order of this price and quantity that rests.
+    /// An open buy order with this price and quantity.
     fn rests_at(&mut self, price: i64, qty: i64) -> OrderSeq {
         let order = self.submit(MM, limit(Side::Buy, price, qty));
         self.confirm_countdowns();
@@ -50,7 +50,7 @@ impl Account {
             .count()
     }
 
-    /// Refuses the last closing order for a limit.
+    /// Rejects the last closing order because of a rate limit.
     fn refuse_close(&mut self, code: i32) {
         let id = self.sent.iter().rev().find_map(|request| match request {
             Request::Place(order) => Some(order.client_order_id),
@@ -77,7 +77,7 @@ impl Account {
 }
 
 #[test]
-fn nothing_is_sent_while_the_venue_said_wait() {
+fn nothing_is_sent_during_a_wait_for_all_requests() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
     account.told_to_wait(WaitKind::All, 20_000);
@@ -107,7 +107,7 @@ fn a_longer_wait_replaces_a_shorter_one() {
 }
 
 #[test]
-fn cancels_leave_first_and_the_largest_order_first_of_all() {
+fn cancels_are_sent_first_with_the_largest_order_first() {
     let mut account = ready();
     let small = account.rests_at(980, 1);
     let large = account.rests_at(970, 50);
@@ -128,7 +128,7 @@ fn cancels_leave_first_and_the_largest_order_first_of_all() {
 }
 
 #[test]
-fn a_cancel_that_the_venue_refused_for_a_limit_leaves_after_the_wait() {
+fn a_rate_limited_cancel_is_sent_after_the_wait() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
     account.handle(Input::Command(Command::Halt));
@@ -148,7 +148,7 @@ fn a_cancel_that_the_venue_refused_for_a_limit_leaves_after_the_wait() {
 }
 
 #[test]
-fn a_close_waits_and_leaves_when_the_wait_is_over() {
+fn a_close_is_sent_when_the_wait_is_over() {
     let mut account = ready();
     account.position_of(MM, 1);
     account.told_to_wait(WaitKind::All, 15_000);
@@ -162,7 +162,7 @@ fn a_close_waits_and_leaves_when_the_wait_is_over() {
 }
 
 #[test]
-fn a_close_that_was_refused_for_a_limit_uses_up_no_tries() {
+fn a_rate_limited_close_does_not_count_as_a_try() {
     let mut account = ready();
     account.position_of(MM, 1);
     account.handle(Input::Command(Command::Flatten));
@@ -175,7 +175,7 @@ fn a_close_that_was_refused_for_a_limit_uses_up_no_tries() {
 }
 
 #[test]
-fn an_order_that_may_not_be_sent_is_refused_at_once() {
+fn an_order_during_a_wait_is_rejected_at_once() {
     let mut account = ready();
     account.told_to_wait(WaitKind::All, 10_000);
     account.submit(MM, limit(Side::Buy, 990, 10));
@@ -184,7 +184,7 @@ fn an_order_that_may_not_be_sent_is_refused_at_once() {
 }
 
 #[test]
-fn renewals_wait_and_leave_after_cancels() {
+fn renewals_are_sent_after_the_wait() {
     let mut account = ready();
     account.rests_at(990, 10);
     account.told_to_wait(WaitKind::All, 15_000);
@@ -195,7 +195,7 @@ fn renewals_wait_and_leave_after_cancels() {
 }
 
 #[test]
-fn the_order_limit_lets_cancels_and_questions_go_on() {
+fn the_order_limit_allows_cancels_and_queries() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
     account.told_to_wait(WaitKind::Orders, 60_000);
@@ -207,7 +207,7 @@ fn the_order_limit_lets_cancels_and_questions_go_on() {
 }
 
 #[test]
-fn after_the_order_limit_no_close_leaves_before_its_interval_is_over() {
+fn after_the_order_limit_closes_wait_for_the_interval() {
     for kind in [WaitKind::Orders, WaitKind::OrdersUntil] {
         let mut account = ready();
         account.position_of(MM, 1);
@@ -219,7 +219,7 @@ fn after_the_order_limit_no_close_leaves_before_its_interval_is_over() {
         assert_eq!(account.closes(), 1);
         account.told_to_wait(kind, 57_000);
         account.refuse_close(TOO_MANY_ORDERS);
-        // It left before the refusal: that it was accepted does not end the wait.
+        // It was sent before the rejection, so its acceptance does not end the wait.
         account.placed(earlier, Outcome::Done(report(earlier, OrderStatus::New, 0)));
         account.seconds(56);
         assert_eq!(account.closes(), 0, "{kind:?} {:?}", account.sent);
@@ -232,7 +232,7 @@ fn after_the_order_limit_no_close_leaves_before_its_interval_is_over() {
 }
 
 #[test]
-fn the_order_limit_does_not_end_with_the_process() {
+fn the_order_limit_survives_a_restart() {
     let mut account = ready();
     account.told_to_wait(WaitKind::Orders, 50_000);
     let mut account = killed(account, next_config());
@@ -260,7 +260,7 @@ fn the_order_limit_does_not_end_with_the_process() {
 }
 
 #[test]
-fn after_the_order_limit_closes_leave_first_and_the_largest_first_of_all() {
+fn after_the_order_limit_the_largest_close_is_sent_first() {
     let mut account = ready();
     account.position_of(MM, 1);
     for trade in [2, 3] {
@@ -280,7 +280,7 @@ fn after_the_order_limit_closes_leave_first_and_the_largest_first_of_all() {
 }
 
 #[test]
-fn the_order_limit_keeps_no_renewal_back() {
+fn the_order_limit_does_not_delay_renewals() {
     let mut account = ready();
     account.rests_at(990, 10);
     account.told_to_wait(WaitKind::Orders, 60_000);
@@ -289,7 +289,7 @@ fn the_order_limit_keeps_no_renewal_back() {
 }
 
 #[test]
-fn a_stated_end_does_not_keep_cancels_back() {
+fn an_order_limit_does_not_delay_cancels() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
     account.told_to_wait(WaitKind::Orders, 57_000);
@@ -298,7 +298,7 @@ fn a_stated_end_does_not_keep_cancels_back() {
 }
 
 #[test]
-fn purposes_name_what_takes_risk_away() {
+fn purposes_mark_requests_that_reduce_risk() {
     let mut account = ready_with(LiveConfig {
         on_stop: OnStop::Flatten,
         ..live_config()

@@ -1,5 +1,5 @@
-//! Promise 4 on spot: no order without a watchdog process that heard of our health, and no sign of
-//! health without health.
+//! Promise 4 on spot: no order is sent without a watchdog process that received a heartbeat, and no
+//! heartbeat is sent while the run is not healthy.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{Doubt, RunState};
@@ -24,7 +24,7 @@ impl Account {
         });
     }
 
-    /// Answers every question as a venue on which nothing of ours is.
+    /// Answers every query as a venue without changes on our account.
     fn spot_answers(&mut self) {
         while let Some(subject) = self.take_question() {
             let truth = match subject {
@@ -58,19 +58,19 @@ impl Account {
         self.live(LiveInput::Watchdog { armed });
     }
 
-    /// Answers the last sign of health.
+    /// Acknowledges the last heartbeat.
     fn hear(&mut self) {
         let number = *self.beats.last().unwrap();
         self.live(LiveInput::BeatHeard { number });
     }
 
-    /// Submits an order; answers it unless a rule forbids it.
+    /// Submits an order. Returns `None` if a rule rejects it.
     fn buy(&mut self) -> Option<OrderSeq> {
         let terms = limit(Side::Buy, 990, 10);
         self.call(MM, |callback, engine| callback.submit(engine, terms).ok())
     }
 
-    /// A spot order that rests at the venue and is known to.
+    /// A spot order that is open at the venue, as responses and events report.
     pub(crate) fn rest_on_spot(&mut self) -> OrderSeq {
         let order = self.buy().unwrap();
         let id = self.id(MM, order);
@@ -79,7 +79,7 @@ impl Account {
         order
     }
 
-    /// Lets healthy seconds pass in which every sign of health is answered, or none.
+    /// Lets healthy seconds pass. Heartbeats are acknowledged if `heard`.
     fn healthy_seconds(&mut self, seconds: u32, heard: bool) {
         for _ in 0..seconds {
             self.pass(996);
@@ -103,7 +103,7 @@ pub(crate) fn spot_config() -> EngineConfig {
     spot
 }
 
-/// Begun and synced, with nobody who watches.
+/// A run that has begun and is reconciled, without a watchdog.
 fn unwatched() -> Account {
     let mut account = Account::new(spot_config());
     account.live(LiveInput::Begin);
@@ -124,17 +124,17 @@ pub(crate) fn watched() -> Account {
 }
 
 #[test]
-fn without_a_watchdog_the_run_is_not_ready_and_no_order_leaves() {
+fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
     let mut account = unwatched();
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     assert_eq!(account.engine.doubts(), [Doubt::Watchdog]);
-    assert!(account.beats.is_empty(), "nobody would hear it");
+    assert!(account.beats.is_empty(), "no watchdog would receive it");
     assert_eq!(account.buy(), None);
     assert_eq!(account.places(), 0);
 }
 
 #[test]
-fn an_order_leaves_once_a_sign_of_health_was_heard() {
+fn an_order_is_sent_after_an_acknowledged_heartbeat() {
     let mut account = unwatched();
     account.armed(true);
     assert_eq!(account.beats, [1]);
@@ -143,7 +143,7 @@ fn an_order_leaves_once_a_sign_of_health_was_heard() {
     assert_eq!(
         account.engine.covered_until(BTC),
         None,
-        "of no sign of ours"
+        "the number is not from our heartbeat"
     );
     account.hear();
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -152,17 +152,17 @@ fn an_order_leaves_once_a_sign_of_health_was_heard() {
 }
 
 #[test]
-fn signs_are_given_while_all_is_well_and_one_at_a_time() {
+fn heartbeats_are_sent_one_at_a_time_while_all_is_well() {
     let mut account = watched();
     account.healthy_seconds(10, false);
-    assert_eq!(account.beats, [2], "the first was not answered");
+    assert_eq!(account.beats, [2], "the first was not acknowledged");
     account.hear();
     account.healthy_seconds(10, true);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
 #[test]
-fn no_sign_of_health_without_health() {
+fn an_unhealthy_run_sends_no_heartbeat() {
     let mut account = watched();
     account.live(LiveInput::Journal { healthy: false });
     account.healthy_seconds(20, true);
@@ -173,7 +173,7 @@ fn no_sign_of_health_without_health() {
 }
 
 #[test]
-fn a_watchdog_that_is_gone_leaves_what_rests_and_lets_nothing_new_out() {
+fn without_a_watchdog_open_orders_stay_and_new_ones_are_rejected() {
     let mut account = watched();
     let order = account.rest_on_spot();
     account.armed(false);
@@ -188,7 +188,7 @@ fn a_watchdog_that_is_gone_leaves_what_rests_and_lets_nothing_new_out() {
 }
 
 #[test]
-fn orders_are_in_doubt_when_signs_were_withheld_for_a_countdown() {
+fn orders_are_unknown_after_a_countdown_without_heartbeats() {
     let mut account = watched();
     let order = account.rest_on_spot();
     account.live(LiveInput::Journal { healthy: false });
@@ -197,13 +197,14 @@ fn orders_are_in_doubt_when_signs_were_withheld_for_a_countdown() {
         account.engine.order(order).unwrap().state,
         OrderState::Unknown
     );
-    assert!(account.queries() >= 1, "it is asked for");
+    assert!(account.queries() >= 1, "it is queried");
     assert!(account.engine.doubts().contains(&Doubt::Watchdog));
 }
 
-/// The process was stopped and goes on: of all that waits for it, this is heard first.
+/// The process was suspended and continues. Each of these inputs may be the first one that it
+/// handles.
 #[test]
-fn orders_are_in_doubt_after_a_stop_whatever_is_heard_first() {
+fn orders_are_unknown_after_a_process_stall_for_any_first_input() {
     let first: [LiveInput; 3] = [
         LiveInput::Watchdog { armed: false },
         LiveInput::BeatHeard { number: 1 },
@@ -226,9 +227,9 @@ fn orders_are_in_doubt_after_a_stop_whatever_is_heard_first() {
 }
 
 #[test]
-fn an_order_that_waits_for_cover_is_refused_after_a_while() {
+fn an_order_that_waits_for_the_watchdog_is_finally_rejected() {
     let mut account = watched();
-    // Nobody answers, and the cover ends with nothing else in doubt.
+    // No heartbeat is acknowledged, and the cover ends without another degraded reason.
     account.healthy_seconds(26, false);
     account.now = account.now.plus_ms(5_000);
     let order = account.buy().unwrap();
@@ -239,7 +240,7 @@ fn an_order_that_waits_for_cover_is_refused_after_a_while() {
 }
 
 #[test]
-fn people_are_told_of_each_change_once() {
+fn each_change_of_the_watchdog_is_reported_once() {
     let mut account = unwatched();
     account.armed(true);
     account.armed(true);

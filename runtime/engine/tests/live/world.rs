@@ -1,4 +1,4 @@
-//! A live account: what the driver would say, as one-liners.
+//! Helpers for a live account: the inputs of the driver as short methods.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
@@ -29,7 +29,7 @@ pub(crate) fn live_config() -> LiveConfig {
     }
 }
 
-/// A live run that has not begun. The process before had epoch 5.
+/// A live run that has not begun. The previous process had epoch 5.
 pub(crate) fn booting(live: LiveConfig) -> Account {
     let mut config = config();
     config.live = Some(live);
@@ -38,7 +38,7 @@ pub(crate) fn booting(live: LiveConfig) -> Account {
     account
 }
 
-/// A live run that is ready, with a limit for the daily loss of the account. The price is 990.
+/// A live run in state ready, with a limit for the daily loss of the account. The price is 99.0.
 pub(crate) fn ready_with_limit(max_daily_loss: Amount) -> Account {
     let mut config = config();
     config.live = Some(live_config());
@@ -51,7 +51,7 @@ pub(crate) fn ready_with_limit(max_daily_loss: Amount) -> Account {
     account
 }
 
-/// A live run that is ready.
+/// A live run in state ready.
 pub(crate) fn ready() -> Account {
     ready_with(live_config())
 }
@@ -94,13 +94,13 @@ impl Account {
         });
     }
 
-    /// Answers every question of a round as a venue without orders and with the account as we
-    /// know it, until none is asked.
+    /// Answers every query of a round as a venue without orders whose account equals the engine's,
+    /// until no query is left.
     pub(crate) fn sync(&mut self) {
         self.sync_with(&[]);
     }
 
-    /// The same, of an account where these orders rest.
+    /// The same, for an account with these open orders.
     pub(crate) fn sync_with(&mut self, open: &[OpenOrder]) {
         while let Some(subject) = self.take_question() {
             let truth = match subject {
@@ -119,7 +119,7 @@ impl Account {
         }
     }
 
-    /// The oldest question that was asked and not answered.
+    /// Removes and returns the oldest query without a response.
     pub(crate) fn take_question(&mut self) -> Option<Subject> {
         let place = self
             .sent
@@ -159,7 +159,7 @@ impl Account {
         }
     }
 
-    /// Lets time pass second by second while the outside is well: pongs, clock, reconciliation.
+    /// Lets time pass second by second while everything is healthy: pongs, clock, reconciliation.
     pub(crate) fn seconds(&mut self, seconds: u32) {
         for _ in 0..seconds {
             self.pass(999);
@@ -170,7 +170,7 @@ impl Account {
         }
     }
 
-    /// Lets time pass second by second with every evidence of health and no other answer.
+    /// Lets time pass second by second with all evidence of health and no other responses.
     pub(crate) fn wait(&mut self, seconds: u32) {
         for _ in 0..seconds {
             self.pass(998);
@@ -185,7 +185,7 @@ impl Account {
         }
     }
 
-    /// The oldest countdown request that was sent and not taken.
+    /// Removes and returns the oldest countdown request.
     pub(crate) fn take_countdown(&mut self) -> Option<u64> {
         let place = self
             .sent
@@ -204,7 +204,7 @@ impl Account {
         }));
     }
 
-    /// A buy order that rests at the venue and is known to.
+    /// A buy order that is open at the venue, as responses and events report.
     pub(crate) fn rest(&mut self) -> OrderSeq {
         let order = self.submit(MM, limit(Side::Buy, 990, 10));
         self.confirm_countdowns();
@@ -215,7 +215,7 @@ impl Account {
         order
     }
 
-    /// Orders that were sent and not taken.
+    /// The number of order requests in `sent`.
     pub(crate) fn places(&self) -> usize {
         let places = self.sent.iter();
         places
@@ -223,7 +223,7 @@ impl Account {
             .count()
     }
 
-    /// Orders that were asked for.
+    /// The number of queries for orders in `sent`.
     pub(crate) fn queries(&self) -> usize {
         let queries = self.sent.iter();
         queries
@@ -231,7 +231,7 @@ impl Account {
             .count()
     }
 
-    /// Takes the questions for orders that were sent.
+    /// Removes the queries for orders from `sent`. Returns their number.
     pub(crate) fn take_queries(&mut self) -> usize {
         let queries = self.queries();
         self.sent
@@ -257,7 +257,7 @@ pub(crate) fn position(qty: i64) -> PositionUpdate {
     }
 }
 
-/// An order that a person placed and that filled.
+/// A filled order that a person placed.
 pub(crate) fn order_by_hand(instrument: InstrumentId, order_id: VenueOrderId) -> OpenOrder {
     let id = ClientOrderId::new("web_1").unwrap();
     let report = OrderReport {
@@ -269,7 +269,7 @@ pub(crate) fn order_by_hand(instrument: InstrumentId, order_id: VenueOrderId) ->
     OpenOrder { report, terms }
 }
 
-/// The truth of a venue where nothing is to be told.
+/// The response of a venue that has nothing to report.
 pub(crate) fn nothing(subject: Subject) -> Truth {
     match subject {
         Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),

@@ -1,4 +1,4 @@
-//! What must hold after every step.
+//! Invariants that are checked after every step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::steps::{FUTURES, SPOT, step, step_with_faults};
 use super::support::{MM, OTHER, USDT};
 use super::world::{BASE, World, config};
 
-/// What was seen of the orders so far.
+/// The observations of orders so far.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     live: BTreeMap<OrderSeq, OrderState>,
@@ -20,8 +20,8 @@ pub(crate) struct Watch {
     fills: BTreeSet<(InstrumentId, i64)>,
 }
 
-/// Whether one or two moves of the table lead from one state to another: a fill may also make
-/// the engine cancel.
+/// Whether one or two moves of the table lead from one state to another. There can be two because a
+/// fill may also make the engine cancel.
 fn reachable(from: OrderState, to: OrderState) -> bool {
     let step = |state: OrderState| {
         let refused = (state == OrderState::CancelRequested).then_some(OrderState::PartiallyFilled);
@@ -114,7 +114,7 @@ impl World {
         assert_eq!(
             totals.equity.0,
             explained.0 + self.model.transfers,
-            "equity is start, profit, fees, funding and transfers: {totals:?}"
+            "equity must be start, profit, fees, funding and transfers: {totals:?}"
         );
     }
 
@@ -123,7 +123,7 @@ impl World {
         for order in engine.orders().iter() {
             assert!(
                 !self.watch.ended.contains(&order.seq),
-                "{} lives again",
+                "order {} is live again",
                 order.seq.0
             );
             let executed = self.model.executed.get(order.client_order_id.as_str());
@@ -147,7 +147,7 @@ impl World {
             );
             assert!(
                 order.reported_qty <= placed.executed,
-                "never over what the venue executed"
+                "not more than the venue executed"
             );
         }
     }
@@ -167,7 +167,7 @@ impl World {
                     assert!(order.state.is_final());
                     assert!(
                         self.watch.ended.insert(order.seq),
-                        "{} ended twice",
+                        "order {} ended twice",
                         order.seq.0
                     );
                     assert!(self.account.engine.order(order.seq).is_none());
@@ -177,8 +177,8 @@ impl World {
         }
     }
 
-    /// In the end the venue says everything once more: then every fill is counted and every order
-    /// that ended at the venue has ended here.
+    /// At the end the venue sends everything once more. Then the engine has counted every fill, and
+    /// has ended every order that ended at the venue.
     fn settle(&mut self) {
         self.say_all_again();
         self.check();
@@ -196,7 +196,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn books_balance_whatever_the_venue_says(steps in prop::collection::vec(step(), 1..120)) {
+    fn ledgers_balance_for_any_venue_messages(steps in prop::collection::vec(step(), 1..120)) {
         let mut world = World::new(config());
         world.check();
         for step in &steps {
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn books_balance_under_faults_and_commands(
+    fn ledgers_balance_with_faults_and_commands(
         steps in prop::collection::vec(step_with_faults(), 1..120),
     ) {
         let mut world = World::new(config());

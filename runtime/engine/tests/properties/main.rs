@@ -1,5 +1,5 @@
-//! The engine under random sequences of intents and of the venue's words: what must hold after
-//! every step, and that a journal of any run replays to the same fingerprint.
+//! The engine under random sequences of intents and venue messages. The tests check invariants
+//! after every step, and that the journal of any run replays to the same fingerprint.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,12 +1,13 @@
-//! A slow second opinion on positions and money. It shares no code with the engine but the types
-//! of the words themselves.
+//! A slow reference for positions and money. It shares no code with the engine, except the message
+//! types.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_engine::protocol::OrderUpdate;
 use windvane_engine::{InstrumentId, Side, StrategyId};
 
-/// One 1e-8 of a quote unit for each price mantissa times quantity mantissa: scales 1 and 3.
+/// The quote amount, in units of 1e-8, of price mantissa 1 times quantity mantissa 1 (scales 1 and
+/// 3).
 pub(crate) const UNIT: i128 = 10_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(crate) struct Position {
     pub(crate) realized: i128,
 }
 
-/// `n / d` half to even, by the remainder of the floor.
+/// `n / d` rounded half to even, by the remainder of the floor.
 fn half_even(n: i128, d: i128) -> i128 {
     let (floor, rest) = (n.div_euclid(d), n.rem_euclid(d));
     match (rest * 2).cmp(&d) {
@@ -27,7 +28,7 @@ fn half_even(n: i128, d: i128) -> i128 {
 }
 
 impl Position {
-    /// Closing q of Q releases cost * q / Q half to even, all of it when q = Q.
+    /// Closing q of Q releases cost * q / Q, rounded half to even, and all of it if q = Q.
     pub(crate) fn fill(&mut self, side: Side, qty: i128, quote: i128) -> i128 {
         let sign = if side == Side::Buy { 1 } else { -1 };
         let against = self.qty * sign < 0;
@@ -53,7 +54,7 @@ impl Position {
         realized
     }
 
-    /// Gives up a part of it, never more than it holds, which realizes what is told.
+    /// Removes a part of the position, at most the whole, with this realized profit.
     pub(crate) fn settle(&mut self, qty: i128, realized: i128) {
         assert!(qty * self.qty > 0 && qty.abs() <= self.qty.abs());
         self.cost -= if qty == self.qty {
@@ -66,14 +67,14 @@ impl Position {
     }
 }
 
-/// What must have come of the words that were delivered.
+/// The expected result of the delivered messages.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     /// Account positions.
     pub(crate) account: BTreeMap<InstrumentId, Position>,
     /// Strategies' positions.
     pub(crate) own: BTreeMap<(StrategyId, InstrumentId), Position>,
-    /// Executed quantity of each client order id, each fill once.
+    /// Executed quantity of each client order id. Each fill counts once.
     pub(crate) executed: BTreeMap<String, i64>,
     /// Wallet balance of the quote asset on futures.
     pub(crate) futures_quote: i128,
@@ -83,13 +84,13 @@ pub(crate) struct Model {
     pub(crate) spot_base: i128,
     pub(crate) fees: i128,
     pub(crate) funding: i128,
-    /// Money that came from or went elsewhere.
+    /// The sum of deposits and withdrawals.
     pub(crate) transfers: i128,
     pub(crate) seen: BTreeSet<(InstrumentId, i64)>,
 }
 
 impl Model {
-    /// Takes the fill of a delivered update; answers whether it is new.
+    /// Books the fill of a delivered update. Returns whether it is new.
     pub(crate) fn fill(&mut self, owner: Option<StrategyId>, update: &OrderUpdate) -> bool {
         let Some(fill) = &update.fill else {
             return false;

@@ -1,4 +1,4 @@
-//! A journal replays: the same inputs into a fresh engine give the same effects, without the
+//! A journal replays: the same inputs to a new engine produce the same effects, without the
 //! strategies that made the intents.
 
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use windvane_engine::{Amount, Engine, Request, Time};
 use super::steps::{Step, step_with_faults};
 use super::world::{World, config};
 
-/// Everything that has a say: limits, loss limits, flattening, bars.
+/// A configuration that uses limits, loss limits, flattening and bars.
 fn eventful_config() -> EngineConfig {
     let mut config = config();
     config.keep_journal = true;
@@ -32,7 +32,7 @@ fn journal(engine: &mut Engine) -> Vec<Block> {
     std::iter::from_fn(|| engine.poll_block()).collect()
 }
 
-/// A fresh engine that takes the inputs of a journal alone.
+/// A new engine that handles only the inputs of a journal.
 fn replayed(blocks: &[Block], format: Format) -> Engine {
     let mut recorder = Recorder::new(true);
     recorder.set_format(format);
@@ -49,7 +49,7 @@ fn replayed(blocks: &[Block], format: Format) -> Engine {
     engine
 }
 
-/// A fresh engine that takes the order records of a journal alone.
+/// A new engine that handles only the order records of a journal.
 fn without_market(blocks: &[Block]) -> Engine {
     let mut engine = Engine::new(eventful_config()).unwrap();
     let mut inputs = vec![(None, Vec::new())];
@@ -107,7 +107,8 @@ proptest! {
         prop_assert_eq!(journal(&mut replay), blocks);
     }
 
-    /// The encoding decides nothing: both formats hold the same records in the same order.
+    /// The encoding does not affect decisions: both formats contain the same records in the same
+    /// order.
     #[test]
     fn both_formats_have_the_same_records(
         steps in prop::collection::vec(step_with_faults(), 1..100),
@@ -124,7 +125,7 @@ proptest! {
             records
                 .map(|(sequence, record)| {
                     let mut record = record.unwrap();
-                    // Format 1 does not have it.
+                    // Format 1 does not store it.
                     if let RecordBody::Effect(RecordedEffect::Deliver { sequence, .. }) =
                         &mut record.body
                     {
@@ -137,7 +138,7 @@ proptest! {
         prop_assert_eq!(records(&blocks), records(&old));
     }
 
-    /// Without market records, every order that left is known and every fill is booked.
+    /// Without market records, every order that was sent is known and every fill is booked.
     #[test]
     fn order_records_alone_give_orders_and_positions(
         steps in prop::collection::vec(step_with_faults(), 1..150),
@@ -167,8 +168,7 @@ proptest! {
         }
     }
 
-    /// Every request names a record that its block or an earlier one holds, so that a driver
-    /// can wait for it.
+    /// Every request names a record of an earlier block, so that a driver can wait for it.
     #[test]
     fn requests_name_a_record_of_an_earlier_block(
         steps in prop::collection::vec(step_with_faults(), 1..100),
@@ -217,7 +217,7 @@ fn a_long_run_fills_several_blocks_and_replays() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// An engine that was written down and read back goes on as if it had not been.
+    /// An engine that was saved and restored continues as if it had not been.
     #[test]
     fn a_snapshot_changes_nothing(
         steps in proptest::collection::vec(step_with_faults(), 1..120),
@@ -242,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_snapshot_is_refused() {
+fn invalid_snapshots_are_rejected() {
     let mut engine = Engine::new(eventful_config()).unwrap();
     let bytes = engine.snapshot();
     assert!(Engine::restore(&bytes).is_ok());

@@ -1,11 +1,11 @@
-//! One random thing that happens: numbers only, given a meaning by the world that it happens in.
+//! One random step. It contains only numbers; the world in which it happens gives them a meaning.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::{InstrumentId, OrderStatus, OrderType, Side};
 
-/// Which order a step means: an index into those that exist, newest first.
+/// The order of a step: an index into the existing orders, newest first.
 pub(crate) type Pick = usize;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Wish {
     pub(crate) reduce_only: bool,
 }
 
-/// How the venue answers a request about an order.
+/// The venue's reply to a request about an order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     Done,
@@ -39,7 +39,7 @@ pub(crate) enum Step {
     Placed(Pick, Answer),
     Canceled(Pick, Answer),
     Queried(Pick, Answer),
-    /// The venue executes a part of an order; `tell` says whether the update comes through.
+    /// The venue executes a part of an order. `tell` is whether the update is delivered.
     Execute {
         pick: Pick,
         qty: i64,
@@ -52,9 +52,9 @@ pub(crate) enum Step {
         status: OrderStatus,
         tell: bool,
     },
-    /// An update comes again, or late.
+    /// An update is delivered again, or late.
     Again(usize),
-    /// A fill of somebody else on the account.
+    /// An outside fill on the account.
     External {
         instrument: InstrumentId,
         side: Side,
@@ -147,7 +147,7 @@ fn callback() -> impl Strategy<Value = Step> {
         )
 }
 
-/// What a venue and strategies do all day.
+/// The usual steps of a venue and of strategies.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let pick = || 0..8_usize;
     let ends = [
@@ -182,7 +182,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Rarer: faults and the operator's hand, which end most trading.
+/// The same with rare faults and operator commands, which end most trading.
 pub(crate) fn step_with_faults() -> impl Strategy<Value = Step> {
     let commands = [
         Command::Pause,

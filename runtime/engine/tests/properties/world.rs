@@ -1,4 +1,5 @@
-//! The account under test with a venue of random words, and the model that hears the same.
+//! The account under test, a venue that sends random messages, and the model that receives the same
+//! messages.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::effect::Adjustment;
@@ -17,11 +18,11 @@ use super::steps::{Answer, FUTURES, Pick, SPOT, Step, Wish};
 use super::support::{self, Account, USDT};
 
 pub(crate) const START_QUOTE: i128 = 10_000 * 100_000_000;
-/// 0.5 of the base asset, quantity mantissa 500.
+/// 0.5 of the base asset, a quantity mantissa of 500.
 pub(crate) const START_BASE: i128 = 50_000_000;
 pub(crate) const BASE: windvane_engine::AssetId = windvane_engine::AssetId(0);
 
-/// An own order as the venue has it.
+/// An own order as the venue knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) id: ClientOrderId,
@@ -33,7 +34,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// What is left of it; orders by quote quantity are given 50.
+    /// The quantity that is left. Orders by quote quantity count as 50.
     fn left(&self) -> i64 {
         self.terms.qty.map_or(50, |qty| qty.0) - self.executed
     }
@@ -48,7 +49,7 @@ pub(crate) struct World {
     next_trade: i64,
 }
 
-/// Futures and spot of the same pair, with a start holding of the base asset.
+/// Futures and spot of the same pair, with an initial holding of the base asset.
 pub(crate) fn config() -> EngineConfig {
     let spot = Instrument {
         surface: Surface::Spot,
@@ -110,8 +111,9 @@ impl World {
         self.orders.len().checked_sub(pick + 1)
     }
 
-    /// Books what was settled in sub-ledgers without an order: outside orders closed it, at the profit
-    /// that the notice states, or two strategies that are being closed held opposite positions.
+    /// Books settlements in sub-ledgers without an order in the model. Either outside orders closed
+    /// a position, with the profit in the notice, or two strategies that are being closed had
+    /// opposite positions.
     pub(crate) fn hear_settlements(&mut self) {
         let model = &mut self.model;
         self.account.notices.retain(|notice| {
@@ -149,7 +151,7 @@ impl World {
         });
     }
 
-    /// Does one step, then takes up the orders that were sent.
+    /// Executes one step, then registers the orders that were sent.
     pub(crate) fn step(&mut self, step: &Step) {
         match *step {
             Step::Callback {
@@ -276,7 +278,7 @@ impl World {
                 report.instrument = order.terms.instrument;
                 Outcome::Done(report)
             }
-            // A venue refuses what it never executed, or a cancel that comes too late.
+            // A venue rejects an order that it never executed, or a cancel that arrives too late.
             Answer::Refused if order.executed == 0 => support::refused(-2011),
             Answer::Refused | Answer::Unknown => Outcome::Unknown,
         };
@@ -354,7 +356,7 @@ impl World {
         known: bool,
     ) {
         self.next_trade += 1;
-        // Another hand, and an order of an earlier epoch of ours.
+        // A manual order, or an own order of an earlier epoch.
         let id = ClientOrderId::new(if known { "mm.6.1" } else { "web-1" }).unwrap();
         let mut update = support::fill(id, side, self.next_trade, qty, qty, OrderStatus::Filled);
         update.instrument = instrument;
@@ -378,7 +380,7 @@ impl World {
         self.hear_settlements();
     }
 
-    /// The venue says everything once more, in order.
+    /// The venue sends every update once more, in order.
     pub(crate) fn say_all_again(&mut self) {
         for (owner, update) in self.said.clone() {
             self.tell(owner, update);
@@ -440,7 +442,7 @@ impl World {
     }
 }
 
-/// The update that tells the state of an order.
+/// An update with the state of an order.
 fn update(order: &Placed) -> OrderUpdate {
     let (side, status) = (order.terms.side, order.status);
     let mut update = support::update(order.id, side, status, order.executed);

@@ -1,5 +1,5 @@
-//! Immediate answers from a read-only engine: what is intended is seen at once, and only a
-//! callback that returned leaves a trace.
+//! Callbacks get results at once from a read-only engine. A callback sees its own intents at once,
+//! and only a callback that returned has an effect.
 
 use windvane_engine::callback::TIMERS_MAX;
 use windvane_engine::order_state::OrderState;
@@ -10,7 +10,7 @@ use super::support::{Account, BTC, MM, OTHER, config, limit, market, update};
 use super::{fill_all, hold, with};
 
 #[test]
-fn a_failed_callback_leaves_nothing() {
+fn a_failed_callback_has_no_effect() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 5, 1);
     let before = format!("{:?}", account.engine);
@@ -34,7 +34,7 @@ fn a_failed_callback_leaves_nothing() {
             .map(|(_, rest)| rest.to_owned())
     };
     assert_eq!(now(&format!("{:?}", account.engine)), now(&before));
-    // The number is given out again: nothing was sent under it.
+    // The number is used again, because no order was sent with it.
     callback.begin(&account.engine, MM);
     let again = callback
         .submit(&account.engine, limit(Side::Buy, 1000, 3))
@@ -63,7 +63,7 @@ fn a_callback_sees_its_own_orders() {
 }
 
 #[test]
-fn orders_of_others_and_ended_ones_cannot_be_cancelled() {
+fn foreign_and_ended_orders_cannot_be_cancelled() {
     let mut account = with(|_| {});
     let foreign = account.submit(OTHER, limit(Side::Buy, 990, 1));
     let ended = account.submit(MM, limit(Side::Buy, 990, 1));
@@ -83,7 +83,7 @@ fn orders_of_others_and_ended_ones_cannot_be_cancelled() {
 }
 
 #[test]
-fn cancel_all_is_of_the_own_orders_of_the_instrument() {
+fn cancel_all_cancels_own_orders_of_the_instrument() {
     let mut account = with(|config| {
         let mut eth = super::support::instrument();
         eth.symbol = "ETHUSDT".to_owned();
@@ -114,7 +114,7 @@ fn instruments_that_are_not_granted_are_unknown() {
 }
 
 #[test]
-fn a_strategy_has_so_many_timers_and_no_more() {
+fn the_number_of_timers_is_limited() {
     let mut account = with(|_| {});
     account.call(MM, |callback, engine| {
         for token in 0..TIMERS_MAX as i64 {
@@ -133,7 +133,7 @@ fn a_strategy_has_so_many_timers_and_no_more() {
 }
 
 #[test]
-fn numbers_rise_over_strategies_and_callbacks() {
+fn order_numbers_increase_over_strategies_and_callbacks() {
     let mut account = with(|_| {});
     let order = limit(Side::Buy, 990, 1);
     let seqs = [MM, OTHER, MM].map(|strategy| account.submit(strategy, order).0);

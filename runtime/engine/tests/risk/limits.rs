@@ -1,5 +1,5 @@
-//! Every limit, for the account and for one strategy. Quantities are 0.001, prices 0.1: ten of
-//! 1000 is a notional of 1.
+//! Every limit, for the account and for one strategy. Quantities are in 0.001 and prices in 0.1:
+//! ten at 1000 has a notional of 1.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::instrument::SymbolStatus;
@@ -12,7 +12,8 @@ use windvane_engine::{
 use super::support::{Account, BTC, MM, OTHER, instrument, limit, market, refused, update};
 use super::{fill_all, hold, refusal, usdt, with};
 
-/// An account with the limits on the whole of it, and one with them on the first strategy alone.
+/// One account with the limits for the whole account, and one with the limits for the first
+/// strategy only.
 fn account_and_strategy(limits: &RiskLimits) -> [Account; 2] {
     let own = limits.clone();
     [
@@ -29,14 +30,14 @@ fn stop(price: i64) -> OrderTerms {
 }
 
 #[test]
-fn order_notional_is_taken_at_the_worse_of_limit_and_mark() {
+fn order_notional_uses_the_worse_of_limit_and_mark_price() {
     let limits = RiskLimits {
         max_order_notional: Some(usdt(1)),
         ..RiskLimits::default()
     };
     for mut account in account_and_strategy(&limits) {
         let mut rule = |terms| refusal(&mut account, MM, terms);
-        assert_eq!(rule(limit(Side::Buy, 1000, 10)), None, "as much as allowed");
+        assert_eq!(rule(limit(Side::Buy, 1000, 10)), None, "exactly the limit");
         assert_eq!(
             rule(limit(Side::Buy, 1000, 11)),
             Some(Rule::RiskOrderNotional)
@@ -45,7 +46,7 @@ fn order_notional_is_taken_at_the_worse_of_limit_and_mark() {
             rule(limit(Side::Buy, 1100, 10)),
             Some(Rule::RiskOrderNotional)
         );
-        // A sell far below the market still sells what the market pays.
+        // A sell far below the market still fills at the market price.
         assert_eq!(
             rule(limit(Side::Sell, 900, 11)),
             Some(Rule::RiskOrderNotional)
@@ -56,7 +57,7 @@ fn order_notional_is_taken_at_the_worse_of_limit_and_mark() {
 }
 
 #[test]
-fn position_notional_counts_what_is_in_flight_unknown_and_open() {
+fn position_notional_counts_orders_in_flight_and_unknown() {
     let limits = RiskLimits {
         max_position_notional: Some(usdt(3)),
         ..RiskLimits::default()
@@ -69,14 +70,14 @@ fn position_notional_counts_what_is_in_flight_unknown_and_open() {
         let buy = |qty| limit(Side::Buy, 1000, qty);
         let too_much = Some(Rule::RiskPositionNotional);
         assert_eq!(refusal(&mut account, MM, buy(11)), too_much);
-        // The other side is another worst case: 20 bought are no protection.
+        // The other side is a separate worst case: 20 open buys do not offset it.
         assert_eq!(
             refusal(&mut account, MM, limit(Side::Sell, 1000, 31)),
             too_much
         );
         assert_eq!(refusal(&mut account, MM, buy(10)), None);
         assert_eq!(refusal(&mut account, MM, buy(1)), too_much);
-        // A fill changes nothing, a definite refusal frees.
+        // A fill changes nothing. A definite rejection frees the quantity.
         fill_all(&mut account, MM, in_flight, 1);
         assert_eq!(refusal(&mut account, MM, buy(1)), too_much);
         account.placed(id, refused(-2019));
@@ -86,7 +87,7 @@ fn position_notional_counts_what_is_in_flight_unknown_and_open() {
 }
 
 #[test]
-fn orders_that_do_not_worsen_the_worst_case_pass_an_exhausted_limit() {
+fn orders_that_do_not_increase_the_worst_case_pass_a_full_limit() {
     let limits = RiskLimits {
         max_position_notional: Some(usdt(1)),
         ..RiskLimits::default()
@@ -103,7 +104,7 @@ fn orders_that_do_not_worsen_the_worst_case_pass_an_exhausted_limit() {
 }
 
 #[test]
-fn open_orders_of_the_other_side_cover_no_order() {
+fn open_orders_of_the_other_side_do_not_offset_an_order() {
     let limits = RiskLimits {
         max_position_notional: Some(usdt(2)),
         ..RiskLimits::default()
@@ -111,7 +112,8 @@ fn open_orders_of_the_other_side_cover_no_order() {
     for mut account in account_and_strategy(&limits) {
         let bought = refusal(&mut account, MM, limit(Side::Buy, 1000, 20));
         assert_eq!(bought, None);
-        // The purchase is over the limit at this price. Without a fill it leaves the sales alone.
+        // At this price the open buy order exceeds the limit. While it is not filled, it does not
+        // affect sell orders.
         account.top(1999, 2001);
         let sell = |qty| limit(Side::Sell, 2000, qty);
         let too_much = Some(Rule::RiskPositionNotional);
@@ -121,7 +123,7 @@ fn open_orders_of_the_other_side_cover_no_order() {
 }
 
 #[test]
-fn one_callback_counts_its_own_orders() {
+fn a_callback_counts_its_own_orders() {
     let limits = RiskLimits {
         max_position_notional: Some(usdt(1)),
         ..RiskLimits::default()
@@ -134,7 +136,7 @@ fn one_callback_counts_its_own_orders() {
     }
 }
 
-/// A second instrument without a price, and 2 for all positions together.
+/// Adds a second instrument without a price, and limits all positions together to 2.
 fn second(config: &mut EngineConfig) {
     let mut eth = instrument();
     "ETHUSDT".clone_into(&mut eth.symbol);
@@ -146,7 +148,7 @@ fn second(config: &mut EngineConfig) {
 }
 
 #[test]
-fn what_is_at_stake_elsewhere_never_counts_as_nothing() {
+fn a_position_without_a_price_never_counts_as_zero() {
     let mut account = with(second);
     let mut eth = limit(Side::Buy, 1000, 15);
     eth.instrument = InstrumentId(1);
@@ -154,7 +156,7 @@ fn what_is_at_stake_elsewhere_never_counts_as_nothing() {
     assert_eq!(
         refusal(&mut account, MM, limit(Side::Buy, 1000, 6)),
         Some(Rule::RiskNoReferencePrice),
-        "nothing has told what the other instrument is worth"
+        "the price of the other instrument is unknown"
     );
 }
 
@@ -195,7 +197,7 @@ fn open_orders_count_until_they_end() {
 }
 
 #[test]
-fn a_strategys_own_limits_do_not_bind_the_other() {
+fn limits_of_one_strategy_do_not_apply_to_another() {
     let mut account = with(|config| config.strategies[0].limits.max_open_orders = Some(0));
     let order = limit(Side::Buy, 1000, 1);
     assert_eq!(refusal(&mut account, MM, order), Some(Rule::RiskOpenOrders));
@@ -209,7 +211,7 @@ fn a_strategys_own_limits_do_not_bind_the_other() {
 }
 
 #[test]
-fn orders_of_any_minute_are_counted() {
+fn orders_within_any_60_seconds_are_counted() {
     let limits = RiskLimits {
         max_orders_per_minute: Some(2),
         ..RiskLimits::default()
@@ -236,7 +238,7 @@ fn orders_of_any_minute_are_counted() {
 }
 
 #[test]
-fn refused_orders_do_not_use_up_the_rate() {
+fn rejected_orders_do_not_count_for_the_rate() {
     let mut account = with(|config| config.limits.max_orders_per_minute = Some(1));
     let bad = limit(Side::Buy, 0, 1);
     assert_eq!(refusal(&mut account, MM, bad), Some(Rule::PricePositive));
@@ -244,7 +246,7 @@ fn refused_orders_do_not_use_up_the_rate() {
 }
 
 #[test]
-fn limit_and_stop_prices_stay_within_the_collar_around_mid() {
+fn limit_and_stop_prices_must_be_within_the_price_collar() {
     let limits = RiskLimits {
         price_collar_ppm: Some(50_000),
         ..RiskLimits::default()
@@ -265,7 +267,7 @@ fn limit_and_stop_prices_stay_within_the_collar_around_mid() {
 }
 
 #[test]
-fn without_a_price_limits_that_need_one_refuse() {
+fn limits_that_need_a_price_reject_without_one() {
     let mut config = super::config();
     config.limits.max_position_notional = Some(usdt(1));
     config.limits.price_collar_ppm = Some(50_000);
@@ -279,7 +281,7 @@ fn without_a_price_limits_that_need_one_refuse() {
 }
 
 #[test]
-fn max_num_orders_counts_the_callbacks_own_orders_of_the_instrument() {
+fn max_num_orders_counts_the_orders_of_the_callback() {
     let mut account = with(|config| {
         let mut eth = instrument();
         eth.symbol = "ETHUSDT".to_owned();
@@ -297,7 +299,7 @@ fn max_num_orders_counts_the_callbacks_own_orders_of_the_instrument() {
             elsewhere,
             elsewhere,
             limit(Side::Buy, 990, 1),
-            // Limit orders are no algo orders.
+            // Limit orders do not count as algo orders.
             stop(1010),
             stop(1010),
         ];
@@ -319,7 +321,7 @@ fn max_num_orders_counts_the_callbacks_own_orders_of_the_instrument() {
 }
 
 #[test]
-fn a_symbol_that_stops_trading_takes_no_order_until_it_trades_again() {
+fn a_symbol_accepts_no_order_while_it_does_not_trade() {
     let mut account = with(|_| {});
     let settling = SymbolStatus::Other("SETTLING".to_owned());
     for (status, rule) in [
@@ -335,7 +337,7 @@ fn a_symbol_that_stops_trading_takes_no_order_until_it_trades_again() {
 }
 
 #[test]
-fn quantities_beyond_all_bounds_do_not_wrap() {
+fn huge_quantities_do_not_overflow() {
     let mut account = with(|config| {
         config.instruments[0].filters.lot_size = None;
         config.instruments[0].filters.market_lot_size = None;

@@ -1,4 +1,4 @@
-//! Loss limits: halt for the account, the fault policy for a strategy.
+//! Loss limits: a breach halts the account, or applies the fault policy of a strategy.
 
 use windvane_engine::engine::RunState;
 use windvane_engine::input::{Command, FaultKind};
@@ -26,7 +26,7 @@ fn a_daily_loss_halts_the_account_and_cancels_own_orders() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     let open = account.submit(OTHER, limit(Side::Buy, 900, 1));
-    // 0.1 bought at 100, fee 0.01: a loss of 1 is reached at a mid of 90.1.
+    // Bought 0.1 at 100 with a fee of 0.01: the loss reaches 1 at a mid price of 90.1.
     account.top(901, 902);
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.sent.clear();
@@ -42,18 +42,18 @@ fn a_daily_loss_halts_the_account_and_cancels_own_orders() {
         assert_eq!(rule, Some(Rule::Halted));
     }
     account.top(890, 892);
-    assert_eq!(halts(&account).len(), 1, "latched, and said once");
+    assert_eq!(halts(&account).len(), 1, "latched, and reported once");
 }
 
 #[test]
-fn a_loss_that_a_closing_fill_realizes_is_seen_at_once() {
+fn a_loss_realized_by_a_closing_fill_halts_at_once() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     let order = account.submit(MM, market(Side::Sell, 100));
     let id = account.id(MM, order);
     let mut sold = fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled);
     let fill = sold.fill.as_mut().unwrap();
-    // Sold at 80 in a book whose mid is 100: flat, and 2 poorer.
+    // Sold at 80 while the mid price is 100: flat, with a loss of 2.
     fill.price = windvane_engine::Price(800);
     fill.quote_qty = usdt(8);
     account.update(sold);
@@ -61,7 +61,7 @@ fn a_loss_that_a_closing_fill_realizes_is_seen_at_once() {
 }
 
 #[test]
-fn fees_of_the_first_fill_count_against_the_day() {
+fn fees_of_the_first_fill_count_for_the_daily_loss() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(cents(1)));
     hold(&mut account, MM, 1, 1);
     assert_eq!(halts(&account), [Some(LossLimit::DailyLoss)]);
@@ -77,14 +77,14 @@ fn a_drawdown_is_measured_from_the_peak_of_equity() {
     assert_eq!(
         halts(&account),
         [],
-        "from 10,100 to 10,000 and a half is less than 101"
+        "the drawdown from 10,100 is still less than 101"
     );
     account.top(998, 999);
     assert_eq!(halts(&account), [Some(LossLimit::Drawdown)]);
 }
 
 #[test]
-fn a_strategys_loss_is_its_own_fault() {
+fn a_strategys_loss_quarantines_only_that_strategy() {
     let mut account = with(|config| config.strategies[0].limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     hold(&mut account, OTHER, 100, 2);
@@ -103,19 +103,23 @@ fn a_strategys_realized_loss_counts_when_it_is_flat() {
         config.strategies[0].limits.max_daily_loss = Some(cents(2));
     });
     hold(&mut account, MM, 1, 1);
-    assert_eq!(account.engine.fault(MM), None, "one fee of a cent");
+    assert_eq!(account.engine.fault(MM), None, "one fee of 0.01");
     hold(&mut account, MM, -1, 2);
-    assert_eq!(account.engine.fault(MM), Some(FaultKind::Loss), "two");
+    assert_eq!(account.engine.fault(MM), Some(FaultKind::Loss), "two fees");
 }
 
 #[test]
-fn a_new_day_starts_anew() {
+fn a_new_day_resets_the_daily_loss() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     account.top(949, 951);
     account.pass(86_400_000);
     account.top(900, 901);
-    assert_eq!(halts(&account), [], "half of it was lost yesterday");
+    assert_eq!(
+        halts(&account),
+        [],
+        "half of the loss belongs to the day before"
+    );
     account.top(849, 850);
     assert_eq!(halts(&account), [Some(LossLimit::DailyLoss)]);
 }
@@ -139,7 +143,7 @@ fn resume_ends_a_halt() {
 }
 
 #[test]
-fn resuming_accepts_the_loss_and_counts_from_there() {
+fn resume_accepts_the_loss_and_counts_from_there() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     account.top(890, 892);
@@ -156,7 +160,7 @@ fn resuming_accepts_the_loss_and_counts_from_there() {
 }
 
 #[test]
-fn resuming_forgives_no_loss_that_breached_nothing() {
+fn resume_keeps_a_loss_that_breached_no_limit() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     account.top(949, 951);
@@ -171,7 +175,7 @@ fn resuming_forgives_no_loss_that_breached_nothing() {
 }
 
 #[test]
-fn a_loss_while_a_person_has_halted_is_not_accepted_by_the_way() {
+fn a_loss_during_a_halt_by_the_operator_still_counts() {
     let mut account = with(|config| config.limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     account.handle(Input::Command(Command::Halt));
@@ -181,11 +185,15 @@ fn a_loss_while_a_person_has_halted_is_not_accepted_by_the_way() {
     assert_eq!(halts(&account), [None, Some(LossLimit::DailyLoss)]);
     account.handle(Input::Command(Command::Resume));
     account.top(887, 889);
-    assert_eq!(account.engine.run_state(), RunState::Ready, "now it is");
+    assert_eq!(
+        account.engine.run_state(),
+        RunState::Ready,
+        "now the loss is accepted"
+    );
 }
 
 #[test]
-fn resuming_a_strategy_forgives_no_loss_that_breached_nothing() {
+fn resume_of_a_strategy_keeps_a_loss_that_breached_no_limit() {
     let mut account = with(|config| config.strategies[0].limits.max_daily_loss = Some(usdt(1)));
     hold(&mut account, MM, 100, 1);
     account.top(949, 951);

@@ -1,4 +1,4 @@
-//! Risk limits, halts, faults and the immediate answers of a callback, example by example.
+//! Examples of risk limits, halts, faults and the results of a callback.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -20,7 +20,7 @@ const fn usdt(whole: i128) -> Amount {
     Amount(whole * 100_000_000)
 }
 
-/// The rule that refuses an order; the order of a refusal leaves nothing behind.
+/// Submits an order and returns the rule that rejects it; `None` if it is accepted.
 fn refusal(account: &mut Account, strategy: StrategyId, terms: OrderTerms) -> Option<Rule> {
     let answer = account.call(strategy, |callback, engine| callback.submit(engine, terms));
     answer.err().map(|rejection| rejection.rule)
@@ -32,7 +32,7 @@ fn with(change: impl FnOnce(&mut EngineConfig)) -> Account {
     Account::new(config)
 }
 
-/// Fills an order whole, at 100.0 with a fee of 0.01.
+/// Fills an order completely, at 100.0 with a fee of 0.01.
 fn fill_all(account: &mut Account, strategy: StrategyId, order: OrderSeq, trade: i64) {
     let terms = account.engine.order(order).unwrap().terms;
     let qty = terms.qty.unwrap().0;
@@ -42,7 +42,7 @@ fn fill_all(account: &mut Account, strategy: StrategyId, order: OrderSeq, trade:
     account.update(update);
 }
 
-/// Brings a strategy to a position, fills at 100.0.
+/// Changes a strategy's position by this quantity, with a fill at 100.0.
 fn hold(account: &mut Account, strategy: StrategyId, qty: i64, trade: i64) {
     let side = if qty > 0 { Side::Buy } else { Side::Sell };
     let order = account.submit(strategy, support::market(side, qty.abs()));

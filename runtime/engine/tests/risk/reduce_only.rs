@@ -1,4 +1,5 @@
-//! `reduce_only` binds the strategy's own position; the wire flag is for what the account covers.
+//! `reduce_only` is checked against the strategy's own position. The flag is sent only if the
+//! account's position covers the order.
 
 use windvane_engine::input::Command;
 use windvane_engine::rules::Rule;
@@ -22,7 +23,7 @@ fn wire_flags(account: &Account) -> Vec<bool> {
 }
 
 #[test]
-fn it_never_exceeds_the_own_position_with_orders_in_flight() {
+fn it_is_limited_to_the_own_position_less_orders_in_flight() {
     let mut account = with(|_| {});
     let too_much = Some(Rule::ReduceOnlyPosition);
     assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 1)), too_much);
@@ -37,7 +38,7 @@ fn it_never_exceeds_the_own_position_with_orders_in_flight() {
     let answers = account.call(MM, |callback, engine| {
         [4, 3, 2].map(|qty| callback.submit(engine, reducing(Side::Sell, qty)).is_ok())
     });
-    assert_eq!(answers, [true, false, true], "of the 6 that are left");
+    assert_eq!(answers, [true, false, true], "6 are left");
     assert_eq!(
         refusal(&mut account, OTHER, reducing(Side::Sell, 1)),
         too_much
@@ -45,11 +46,12 @@ fn it_never_exceeds_the_own_position_with_orders_in_flight() {
 }
 
 #[test]
-fn the_wire_flag_is_set_only_where_the_net_position_covers_the_order() {
+fn the_flag_is_sent_only_if_the_net_position_covers_the_order() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 10, 1);
     hold(&mut account, OTHER, -6, 2);
-    // Net 4: both may reduce their own, but at the venue only a sell of up to 4 reduces.
+    // The net position is 4. Both strategies may reduce their own positions, but at the venue only
+    // a sell of up to 4 reduces.
     account.submit(MM, reducing(Side::Sell, 5));
     account.submit(OTHER, reducing(Side::Buy, 6));
     assert_eq!(wire_flags(&account), [false, false]);
@@ -87,7 +89,7 @@ fn hedge_mode_sends_no_flag_and_binds_the_same() {
     assert_eq!(wire_flags(&account), [false]);
 }
 
-/// An account in hedge mode in which `MM` holds 10 of a side, and `OTHER` nothing.
+/// An account in hedge mode in which `MM` holds 10 on a side and `OTHER` nothing.
 fn hedged(side: PositionSide) -> (Account, Side) {
     let (opening, closing) = match side {
         PositionSide::Short => (Side::Sell, Side::Buy),
@@ -109,7 +111,7 @@ fn sided(side: PositionSide, mut terms: OrderTerms) -> OrderTerms {
 }
 
 #[test]
-fn a_strategy_closes_no_side_of_hedge_mode_that_another_holds() {
+fn in_hedge_mode_a_strategy_cannot_close_another_strategy() {
     let too_much = Some(Rule::ReduceOnlyPosition);
     for side in [PositionSide::Long, PositionSide::Short] {
         let (mut account, closing) = hedged(side);
@@ -131,7 +133,7 @@ fn a_strategy_closes_no_side_of_hedge_mode_that_another_holds() {
 }
 
 #[test]
-fn closes_of_a_side_of_hedge_mode_are_bound_with_those_in_flight() {
+fn in_hedge_mode_closes_in_flight_count_for_the_limit() {
     let too_much = Some(Rule::ReduceOnlyPosition);
     for side in [PositionSide::Long, PositionSide::Short] {
         let (mut account, closing) = hedged(side);
@@ -148,7 +150,7 @@ fn closes_of_a_side_of_hedge_mode_are_bound_with_those_in_flight() {
 }
 
 #[test]
-fn a_pause_lets_through_what_closes_a_side_of_hedge_mode() {
+fn in_hedge_mode_a_pause_allows_closes() {
     for side in [PositionSide::Long, PositionSide::Short] {
         let (mut account, closing) = hedged(side);
         account.handle(Input::Command(Command::Pause));
@@ -164,7 +166,7 @@ fn a_pause_lets_through_what_closes_a_side_of_hedge_mode() {
 }
 
 #[test]
-fn close_position_is_for_the_sole_owner() {
+fn close_position_is_only_for_the_sole_owner() {
     let mut account = with(|_| {});
     let mut close = OrderTerms::new(super::BTC, Side::Sell, OrderType::StopMarket);
     close.stop_price = Some(Price(950));
@@ -179,7 +181,7 @@ fn close_position_is_for_the_sole_owner() {
 }
 
 #[test]
-fn a_pause_lets_through_what_reduces() {
+fn a_pause_allows_reducing_orders_and_cancels() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 10, 1);
     let open = account.submit(MM, limit(Side::Buy, 900, 1));

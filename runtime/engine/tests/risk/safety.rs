@@ -1,4 +1,4 @@
-//! Faults, flattening, cancels that get lost, and timers.
+//! Faults, flattening, lost cancels, and timers.
 
 use windvane_engine::config::OnFault;
 use windvane_engine::effect::Adjustment;
@@ -51,7 +51,7 @@ fn faulty(on_fault: OnFault) -> Account {
 }
 
 #[test]
-fn a_fault_cancels_the_orders_of_that_strategy_alone() {
+fn a_fault_cancels_only_the_orders_of_that_strategy() {
     let mut account = faulty(OnFault::Cancel);
     let mine = account.submit(MM, limit(Side::Buy, 900, 1));
     account.submit(OTHER, limit(Side::Buy, 900, 1));
@@ -69,11 +69,11 @@ fn a_fault_cancels_the_orders_of_that_strategy_alone() {
         .iter()
         .map(|(strategy, ..)| *strategy)
         .collect();
-    assert_eq!(told, [OTHER], "the one in quarantine is told nothing");
+    assert_eq!(told, [OTHER], "the quarantined strategy receives nothing");
 }
 
 #[test]
-fn a_fault_may_leave_the_orders_where_they_are() {
+fn on_fault_keep_leaves_orders_open() {
     let mut account = faulty(OnFault::Keep);
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     fault(&mut account, MM);
@@ -83,7 +83,7 @@ fn a_fault_may_leave_the_orders_where_they_are() {
 }
 
 #[test]
-fn intents_of_a_strategy_in_quarantine_are_forgotten() {
+fn intents_of_a_quarantined_strategy_are_ignored() {
     let mut account = faulty(OnFault::Cancel);
     let mut callback = windvane_engine::Callback::default();
     callback.begin(&account.engine, MM);
@@ -144,7 +144,7 @@ fn flatten_closes_large_positions_lot_by_lot() {
         fill_all(&mut account, MM, seq, 100 + lot);
     }
     assert_eq!(placed(&account).len(), 15);
-    assert_eq!(own_qty(&account, MM), 1, "below the smallest lot");
+    assert_eq!(own_qty(&account, MM), 1, "below the minimum lot");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn the_operators_flatten_halts_and_closes_every_own_position() {
     );
 }
 
-/// An outside order (a liquidation) fills at 100.0.
+/// An outside order fills at 100.0.
 fn outside(account: &mut Account, side: Side, trade: i64, qty: i64) {
     let id = ClientOrderId::new("web-1").unwrap();
     account.update(super::fill(id, side, trade, qty, qty, OrderStatus::Filled));
@@ -200,7 +200,7 @@ fn closes(account: &Account) -> Vec<(Side, i64, bool)> {
 }
 
 #[test]
-fn what_outside_orders_closed_is_not_closed_again() {
+fn a_position_closed_by_outside_orders_is_not_closed_again() {
     for side in [Side::Buy, Side::Sell] {
         let mut account = with(|_| {});
         hold(&mut account, MM, 5 * side.sign(), 1);
@@ -223,7 +223,7 @@ fn what_outside_orders_closed_is_not_closed_again() {
 }
 
 #[test]
-fn a_close_is_for_what_outside_orders_left() {
+fn a_close_is_limited_to_the_rest_after_outside_orders() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 5, 1);
     hold(&mut account, OTHER, 5, 2);
@@ -244,7 +244,7 @@ fn a_close_is_for_what_outside_orders_left() {
 }
 
 #[test]
-fn strategies_that_net_close_without_cover() {
+fn strategies_with_opposite_positions_close_without_the_flag() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 5, 1);
     hold(&mut account, OTHER, -5, 2);
@@ -276,7 +276,7 @@ fn opposite_positions_are_settled_when_the_account_is_flattened() {
     assert_eq!(
         gain(0),
         Amount(5_000_000),
-        "0.005 at 110.0, bought at 100.0"
+        "0.005 sold at 110.0, bought at 100.0"
     );
     assert_eq!(gain(1), Amount(-5_000_000));
     let settled = account.notices.iter().find_map(|notice| match notice {
@@ -291,10 +291,10 @@ fn opposite_positions_are_settled_when_the_account_is_flattened() {
     assert_eq!(settled, Some((MM, OTHER, 5)));
 }
 
-/// A settlement continues the close of the other strategy, and that one settles a second instrument and
-/// continues the first close.
+/// A settlement continues the close of the other strategy. That close settles a second instrument
+/// and continues the first close.
 #[test]
-fn what_settlements_of_two_instruments_leave_is_closed_once() {
+fn settlements_of_two_instruments_leave_one_close_each() {
     const ETH: InstrumentId = InstrumentId(1);
     let mut account = with(|config| {
         let mut eth = config.instruments[0].clone();
@@ -338,7 +338,7 @@ fn what_settlements_of_two_instruments_leave_is_closed_once() {
 }
 
 #[test]
-fn only_the_net_position_is_closed_at_the_market_and_only_reduces() {
+fn flatten_closes_only_the_net_position_with_reduce_only() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 5, 1);
     hold(&mut account, OTHER, -2, 2);
@@ -362,12 +362,12 @@ fn only_the_net_position_is_closed_at_the_market_and_only_reduces() {
 }
 
 #[test]
-fn own_positions_settle_each_other_before_what_a_person_holds_counts() {
-    // Positions of two strategies, what a person sold, and the closes.
+fn strategies_settle_before_a_manual_position_counts() {
+    // Positions of two strategies, the quantity that a person sold, and the expected closes.
     for (own, by_hand, expected) in [
-        // The account was flat: the short position is the person's.
+        // The account was flat, so the short position belongs to the person.
         ((5, -5), 5, &[][..]),
-        // It was short already: the person sold more.
+        // It was already short, and the person sold more.
         ((-5, 1), 3, &[(Side::Buy, 4, true)]),
         // The person closed the net position of 2, and sold one more.
         ((3, -1), 3, &[]),
@@ -389,7 +389,7 @@ fn own_positions_settle_each_other_before_what_a_person_holds_counts() {
 }
 
 #[test]
-fn reduce_only_is_for_what_outside_orders_left_too() {
+fn reduce_only_is_limited_to_the_rest_after_outside_orders() {
     let mut account = with(|_| {});
     hold(&mut account, MM, 5, 1);
     outside(&mut account, Side::Sell, 2, 3);
@@ -402,7 +402,7 @@ fn reduce_only_is_for_what_outside_orders_left_too() {
 }
 
 #[test]
-fn a_lost_cancel_can_be_asked_for_again() {
+fn a_lost_cancel_can_be_requested_again() {
     let mut account = with(|_| {});
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     let id = account.id(MM, order);
@@ -423,7 +423,7 @@ fn a_lost_cancel_can_be_asked_for_again() {
 }
 
 #[test]
-fn under_a_halt_a_lost_cancel_is_sent_again_once_the_order_is_seen_to_rest() {
+fn during_a_halt_a_lost_cancel_is_repeated_for_an_open_order() {
     let mut account = with(|_| {});
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     let id = account.id(MM, order);
@@ -441,7 +441,7 @@ fn under_a_halt_a_lost_cancel_is_sent_again_once_the_order_is_seen_to_rest() {
 }
 
 #[test]
-fn a_number_under_another_strategys_name_is_not_ours() {
+fn an_order_number_with_another_strategys_name_is_not_ours() {
     let mut account = with(|_| {});
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     let forged = account.id(OTHER, order);
@@ -498,7 +498,7 @@ fn timers_fire_in_order_once_and_move_when_set_again() {
 }
 
 #[test]
-fn a_timer_set_in_every_timer_event_lets_time_go_on() {
+fn a_timer_set_in_every_timer_event_does_not_stop_time() {
     let mut account = with(|_| {});
     let set_now = |account: &mut Account| {
         account.call(MM, |callback, engine| {

@@ -38,7 +38,7 @@ fn buy_hundred(account: &mut Account) {
 }
 
 #[test]
-fn start_holdings_are_nobodys_at_the_first_mid() {
+fn initial_holdings_are_unowned_at_the_first_mid_price() {
     let account = Account::new(spot_config());
     let ledgers = account.engine.ledgers();
     let held = ledgers.external.at(BTC, PositionSide::Both).position;
@@ -58,7 +58,7 @@ fn before_the_first_price_there_is_no_equity() {
 }
 
 #[test]
-fn the_market_moves_equity_by_what_is_held() {
+fn the_market_price_changes_equity_by_the_holding() {
     let mut account = Account::new(spot_config());
     account.top(1099, 1101);
     let totals = account.engine.totals().unwrap();
@@ -69,7 +69,7 @@ fn the_market_moves_equity_by_what_is_held() {
 }
 
 #[test]
-fn a_market_buy_goes_by_quote_and_reserves_what_it_may_buy() {
+fn a_market_buy_by_quote_reserves_its_largest_quantity() {
     let mut account = Account::new(spot_config());
     assert_eq!(
         refusal(&mut account, MM, market(Side::Buy, 5)),
@@ -77,7 +77,7 @@ fn a_market_buy_goes_by_quote_and_reserves_what_it_may_buy() {
     );
     let order = account.submit(MM, by_quote(usdt(10)));
     let known = account.engine.order(order).unwrap();
-    // 10 at the best ask of 100.1 is 0.0999: counted rounded up.
+    // 10 at the best ask of 100.1 buys 0.0999, which is rounded up.
     assert_eq!(known.reserved_qty, 100);
     let id = account.id(MM, order);
     let mut bought = fill(id, Side::Buy, 1, 99, 99, OrderStatus::Filled);
@@ -86,7 +86,7 @@ fn a_market_buy_goes_by_quote_and_reserves_what_it_may_buy() {
     assert_eq!(own_qty(&account, MM), 99);
     assert!(account.engine.orders().is_empty());
     let holding = account.engine.ledgers().account.at(BTC, PositionSide::Both);
-    assert_eq!(holding.open_buy, 0, "what it did not buy is free again");
+    assert_eq!(holding.open_buy, 0, "the unused quantity is free again");
     let total = |asset| account.engine.balance(Surface::Spot, asset).total;
     assert_eq!(total(BASE), Amount(59_900_000));
     assert_eq!(
@@ -120,7 +120,7 @@ fn profit_of_a_round_trip_is_in_the_quote_balance() {
 }
 
 #[test]
-fn reduce_only_on_spot_binds_the_own_share_and_is_not_sent() {
+fn on_spot_reduce_only_limits_to_the_own_share_without_the_flag() {
     let mut account = Account::new(spot_config());
     let mut sell = market(Side::Sell, 1);
     sell.reduce_only = true;
@@ -128,7 +128,7 @@ fn reduce_only_on_spot_binds_the_own_share_and_is_not_sent() {
     assert_eq!(
         rule,
         Some(Rule::ReduceOnlyPosition),
-        "the start holding is not the strategy's"
+        "the initial holding does not belong to the strategy"
     );
     let order = account.submit(OTHER, limit(Side::Buy, 1000, 3));
     super::fill_all(&mut account, OTHER, order, 1);
@@ -151,5 +151,5 @@ fn opposite_positions_are_settled_on_spot_too() {
     account.handle(Input::Command(Command::Flatten));
     assert_eq!((own_qty(&account, MM), own_qty(&account, OTHER)), (0, 0));
     assert!(!account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
-    assert!(account.sent.is_empty(), "what the account owns stays");
+    assert!(account.sent.is_empty(), "the account's own holding stays");
 }

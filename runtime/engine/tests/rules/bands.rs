@@ -1,12 +1,13 @@
-//! Which price each band measures, against which reference, and with which code.
+//! For each band: the price that it checks, its reference, and its code.
 //!
-//! The table is derived from the documents alone, and shares nothing with the simulated venue's:
+//! The table is derived only from the documents, and shares nothing with the table of the simulated
+//! venue:
 //! - spec 2, Exchange information, `PERCENT_PRICE`: "BUY: price <= markPrice * multiplierUp; SELL:
 //!   price >= markPrice * multiplierDown". It names `price`, where `PRICE_FILTER` names "price and
 //!   stopPrice", and exempts no order type.
-//! - spec 1, Errors: -4016 and -4024 are the mark price's cap and floor; -4183 and -4184 carry STOP
-//!   in the same names: the cap and floor of the stop price; -4131 is about the counterparty's best
-//!   price.
+//! - spec 1, Errors: -4016 and -4024 are the cap and floor of the mark price. -4183 and -4184 have
+//!   the same names with STOP: the cap and floor of the stop price. -4131 is about the
+//!   counterparty's best price.
 
 use windvane_engine::rules::{CompiledRules, OrderContext, check};
 use windvane_engine::{
@@ -15,8 +16,9 @@ use windvane_engine::{
 
 use crate::examples::instrument;
 
-/// An order's type, side, stop price and limit price in whole quote units, and the code that the
-/// documents give, 0 where they accept it. Mark and last price 100, multipliers 0.95 and 1.05.
+/// An order's type, side, stop price and limit price in whole quote units, and the code from the
+/// documents (0 if they accept the order). Mark and last price are 100, the multipliers 0.95 and
+/// 1.05.
 type Row = (OrderType, Side, i64, i64, i32);
 
 const FUTURES: &[Row] = {
@@ -26,7 +28,7 @@ const FUTURES: &[Row] = {
         // 93 is 0.959 of the stop price and 0.93 of the mark price.
         (Stop, Sell, 97, 93, -4024),
         (Stop, Sell, 97, 95, 0),
-        // 94 is under 0.95 of both: the mark price is measured first.
+        // 94 is under 0.95 of both: the mark price is checked first.
         (Stop, Sell, 99, 94, -4024),
         // 95 is 0.95 of the mark price and 0.931 of the stop price.
         (TakeProfit, Sell, 102, 95, -4184),
@@ -48,8 +50,8 @@ const FUTURES: &[Row] = {
     ]
 };
 
-/// Spot binds both sides from above and from below; its index price has no route, so that only the
-/// stop price is measured here.
+/// On spot both bounds apply to both sides. No route returns its index price, so only the stop
+/// price is checked here.
 const SPOT: &[Row] = {
     use OrderType::{Stop, TakeProfit};
     use Side::{Buy, Sell};
@@ -85,7 +87,7 @@ fn code(surface: Surface, (order_type, side, stop, price, _): Row) -> i32 {
 }
 
 #[test]
-fn stop_limit_prices_are_measured_against_mark_and_stop_price() {
+fn stop_limit_prices_are_checked_against_mark_and_stop_price() {
     for (surface, rows) in [(Surface::Futures, FUTURES), (Surface::Spot, SPOT)] {
         for &row in rows {
             assert_eq!(code(surface, row), row.4, "{surface} {row:?}");

@@ -1,4 +1,4 @@
-//! One example or more per rule: what is said, with value, bound and code.
+//! At least one example per rule, with the message, value, bound and code.
 
 use windvane_engine::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
@@ -17,7 +17,7 @@ fn amount(text: &str) -> Amount {
     Amount::from_decimal(number(text)).unwrap()
 }
 
-/// A liquid symbol: tick 0.10 from 0.05 (which is no multiple of it), step 0.001.
+/// A liquid symbol: tick 0.10 starting at 0.05 (which is not a multiple of it), step 0.001.
 pub(crate) fn instrument(surface: Surface) -> Instrument {
     let futures = surface == Surface::Futures;
     Instrument {
@@ -71,7 +71,7 @@ fn spot() -> Instrument {
     instrument(Surface::Spot)
 }
 
-/// 0.1 at 60,000.00 with GTX.
+/// A limit order of 0.1 at 60,000.00 with GTX.
 fn limit(side: Side) -> OrderTerms {
     OrderTerms {
         price: Some(Price(6_000_000)),
@@ -106,7 +106,7 @@ fn close(side: Side, position_side: PositionSide) -> OrderTerms {
     }
 }
 
-/// Mark and last price 60,000, book 59,999.90 to 60,000.10.
+/// Mark and last price are 60,000, and the book is 59,999.90 to 60,000.10.
 fn context() -> OrderContext {
     OrderContext {
         mark: Some(6_000_000_000_000),
@@ -166,7 +166,7 @@ fn ordinary_orders_of_every_type_pass() {
 }
 
 #[test]
-fn test_symbols_and_symbols_that_do_not_trade_take_no_order() {
+fn test_symbols_and_symbols_that_do_not_trade_accept_no_order() {
     let mut test = futures();
     test.symbol = "TESTUSDT".to_owned();
     fails(&test, &limit(Side::Buy), "SYMBOL_TEST: ");
@@ -176,7 +176,7 @@ fn test_symbols_and_symbols_that_do_not_trade_take_no_order() {
 }
 
 #[test]
-fn types_and_times_that_the_symbol_does_not_list_are_refused() {
+fn unlisted_types_and_times_in_force_are_rejected() {
     let mut narrow = futures();
     narrow.order_types = vec![OrderType::Market];
     narrow.times_in_force = vec![TimeInForce::Gtc];
@@ -201,7 +201,7 @@ fn spot_market_orders_buy_by_quote_and_sell_by_quantity() {
     fails(&spot(), &buy, "NOT_REQUIRED.quantity: ");
     buy.qty = None;
     passes(&spot(), &buy);
-    // No LOT_SIZE for it: 5.00000001 buys no whole step of anything.
+    // LOT_SIZE does not apply: 5.00000001 does not buy whole steps.
     buy.quote_qty = Some(amount("5.00000001"));
     passes(&spot(), &buy);
     buy.quote_qty = Some(amount("4.99999999"));
@@ -220,7 +220,7 @@ fn spot_market_orders_buy_by_quote_and_sell_by_quantity() {
 }
 
 #[test]
-fn spot_knows_no_position_parameters() {
+fn spot_accepts_no_position_parameters() {
     let mut terms = limit(Side::Sell);
     terms.reduce_only = true;
     fails(&spot(), &terms, "NOT_REQUIRED.reduceOnly: ");
@@ -258,7 +258,7 @@ fn position_sides_follow_the_position_mode() {
 }
 
 #[test]
-fn close_position_goes_alone_and_in_the_closing_direction() {
+fn close_position_has_no_quantity_and_must_close() {
     let mut terms = close(Side::Sell, PositionSide::Both);
     terms.reduce_only = true;
     fails(&futures(), &terms, "REDUCE_ONLY.closePosition: ");
@@ -284,7 +284,7 @@ fn close_position_goes_alone_and_in_the_closing_direction() {
 }
 
 #[test]
-fn prices_keep_the_price_filter() {
+fn prices_must_satisfy_the_price_filter() {
     let at = |price: i64| OrderTerms {
         price: Some(Price(price)),
         ..limit(Side::Buy)
@@ -296,7 +296,7 @@ fn prices_keep_the_price_filter() {
         max_price: 7_000_000,
         tick_size: 10,
     });
-    // Ticks count from minPrice: 60,000.05 lies on one, 60,000.10 does not.
+    // Ticks start at minPrice: 60,000.05 is on a tick, 60,000.10 is not.
     passes(&market, &at(6_000_005));
     fails(
         &market,
@@ -323,7 +323,7 @@ fn prices_keep_the_price_filter() {
 }
 
 #[test]
-fn zeros_disable_the_rules_of_the_price_filter_one_by_one() {
+fn a_zero_disables_its_rule_of_the_price_filter() {
     let at = |price: i64| OrderTerms {
         price: Some(Price(price)),
         ..limit(Side::Buy)
@@ -354,7 +354,7 @@ fn zeros_disable_the_rules_of_the_price_filter_one_by_one() {
 }
 
 #[test]
-fn stop_and_activation_prices_keep_the_price_filter_too() {
+fn stop_and_activation_prices_must_satisfy_the_price_filter() {
     let stop = |price: i64| OrderTerms {
         stop_price: Some(Price(price)),
         ..close(Side::Sell, PositionSide::Both)
@@ -419,7 +419,7 @@ fn numbers_keep_to_the_precision_of_the_symbol() {
 }
 
 #[test]
-fn quantities_keep_lot_size_and_market_orders_market_lot_size_too() {
+fn quantities_must_satisfy_lot_size_and_market_lot_size() {
     let mut lots = futures();
     lots.filters.lot_size = Some(LotSize {
         min_qty: 3,
@@ -463,7 +463,7 @@ fn quantities_keep_lot_size_and_market_orders_market_lot_size_too() {
 }
 
 #[test]
-fn callback_rates_run_from_a_tenth_to_five_percent() {
+fn callback_rates_are_from_0_1_to_5_percent() {
     let rate = |ppm: u32| trailing(Side::Buy, 5_900_000, ppm);
     fails(
         &futures(),
@@ -478,7 +478,7 @@ fn callback_rates_run_from_a_tenth_to_five_percent() {
 }
 
 #[test]
-fn activation_prices_lie_on_the_far_side_of_the_latest_price() {
+fn activation_prices_must_not_trigger_at_once() {
     let buy = trailing(Side::Buy, 6_000_000, 1_000);
     fails(
         &futures(),
@@ -491,7 +491,7 @@ fn activation_prices_lie_on_the_far_side_of_the_latest_price() {
         &trailing(Side::Sell, 6_000_000, 1_000),
         "ACTIVATION_PRICE.sell: ",
     );
-    // The latest price is the one of the working type.
+    // The latest price depends on the working type.
     let mut by_mark = trailing(Side::Buy, 6_000_000, 1_000);
     by_mark.working_type = Some(WorkingType::MarkPrice);
     let mut context = context();
@@ -506,7 +506,7 @@ fn activation_prices_lie_on_the_far_side_of_the_latest_price() {
 }
 
 #[test]
-fn futures_prices_stay_within_the_percent_of_mark_by_side() {
+fn futures_prices_must_be_within_the_percent_band_of_the_mark() {
     let at = |side: Side, price: i64| OrderTerms {
         price: Some(Price(price)),
         ..limit(side)
@@ -533,7 +533,7 @@ fn futures_prices_stay_within_the_percent_of_mark_by_side() {
 }
 
 #[test]
-fn percent_price_of_spot_is_left_to_the_venue_and_by_side_uses_the_last_price() {
+fn on_spot_only_percent_price_by_side_is_checked() {
     let mut market = spot();
     market.filters.percent_price = Some(PercentPrice {
         multiplier_up: number("1.01"),
@@ -569,7 +569,7 @@ fn percent_price_of_spot_is_left_to_the_venue_and_by_side_uses_the_last_price() 
 }
 
 #[test]
-fn market_orders_meet_a_best_price_near_mark() {
+fn market_orders_need_a_best_price_near_the_mark() {
     let mut context = context();
     context.best_ask = Some(6_300_010);
     context.best_bid = Some(6_300_000);
@@ -617,7 +617,7 @@ fn notionals_reach_the_minimum_unless_reduce_only() {
     small.reduce_only = false;
     small.price = Some(Price(500_000));
     passes(&futures(), &small);
-    // A market order has the notional of the mark price.
+    // The notional of a market order uses the mark price.
     let mut taking = market(Side::Buy);
     taking.qty = Some(Qty(1));
     passes(&futures(), &taking);
@@ -633,8 +633,8 @@ fn notionals_reach_the_minimum_unless_reduce_only() {
 }
 
 #[test]
-fn notional_bounds_between_two_whole_notionals_bind_exactly() {
-    // Whole prices and quantities: no notional lies between 5 and 6.
+fn notional_bounds_between_two_possible_notionals_are_exact() {
+    // Prices and quantities are whole numbers, so no notional is between 5 and 6.
     let mut whole = futures();
     (whole.price_scale, whole.qty_scale) = (0, 0);
     (whole.price_precision, whole.qty_precision) = (None, None);
@@ -662,7 +662,7 @@ fn notional_bounds_between_two_whole_notionals_bind_exactly() {
 }
 
 #[test]
-fn spot_notional_filters_bound_both_ends_and_spare_market_orders_if_they_say_so() {
+fn spot_notional_filters_have_both_bounds_and_market_exceptions() {
     let mut market_spot = spot();
     market_spot.filters.min_notional = None;
     market_spot.filters.notional = Some(Notional {
@@ -703,7 +703,7 @@ fn spot_notional_filters_bound_both_ends_and_spare_market_orders_if_they_say_so(
 }
 
 #[test]
-fn counts_of_open_orders_are_capped_for_orders_that_rest() {
+fn order_count_limits_apply_to_orders_that_can_stay_open() {
     let full = OrderContext {
         open_orders: 200,
         ..context()
@@ -730,7 +730,7 @@ fn counts_of_open_orders_are_capped_for_orders_that_rest() {
 }
 
 #[test]
-fn instruments_that_exact_arithmetic_cannot_carry_are_refused_by_name() {
+fn instruments_beyond_exact_arithmetic_are_rejected_by_name() {
     let mut scaled = futures();
     scaled.price_scale = 13;
     let error = CompiledRules::new(&scaled).unwrap_err();
@@ -760,7 +760,7 @@ fn instruments_that_exact_arithmetic_cannot_carry_are_refused_by_name() {
 }
 
 #[test]
-fn the_number_of_a_rule_is_its_place_in_the_contract() {
+fn rule_numbers_match_the_contract() {
     assert_eq!(Rule::UnknownInstrument.number(), 1);
     assert_eq!(Rule::MandatoryPrice.number(), 30);
     assert_eq!(Rule::PriceTick.number(), 102);

@@ -1,5 +1,5 @@
-//! The ends of the number range: an answer, never a panic or a wrapped number. (Tests are built
-//! with overflow checks, so that a wrap would be a panic.)
+//! The limits of the number range: the check returns a result, without a panic or an overflow.
+//! (Tests are built with overflow checks, so an overflow would panic.)
 
 use proptest::option;
 use proptest::prelude::*;
@@ -103,7 +103,7 @@ proptest! {
         ..ProptestConfig::default() })]
 
     #[test]
-    fn extreme_numbers_get_an_answer(case in extreme_case()) {
+    fn extreme_numbers_return_a_result(case in extreme_case()) {
         if let Ok(rules) = CompiledRules::new(&case.instrument)
             && let Err(rejection) = check(&rules, &case.terms, &case.context)
         {
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// All other filters off, so that only the notional is left to judge.
+/// Disables all other filters, so that only the notional is checked.
 fn only_notional(min: Option<i128>, max: Option<i128>) -> Instrument {
     let mut instrument = instrument(Surface::Futures);
     instrument.filters = windvane_engine::instrument::Filters {

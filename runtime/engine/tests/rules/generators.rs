@@ -1,5 +1,5 @@
-//! Random instruments, terms and contexts. Numbers are small and close to the bounds, so that
-//! equality with a bound, which is where rules go wrong, happens all the time.
+//! Random instruments, terms and contexts. Numbers are small and close to the bounds. So they often
+//! equal a bound, which is where rules tend to fail.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use windvane_engine::{
     Qty, Side, Surface, TimeInForce, WorkingType,
 };
 
-/// An instrument, an order for it, and what is known at that moment.
+/// An instrument, an order for it, and the context.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) instrument: Instrument,
@@ -28,7 +28,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             (Just(instrument), terms, context)
         })
         .prop_map(|(instrument, terms, mut context)| {
-            // Most orders name the position side that the mode wants.
+            // Most orders have the position side that the mode requires.
             if context.open_orders % 8 != 7 && instrument.surface == Surface::Futures {
                 context.hedge_mode = terms.position_side != PositionSide::Both;
             }
@@ -72,7 +72,7 @@ fn instrument() -> impl Strategy<Value = Instrument> {
             quote: AssetId(1),
             price_scale: scales.0,
             qty_scale: scales.1,
-            // Mostly as many decimals as the scale has, sometimes more or fewer.
+            // Usually as many decimals as the scale, sometimes more or fewer.
             price_precision: precisions
                 .0
                 .map(|fewer| (scales.0 + 1).saturating_sub(fewer)),
@@ -172,13 +172,13 @@ fn lot_size() -> impl Strategy<Value = LotSize> {
     })
 }
 
-/// From nothing to the notionals of the larger scales, odd digits included.
+/// From zero to the notionals of the larger scales, including odd digits.
 fn amount() -> impl Strategy<Value = Amount> {
     let digits = pick(&[0_i128, 1, 5, 50, 123, 4_999]);
     (digits, 0..10_u32).prop_map(|(digits, exponent)| Amount(digits * 10_i128.pow(exponent)))
 }
 
-/// A number between nothing and beyond the bounds, often a multiple of 100.
+/// A number from zero to beyond the bounds, often a multiple of 100.
 fn mantissa() -> impl Strategy<Value = i64> {
     prop_oneof![
         8 => 1..1_200_i64,
@@ -204,7 +204,8 @@ fn terms(instrument: &Instrument) -> impl Strategy<Value = OrderTerms> + use<> {
         option::of(pick(WorkingType::ALL)),
         pick(&[0, 999, 1_000, 1_001, 10_000, 50_000, 50_001]),
     );
-    // Each bit turns one parameter from what the type wants into its opposite; mostly none.
+    // Each bit changes one parameter from the one that the type requires to its opposite. Usually
+    // no bit is set.
     let flips = prop_oneof![
         12 => Just(0_u16),
         3 => (0..12_u16).prop_map(|bit| 1 << bit),
@@ -272,7 +273,7 @@ fn build(
 
 fn context(instrument: &Instrument) -> impl Strategy<Value = OrderContext> + use<> {
     let scale = u32::from(instrument.price_scale);
-    // A mark price at scale 8 that is often a round number of the price scale.
+    // A mark price at scale 8 that is often a round number at the price scale.
     let mark = (mantissa(), -1..2_i64).prop_map(move |(mantissa, off)| {
         if scale <= 8 {
             mantissa * 10_i64.pow(8 - scale) + off / 2

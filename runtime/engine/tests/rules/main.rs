@@ -1,5 +1,5 @@
-//! The order rules against a slow reference that shares no code with them, example by example,
-//! and as the table that strategy authors read.
+//! Tests of the order rules: against a slow reference that shares no code with them, by examples,
+//! and as the table for strategy authors.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

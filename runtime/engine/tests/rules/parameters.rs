@@ -1,5 +1,5 @@
 //! Every type with every time in force, position mode, position side and combination of sent
-//! parameters, against the tables of the documents.
+//! parameters, compared with the tables of the documents.
 
 use windvane_engine::rules::{CompiledRules, OrderContext, check};
 use windvane_engine::{
@@ -10,7 +10,7 @@ use windvane_engine::{
 use crate::examples::instrument;
 use crate::reference::{parameter_rules, position_rules};
 
-/// The ten parameters that can be sent or not, by the bits of `sent`.
+/// An order with the ten optional parameters that the bits of `sent` select.
 fn order(side: Side, order_type: OrderType, time: Option<TimeInForce>, sent: u16) -> OrderTerms {
     let bit = |bit: u16| sent & (1 << bit) != 0;
     OrderTerms {
@@ -46,7 +46,7 @@ fn compare(instrument: &Instrument, rules: &CompiledRules, terms: &OrderTerms, h
 }
 
 #[test]
-fn every_combination_of_parameters_is_judged_as_the_tables_say() {
+fn every_combination_of_parameters_matches_the_tables() {
     let mut times: Vec<Option<TimeInForce>> = vec![None];
     times.extend(TimeInForce::ALL.iter().copied().map(Some));
     for &surface in Surface::ALL {

@@ -1,7 +1,8 @@
-//! The rules once more, straight from the formulas of documents 1 and 2, in exact decimals and
-//! without a thought for speed. Nothing of `windvane_engine::rules` is used but its public words.
+//! A second implementation of the rules, directly from the formulas of documents 1 and 2, in exact
+//! decimals and without regard for speed. It uses only the public types of
+//! `windvane_engine::rules`.
 //!
-//! Decimals hold 28 digits: callers keep to numbers whose products fit.
+//! Decimals have 28 digits, so callers use only numbers whose products fit.
 
 use windvane_engine::instrument::{LotSize, SymbolStatus};
 use windvane_engine::rules::{OrderContext, Rule};
@@ -10,8 +11,8 @@ use windvane_engine::{
     WorkingType,
 };
 
-/// Every broken rule, in the order in which the check tells them. Only the first one is reliable:
-/// the later ones may judge numbers that an earlier rule already refused.
+/// Every broken rule, in the order of the check. Only the first one is reliable: later ones may
+/// check numbers that an earlier rule already rejected.
 pub(crate) fn broken_rules(
     instrument: &Instrument,
     terms: &OrderTerms,
@@ -37,7 +38,7 @@ pub(crate) fn broken_rules(
     broken
 }
 
-/// The parameters of an order by the names of the documents.
+/// The parameters of an order, by their names in the documents.
 fn sent(terms: &OrderTerms) -> Vec<&'static str> {
     let all = [
         ("price", terms.price.is_some()),
@@ -73,7 +74,7 @@ fn mandatory(surface: Surface, terms: &OrderTerms) -> Vec<&'static str> {
     }
 }
 
-/// The types that each parameter goes with, from the descriptions of both parameter tables.
+/// Whether a parameter is allowed for the type, from the descriptions in both parameter tables.
 fn goes_with(parameter: &str, surface: Surface, terms: &OrderTerms) -> bool {
     let name = terms.order_type.as_str();
     let futures = surface == Surface::Futures;

@@ -1,4 +1,4 @@
-//! Random orders: check and reference must name the same rule, or none.
+//! Random orders: the check and the reference must return the same rule, or both none.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,19 @@ proptest! {
         ..ProptestConfig::default() })]
 
     #[test]
-    fn check_and_reference_name_the_same_rule(case in case()) {
+    fn check_and_reference_return_the_same_rule(case in case()) {
         let expected = broken_rules(&case.instrument, &case.terms, &case.context);
         prop_assert_eq!(verdict(&case), expected.first().copied(), "all broken: {:?}", expected);
     }
 
     #[test]
-    fn wide_numbers_meet_the_same_ticks_and_steps(case in wide_case()) {
+    fn wide_numbers_have_the_same_ticks_and_steps(case in wide_case()) {
         let expected = broken_rules(&case.instrument, &case.terms, &case.context);
         prop_assert_eq!(verdict(&case), expected.first().copied(), "all broken: {:?}", expected);
     }
 }
 
-/// Tick and step rules alone, so that numbers may be wide: no product has to fit a decimal.
+/// Only tick and step rules, so that numbers may be wide: no product has to fit a decimal.
 fn wide_case() -> impl Strategy<Value = Case> {
     let wide = || {
         prop_oneof![
@@ -86,16 +86,16 @@ fn wide_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// A generator that never breaks a rule proves nothing about it.
+/// A generator that never breaks a rule would not test it.
 #[test]
-fn the_random_orders_break_every_rule_of_the_documents_and_many_break_none() {
+fn random_orders_break_every_documented_rule_and_many_pass() {
     let mut runner = TestRunner::deterministic();
     let mut seen: BTreeMap<Option<Rule>, u32> = BTreeMap::new();
     for _ in 0..40_000 {
         let case = case().new_tree(&mut runner).unwrap().current();
         *seen.entry(verdict(&case)).or_default() += 1;
     }
-    // These judge what only the engine knows: its states, its limits, a strategy's own position.
+    // These rules depend on the engine: its states, its limits, or a strategy's own position.
     let engine_alone = |rule: Rule| {
         !(20..200).contains(&rule.number())
             || matches!(rule, Rule::ReduceOnlyPosition | Rule::ClosePositionShared)

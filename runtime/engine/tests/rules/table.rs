@@ -1,4 +1,4 @@
-//! `sdk/wit/RULES.md`, the table that strategy authors read, is written from the enum.
+//! `sdk/wit/RULES.md`, the table for strategy authors, is generated from the enum.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,12 +8,12 @@ use windvane_engine::rules::Rule;
 const HEAD: &str = "\
 # Rules that an intent can break
 
-Intents of the strategy contract (`submit`, `cancel`, `set` and others) answer minus the number of the rule that an
+Intents of the strategy contract (`submit`, `cancel`, `set` and others) return minus the number of the rule that an
 intent breaks. The numbers never change their meaning; new rules get new numbers. The code is the
-venue's own for the same fault, or the nearest one that it has; 0 marks limits of the runtime. Of
-several broken rules the first is told, in the order that `windvane_engine::rules::check` states.
+venue's own code for the same fault, or the most similar one; 0 marks limits of the runtime. If an intent
+breaks several rules, the first one is returned, in the order of `windvane_engine::rules::check`.
 
-This file is written from `windvane_engine::rules::Rule`; a test fails when it differs. To write it
+This file is generated from `windvane_engine::rules::Rule`; a test fails if it differs. To generate it
 again: `WINDVANE_WRITE_RULES=1 cargo test -p windvane-engine --test rules`.
 
 | number | rule | venue code | meaning |
@@ -35,7 +35,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_table_of_rules_is_the_enum() {
+fn the_table_of_rules_matches_the_enum() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/wit/RULES.md");
     let expected = table();
     if std::env::var_os("WINDVANE_WRITE_RULES").is_some() {
@@ -44,7 +44,7 @@ fn the_table_of_rules_is_the_enum() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "sdk/wit/RULES.md differs from the enum Rule: write it again with \
+        "sdk/wit/RULES.md differs from the enum Rule: generate it again with \
          WINDVANE_WRITE_RULES=1 cargo test -p windvane-engine --test rules"
     );
 }

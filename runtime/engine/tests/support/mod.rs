@@ -1,5 +1,5 @@
-//! A small account for tests: one futures instrument, one or two strategies, and the venue's
-//! words as one-liners.
+//! A small account for tests: one futures instrument, two strategies, and the venue's messages as
+//! short functions.
 
 #![allow(
     dead_code,
@@ -96,14 +96,14 @@ pub struct Account {
     pub engine: Engine,
     pub now: Time,
     pub sent: Vec<Request>,
-    /// The record for which the last of them waits.
+    /// The record that the last request waits for.
     pub waits_for: u64,
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
-    /// The same in full.
+    /// The same events with all fields.
     pub delivered: Vec<(StrategyId, Event)>,
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,
-    /// Signs of health for the watchdog process.
+    /// Heartbeats for the watchdog process.
     pub beats: Vec<u64>,
 }
 
@@ -157,7 +157,7 @@ impl Account {
         self.handle(Input::Timeout);
     }
 
-    /// A top of book in mantissas, one unit on each side.
+    /// A top of book with prices as mantissas and one unit on each side.
     pub fn top(&mut self, bid: i64, ask: i64) {
         let level = |price| Level { price, qty: 1000 };
         self.handle(Input::Market {
@@ -170,7 +170,7 @@ impl Account {
         });
     }
 
-    /// A callback of a strategy, whose intents then enter the engine.
+    /// Runs a callback of a strategy and passes its intents to the engine.
     pub fn call<T>(
         &mut self,
         strategy: StrategyId,
@@ -285,7 +285,7 @@ pub fn update(id: ClientOrderId, side: Side, status: OrderStatus, executed: i64)
     }
 }
 
-/// An update with a fill at 100.0, fee 0.01; `executed` counts it.
+/// An update with a fill at 100.0 and a fee of 0.01. `executed` includes the fill.
 pub fn fill(
     id: ClientOrderId,
     side: Side,
