@@ -129,7 +129,7 @@ fn a_second_instance_ends_with_exit_code_2_and_the_first_trades_on() {
         "{said}"
     );
     let (_, said) = check(&venue, &venue.folder().join("first"));
-    assert!(!said.contains("never gave out"), "its own folder: {said}");
+    assert!(!said.contains("did not create"), "its own folder: {said}");
 
     let mut second = launch(&venue, "second").start();
     until_watches(&mut second, "another instance");
@@ -176,7 +176,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
 
     let mut instance = launch.start();
     let admin = instance.admin();
-    until_watches(&mut instance, "was wiped");
+    until_watches(&mut instance, "was deleted");
     assert_eq!(
         status_of(&venue, &gone),
         "NEW",
@@ -191,14 +191,14 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     }
     until(&mut instance, "ready");
     let log = instance.log();
-    let adopts = ["rest are adopted", "rests is adopted"];
+    let adopts = ["still open are adopted", "still open is adopted"];
     let is_adopted = adopts.iter().any(|words| log.contains(words));
     // Both quotes may have filled during the watch. The log then has a line for each fill.
     let (watch, _) = log
-        .split_once("none of its orders rests any more")
+        .split_once("none of its orders is still open")
         .unwrap_or_default();
     let filled = watch
-        .matches("an order or a fill of others on the account")
+        .matches("an order or fill from outside this run on the account")
         .count();
     assert!(is_adopted || filled >= 2, "{log}");
     instance.until_shown(&admin, "/api/orders", PATIENCE, &|_| {
@@ -343,10 +343,10 @@ fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
     let config_text = config.to_str().unwrap();
     let (code, found) = check_with(venue, &venue.folder().join("second"), config_text);
     assert_eq!(code, Some(1), "{found}");
-    assert!(found.contains("this data folder never gave"), "{found}");
+    assert!(found.contains("this data folder did not create"), "{found}");
     let (_, said) = check_with(venue, &venue.folder().join("first"), config_text);
     assert!(
-        !said.contains("this data folder never gave"),
+        !said.contains("this data folder did not create"),
         "its own folder: {said}"
     );
     let second = launch_at_market(venue, config, "second").start();
@@ -382,7 +382,7 @@ fn a_second_instance_is_found_beside_one_with_market_orders_alone() {
     first.kill();
     std::fs::remove_dir_all(venue.folder().join("first")).unwrap();
     let mut first = launch_at_market(&venue, &config, "first").start();
-    until_watches(&mut first, "was wiped");
+    until_watches(&mut first, "was deleted");
     until(&mut first, "ready");
     let admin = first.admin();
 

@@ -21,8 +21,8 @@ use windvane_tests::venue::Venue;
 /// arrived does not count: a kill may come between the record of an intent and that of its sending,
 /// or while an order waits for the dead man's switch.
 const DISAGREEMENTS: [&str; 3] = [
-    "a position is the venue's",
-    "a fill that the stream missed",
+    "position overwritten with the venue's value",
+    "a fill that the user stream missed",
     "differs from it",
 ];
 
@@ -31,7 +31,9 @@ fn agrees(log: &str, starts: usize) {
         assert!(!log.contains(words), "{words}\n{log}");
     }
     // An empty folder: the engine learns of the start balance. Nothing is corrected later.
-    let corrected = log.matches("a balance is the venue's").count();
+    let corrected = log
+        .matches("balance overwritten with the venue's value")
+        .count();
     assert_eq!(corrected, 1, "{log}");
     // A disk that stalls, which a busy machine's does, puts the account in doubt and out of it.
     let stalls = log.matches("the journal stalls").count();

@@ -61,7 +61,7 @@ fn kills_lose_nothing_double_nothing_and_use_no_id_again() {
         if (kill + 1) % 3 != 2 {
             support::ready(&mut instance);
             // One that a kill kept from leaving is asked for until its window has passed.
-            if !instance.log().contains("it never arrived") {
+            if !instance.log().contains("the request never arrived") {
                 recoveries.push(begin.elapsed());
             }
         }
