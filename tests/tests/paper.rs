@@ -337,7 +337,10 @@ fn a_recording_goes_on_behind_a_kill_and_is_played_once() {
     let again = played.run("killed", &[]);
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert_eq!(again.status.code(), Some(2), "{said}");
-    assert!(said.contains("has heard all of the recordings"), "{said}");
+    assert!(
+        said.contains("has received all events of the recordings"),
+        "{said}"
+    );
     assert_eq!(verb_in(&data, "status").status.code(), Some(3));
 }
 

@@ -118,7 +118,8 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
     let mut instance = launch.start();
     instance.until("status", &|status| status["state"] == "halted");
     let log = instance.log();
-    let told = "nobody's from now on: its strategy or instrument is configured no more";
+    let told =
+        "belongs to no strategy any more, because its strategy or instrument is not configured";
     let line = log.lines().find(|line| line.contains(told));
     let line = line.unwrap_or_else(|| panic!("{log}"));
     for word in ["WARN", "ema", "futures:BTCUSDT", &qty, "close it by hand"] {
@@ -225,7 +226,7 @@ fn a_start_that_is_stopped_before_the_account_is_reached_names_what_the_journal_
     let mut instance = launch.start();
     instance.until("status", &|status| {
         let reason = status["reason"].as_str().unwrap();
-        reason.contains("the venue is asked")
+        reason.contains("reading the venue's clock")
     });
     let log_file = data.with_extension("log");
     assert_eq!(instance.terminate().code(), Some(1));

@@ -395,7 +395,7 @@ fn a_start_that_waits_for_the_venue_says_so() {
     venue.stop();
     let mut instance = Instance::start(&venue, &data);
     let status = instance.until("status", &|status| {
-        status["reason"] == "the venue is asked for its clock and its instruments"
+        status["reason"] == "reading the venue's clock and instruments; no order is sent yet"
     });
     assert_eq!(status["state"], "booting");
     assert!(status["since_ms"].as_i64().unwrap() > 1_600_000_000_000);
