@@ -358,7 +358,10 @@ fn a_folder_of_one_mode_is_refused_by_the_other() {
         .unwrap();
     let said = String::from_utf8_lossy(&live.stderr).into_owned();
     assert_eq!(live.status.code(), Some(2), "{said}");
-    assert!(said.contains("holds the journal of a paper run"), "{said}");
+    assert!(
+        said.contains("contains the journal of a paper run"),
+        "{said}"
+    );
     let check = Command::new(binary::path())
         .current_dir(binary::root())
         .args(["check", "--config", "configs/live-sim.toml", "--set", &data])

@@ -113,7 +113,7 @@ fn a_leverage_that_somebody_changed_is_noticed() {
     });
     let log = instance.log();
     assert!(
-        log.contains("somebody changed the leverage or the margin type"),
+        log.contains("the leverage or the margin type of a symbol was changed"),
         "{log}"
     );
     assert_eq!(instance.terminate().code(), Some(0));

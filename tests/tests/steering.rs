@@ -250,7 +250,7 @@ fn a_reload_takes_all_or_nothing() {
     assert_eq!(shown["fault"], "state");
     let freed = instance.done(&["resume", "--strategy", "steered"]);
     let pending = freed["pending"].as_str().unwrap();
-    assert!(pending.contains("afresh"), "{pending}");
+    assert!(pending.contains("without its saved state"), "{pending}");
 
     let next = Guest {
         more: "(global $armed (mut i32) (i32.const 0)) (global $next i32 (i32.const 1))",
@@ -450,7 +450,7 @@ fn a_service_manager_hears_ready_life_reload_and_the_end() {
     let mut instance = Instance::start_with(&venue, &data, &own.file, &environment);
     assert_eq!(manager.heard(), "READY=1", "once it listens");
     instance.ready();
-    manager.hears("STATUS=live, ready: nothing is in doubt");
+    manager.hears("STATUS=live, ready: no problem is known; orders are sent");
     manager.hears("WATCHDOG=1");
     instance.signal("HUP");
     manager.hears("RELOADING=1");

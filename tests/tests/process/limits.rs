@@ -129,7 +129,7 @@ fn after_a_429_nothing_is_sent_until_its_end_and_status_names_what_is_open() {
     };
     instance.until_shown(&admin, "/api/status", PATIENCE, &told);
     let reason = instance.answer("status")["reason"].to_string();
-    assert!(reason.contains("takes no request for"), "{reason}");
+    assert!(reason.contains("accepts no request for"), "{reason}");
     // Requests that were under way together with the first refused one count, and nothing else.
     let at_once = refusals(&venue);
     std::thread::sleep(Duration::from_secs(5));
