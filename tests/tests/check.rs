@@ -108,7 +108,7 @@ fn what_must_be_mended_is_named_and_configurations_at_fault_end_with_two() {
     let (output, said) = check(&venue, &data, &["account.position_mode=hedge"]);
     assert_eq!(output.status.code(), Some(1), "{said:#}");
     assert!(
-        complaints(&said, "modes")[0].contains("the account's is one-way"),
+        complaints(&said, "modes")[0].contains("the account's mode is one-way"),
         "{said:#}"
     );
 
@@ -259,7 +259,7 @@ fn wrong_keys_are_what_is_to_be_mended() {
     assert!(said.contains("no-go: ") && said.contains("-1022"), "{said}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.contains("correct account.api_secret") && !text.contains("try again"),
+        text.contains("correct account.api_secret") && !text.contains("try the check again"),
         "{text}"
     );
 }

@@ -108,7 +108,10 @@ fn a_strategy_that_is_taken_out_does_not_leave_its_position_without_a_word() {
     let found = lines[0]["found"].as_str().unwrap();
     assert!(found.starts_with(&words), "{found}");
     let mend = lines[0]["mend"].as_str().unwrap();
-    assert!(mend.contains("put it back"), "{mend}");
+    assert!(
+        mend.contains("put it back into the configuration"),
+        "{mend}"
+    );
     let other = venue.folder().join("other.toml");
     std::fs::write(&other, &text).unwrap();
     assert_eq!(checked(&venue, &data, &other), Vec::<Value>::new());

@@ -144,7 +144,7 @@ fn a_halt_and_a_stop_name_the_orders_that_the_venue_refuses_to_cancel() {
     let said = log.lines().last().unwrap();
     for words in [
         "the stop was not finished",
-        "may rest at the venue: maker.",
+        "may be open at the venue: maker.",
         "The venue refuses to cancel",
     ] {
         assert!(said.contains(words), "{words}: {said}");
