@@ -149,7 +149,7 @@ fn strategy_config(strategy: &Strategy, names: &[InstrumentName]) -> StrategyCon
     }
 }
 
-/// What the engine does with the orders and positions of a strategy that failed.
+/// The treatment of the orders and positions of a strategy that failed.
 pub const fn on_fault(leave: Leave) -> OnFault {
     match leave {
         Leave::Cancel => OnFault::Cancel,
@@ -158,7 +158,7 @@ pub const fn on_fault(leave: Leave) -> OnFault {
     }
 }
 
-/// What the engine does after a liquidation or an ADL.
+/// The engine's reaction to a liquidation or an ADL.
 pub const fn on_liquidation(risk: &Risk) -> OnLiquidation {
     match risk.on_liquidation {
         config::OnLiquidation::Halt => OnLiquidation::Halt,

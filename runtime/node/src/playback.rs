@@ -1,4 +1,4 @@
-//! Plays recordings as the market of a simulated venue. It knows neither orders nor the venue's
+//! Plays recordings as the market of a simulated venue. It does not know orders or the venue's
 //! clock.
 
 use std::path::PathBuf;

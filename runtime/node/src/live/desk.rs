@@ -114,8 +114,8 @@ impl Desk {
     }
 }
 
-/// The token of the configuration, or else the one in the data folder. `None` if neither exists
-/// yet.
+/// The token of the configuration, or else the one in the data folder. `None` before the first run
+/// made one.
 pub(super) fn token(secret: Option<&Secret>, file: &Path) -> Result<Option<Token>, LiveError> {
     if let Some(secret) = secret {
         let token = Token::from_text(secret.read()?.expose_secret(), "admin.token")?;

@@ -1,5 +1,5 @@
 //! The queue into the engine's thread: all events, in the order of their arrival. Events of the
-//! disk have their own queue, because they must neither wait nor be lost.
+//! disk have their own queue, because they must never wait or be lost.
 
 use std::time::{Duration, Instant};
 

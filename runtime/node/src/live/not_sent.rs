@@ -1,4 +1,4 @@
-//! Explains, for the trading status, why this program holds orders back: there is no request weight
+//! Explains, for the trading status, why this program holds orders back: it has no request weight
 //! left, or no connection. The engine has the number of these orders. This file makes no decisions.
 
 use std::collections::BTreeMap;

@@ -106,7 +106,7 @@ impl Player {
         Some((event.instrument, event.market(&self.chunk.levels)))
     }
 
-    /// Whether there is no event left.
+    /// Whether all events were played.
     pub fn has_ended(&self) -> bool {
         self.time() == Time::NEVER
     }

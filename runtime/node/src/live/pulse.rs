@@ -72,7 +72,8 @@ pub struct Finish {
     pub ended: Ended,
     /// Positions that `on_stop = "flatten"` did not close.
     pub remains: Vec<Remains>,
-    /// What the run did not learn about the account, as a sentence; empty if it knows the account.
+    /// The gaps in the run's knowledge of the account, as a sentence. Empty if it knows the
+    /// account.
     pub unknown: String,
     /// Own orders that may be open at the venue, as text.
     pub resting: String,

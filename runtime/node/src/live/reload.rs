@@ -29,7 +29,7 @@ pub type Reread = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + S
 pub struct Reload {
     /// The command that asked for it.
     pub steer: Steer,
-    /// The new configuration, or why there is none.
+    /// The new configuration, or the error.
     pub fresh: Result<Fresh, NotTaken>,
 }
 

@@ -16,7 +16,7 @@ use crate::config::Config;
 /// At most this many orders are named.
 const NAMED: usize = 20;
 
-/// What the engine does not know about the account, as one sentence. Then a position that the
+/// The gaps in the engine's knowledge of the account, as one sentence. Then a position that the
 /// engine names may be different at the venue. Empty if it knows the account.
 pub fn unknown(engine: &Engine) -> String {
     let mut missing = engine.told_doubts(&engine.doubts());

@@ -74,7 +74,7 @@ pub struct Rerun {
     pub roles: Vec<Role>,
     /// Other facts that a reader should know.
     pub notes: Vec<String>,
-    /// What the new module would have done differently.
+    /// Orders and cancels that only one of the two modules sent.
     pub changes: Changes,
     /// The inputs of a simulation on the recorded market.
     pub trial: Option<Trial>,

@@ -1,4 +1,4 @@
-//! What the data folder keeps: journal segments by size and age, and the modules that a kept
+//! Deletes old data: journal segments by size and age. It keeps the modules that a kept
 //! segment needs for its replay.
 
 use std::collections::BTreeSet;

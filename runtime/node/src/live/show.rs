@@ -405,8 +405,8 @@ fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     })
 }
 
-/// Instruments whose orders the venue rejects again and again, with a code that points neither to
-/// the account nor to the instrument.
+/// Instruments whose orders the venue rejects again and again, with a code that is not about the
+/// account or the instrument.
 fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     let ids = (0..engine.instruments().len()).map(|index| InstrumentId(index as u16));
     ids.filter_map(|id| {

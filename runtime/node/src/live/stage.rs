@@ -33,7 +33,7 @@ pub enum Stage {
     Recordings(Recorded),
 }
 
-/// What a start learns from its environment.
+/// The facts that a start learns from its environment.
 pub struct Found {
     pub instruments: Vec<Instrument>,
     pub assets: Assets,

@@ -41,7 +41,7 @@ const AHEAD_MS: i64 = 1_000;
 /// The widest window of nonces that spec 4, section 1, names.
 const NONCE_WINDOW_MS: i64 = 60_000;
 
-/// What a run must learn from the venue when it starts.
+/// The facts that a run must learn from the venue when it starts.
 pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
     let trades = config.run.mode == config::Mode::Live;
     StartTerms {
@@ -184,7 +184,7 @@ pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
     config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
 }
 
-/// What the stop does with own orders and positions.
+/// The treatment of own orders and positions at the stop.
 pub const fn on_stop(config: &Config) -> OnStop {
     match config.run.on_stop {
         Leave::Cancel => OnStop::Cancel,

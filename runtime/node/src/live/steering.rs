@@ -20,7 +20,7 @@ const LATCH_WITHIN: Duration = Duration::from_secs(1);
 pub struct CarriedOut {
     steer: Steer,
     strategy: Option<StrategyId>,
-    /// What the operator should know about the result.
+    /// A note about the result for the operator.
     note: String,
     since: Instant,
 }

@@ -108,7 +108,7 @@ fn instance_watch(id: &ClientOrderId, until: Option<Time>, adopted: usize) {
     }
 }
 
-/// What happened to the orders that started a watch.
+/// The message about the orders that started a watch.
 const fn end_of_watch(adopted: usize) -> &'static str {
     match adopted {
         0 => {
@@ -195,7 +195,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 since,
                 rejected,
                 not_sent,
-                "trading is no longer blocked: opening orders are sent again"
+                "the block ended: opening orders are sent again"
             );
             table::TRADING_BLOCKED.of([what.as_str()]).set(0.0);
             table::TRADING_BLOCKED_SINCE.of([what.as_str()]).set(0.0);

@@ -1,7 +1,7 @@
 //! The strategies of a run: their modules are built or read, and loaded into the host under their
 //! limits.
 //!
-//! This module knows neither the venue nor the clock, and makes no decision for a strategy.
+//! This module does not know the venue or the clock, and makes no decision for a strategy.
 
 mod guest;
 mod kept;

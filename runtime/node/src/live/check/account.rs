@@ -327,7 +327,7 @@ async fn orders(
 }
 
 /// Reports open orders that only another instance or a deleted data folder can have placed. Returns
-/// whether there are none.
+/// whether it found no such order.
 fn instances(
     config: &Config,
     surface: Surface,

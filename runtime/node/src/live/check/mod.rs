@@ -47,7 +47,7 @@ pub struct Line {
     pub area: &'static str,
     /// The result.
     pub verdict: Verdict,
-    /// What the check found.
+    /// The finding.
     pub found: String,
     /// How to fix it; empty if nothing must be fixed.
     pub mend: String,

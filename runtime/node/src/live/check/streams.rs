@@ -150,7 +150,7 @@ async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
     }
 }
 
-/// What a topic delivered.
+/// The frames, the source and the last problem of a topic.
 #[derive(Debug, Default)]
 struct Heard {
     frames: u64,
