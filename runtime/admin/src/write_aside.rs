@@ -1,12 +1,12 @@
-//! A small file that is there whole or not at all, also after a loss of power: written aside,
-//! synced, renamed, and the folder synced.
+//! Writes a small file completely or not at all, also after a loss of power: write another file,
+//! sync it, rename it, sync the folder.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// Writes `content` to `path` with exactly this mode, replacing what is there.
+/// Writes `content` to `path` with exactly this mode, replacing an existing file.
 pub(crate) fn write_aside(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let name = path
         .file_name()
@@ -18,7 +18,7 @@ pub(crate) fn write_aside(path: &Path, content: &[u8], mode: u32) -> io::Result<
     let mut aside_name = name.to_os_string();
     aside_name.push(".new");
     let aside = folder.join(aside_name);
-    // A leftover of a crash: opened again, it could have another owner or another mode.
+    // A file left by a crash may have another owner or mode, so do not open it again.
     match fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -29,7 +29,7 @@ pub(crate) fn write_aside(path: &Path, content: &[u8], mode: u32) -> io::Result<
         .create_new(true)
         .mode(mode)
         .open(&aside)?;
-    // The process's umask may have taken bits away.
+    // The umask of the process may have removed bits.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.write_all(content)?;
     file.sync_all()?;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_leftover_is_replaced_and_nothing_stays_beside() {
+    fn a_leftover_is_replaced_and_no_other_file_remains() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(folder.path().join("file.new"), "torn").unwrap();
