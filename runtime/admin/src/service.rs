@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::beat::Beat;
 use crate::view::{Published, Status};
 
-/// How often the status is sent if there is no watchdog to feed.
+/// How often the status is sent without a watchdog to feed.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// The connection to the service manager.

@@ -100,7 +100,7 @@ pub struct Applied {
     pub reason: String,
     /// When it entered the state, Unix milliseconds.
     pub since_ms: i64,
-    /// Work that is not finished, such as positions that are being closed; empty if there is none.
+    /// Work that is not finished, such as positions that are being closed; empty if all is finished.
     pub pending: String,
     /// The strategy of the command; `null` if it was for all.
     pub strategy: Option<Strategy>,
@@ -121,9 +121,9 @@ impl Applied {
 /// A command that was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What is wrong, and which rule refused it.
+    /// The error, with the rule that refused the command.
     pub error: String,
-    /// What to do next.
+    /// The next step for the operator.
     pub what_to_do: String,
 }
 

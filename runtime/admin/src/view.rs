@@ -95,7 +95,7 @@ pub struct Status {
     pub epoch: u64,
     /// Milliseconds since the process started.
     pub uptime_ms: u64,
-    /// The degraded reasons, one sentence each; empty if there are none.
+    /// The degraded reasons, one sentence each; empty while the run is not degraded.
     pub doubts: Vec<String>,
     /// Whether each account and instrument can trade, and why not.
     #[serde(default)]
@@ -130,9 +130,9 @@ pub struct Close {
     pub strategy: String,
     /// Open positions: signed quantity and instrument.
     pub open: Vec<String>,
-    /// What the next step waits for, or why no step is possible, one phrase each.
+    /// The reasons why the close waits or is not possible, one phrase each.
     pub waits_for: Vec<String>,
-    /// What a person must do if the run cannot close it; `null` while the run continues.
+    /// The advice to the operator if the run cannot close it; `null` while the run continues.
     #[serde(default)]
     pub what_to_do: Option<String>,
     /// When the close was requested, Unix milliseconds.
@@ -147,7 +147,7 @@ pub struct Close {
 pub struct VenueWait {
     /// Surface.
     pub surface: String,
-    /// What is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order limit).
+    /// The kind that is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order limit).
     pub what: String,
     /// Seconds until the wait is over, rounded up.
     pub left_s: u64,
@@ -166,7 +166,7 @@ pub struct Trading {
     pub open: bool,
     /// Why they cannot be placed; `null` if they can.
     pub reason: Option<String>,
-    /// What a person should do, and what ends the block.
+    /// The advice to the operator, and the condition that ends the block.
     pub what_to_do: Option<String>,
     /// Start of the block, Unix milliseconds.
     pub since_ms: Option<i64>,
@@ -227,7 +227,7 @@ pub struct Terms {
     pub tick: String,
     /// `stepSize`.
     pub step: String,
-    /// Minimum value of an order; 0 if there is no minimum.
+    /// Minimum value of an order; 0 without a minimum.
     pub min_notional: String,
     /// Leverage; `null` until the venue reports it.
     pub leverage: Option<u32>,

@@ -58,7 +58,7 @@ table! {
          (futures:BTCUSDT) or the asset (futures USDT) are blocked.";
     TRADING_BLOCKED_SINCE: Gauges<1>, gauge, "windvane_trading_blocked_since_seconds",
         "Unix seconds", ["what"],
-        "Start of the block; 0 if there is no block.";
+        "Start of the block; 0 while nothing is blocked.";
     TRADING_BLOCKS: Counters<1>, counter, "windvane_trading_blocks_total", "blocks", ["what"],
         "How often opening orders were blocked.";
     OPEN_ORDERS: Gauges<1>, gauge, "windvane_open_orders", "orders", ["strategy"],
