@@ -100,7 +100,7 @@ pub struct Applied {
     pub reason: String,
     /// When it entered the state, Unix milliseconds.
     pub since_ms: i64,
-    /// Work that is not finished, such as positions that are being closed; empty if all is finished.
+    /// Work that is not finished, such as positions that are being closed; else empty.
     pub pending: String,
     /// The strategy of the command; `null` if it was for all.
     pub strategy: Option<Strategy>,

@@ -147,7 +147,8 @@ pub struct Close {
 pub struct VenueWait {
     /// Surface.
     pub surface: String,
-    /// The kind that is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order limit).
+    /// The kind that is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order
+    /// limit).
     pub what: String,
     /// Seconds until the wait is over, rounded up.
     pub left_s: u64,
