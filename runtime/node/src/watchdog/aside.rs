@@ -36,7 +36,7 @@ impl Aside {
         Ok(Self { lines })
     }
 
-    /// Waits up to [`LAST_WORDS`] for lines that are not written yet.
+    /// Waits a moment for lines that are not written yet.
     pub fn flush(&self) {
         let (written, done) = sync_channel(1);
         if self.lines.try_send(Line::Flush(written)).is_ok() {
