@@ -47,8 +47,8 @@ pub enum TokenError {
     },
     /// The text is not a token.
     #[error(
-        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; \
-         remove it, and the next start creates a new one"
+        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; remove it, \
+         and the next start creates a new one"
     )]
     Text {
         /// The source of the text. The text itself is never in the message.

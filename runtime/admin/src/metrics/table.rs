@@ -44,15 +44,14 @@ table! {
     MARKET_EVENTS: Counters<1>, counter, "windvane_market_events_total", "events", ["surface"],
         "Market events that entered the engine.";
     ORDERS: Counters<2>, counter, "windvane_orders_total", "orders", ["strategy", "outcome"],
-        "Orders by outcome: sent, rejected (by a local rule, nothing was sent), \
-         not_sent (accepted by the rules, but it never left the process), refused (rejected by \
-         the venue), \
-         absent (sent, but it never reached the venue), unknown (its outcome is unknown and is \
-         queried), filled, canceled, expired.";
+        "Orders by outcome: sent, rejected (by a local rule, nothing was sent), not_sent (accepted \
+         by the rules, but it never left the process), refused (rejected by the venue), absent \
+         (sent, but it never reached the venue), unknown (its outcome is unknown and is queried), \
+         filled, canceled, expired.";
     ORDERS_NOT_PLACED: Counters<3>, counter, "windvane_orders_not_placed_total", "orders",
         ["strategy", "instrument", "code"],
-        "Orders that were not placed, by the venue's code, or by not_sent if they never left \
-         the process.";
+        "Orders that were not placed, by the venue's code, or by not_sent if they never left the \
+         process.";
     TRADING_BLOCKED: Gauges<1>, gauge, "windvane_trading_blocked", "0 or 1", ["what"],
         "1 while opening orders of the account (futures account), the instrument \
          (futures:BTCUSDT) or the asset (futures USDT) are blocked.";
@@ -71,9 +70,8 @@ table! {
         "Orders and fills from outside this run on the account, including liquidations.";
     FORCED_CLOSES: Counters<2>, counter, "windvane_forced_closes_total", "closes",
         ["instrument", "reason"],
-        "Orders of the venue that closed positions of the account, each counted once: \
-         liquidation, ADL, unreported (without an order event), insurance_clear (reported only by \
-         an account \
+        "Orders of the venue that closed positions of the account, each counted once: liquidation, \
+         ADL, unreported (without an order event), insurance_clear (reported only by an account \
          event so far).";
     RULE_CHANGES: Counters<1>, counter, "windvane_rule_changes_total", "changes", ["instrument"],
         "Changes that the venue made to an instrument's rules (status, filters) during the run.";
@@ -88,8 +86,7 @@ table! {
 
     ORDER_LATENCY: Summaries<0>, summary, "windvane_order_latency_seconds", "seconds", [],
         "Time from the arrival of a market event until the signed order request is handed to the \
-         socket, including \
-         the durable record of the order.";
+         socket, including the durable record of the order.";
     JOURNAL_DURABLE: Summaries<0>, summary, "windvane_journal_durable_seconds", "seconds", [],
         "Time from handing a block of records to the journal until it is durable.";
     JOURNAL_BEHIND_RECORDS: Gauges<0>, gauge, "windvane_journal_behind_records", "records", [],
@@ -110,10 +107,9 @@ table! {
         "Rounds of reconciliation: clean, or unexplained (a difference remained).";
     ADJUSTMENTS: Counters<1>, counter, "windvane_adjustments_total", "adjustments", ["kind"],
         "Corrections to the venue's values: balance, rounding (a balance, by the venue's rounding \
-         of a fill), position, absent (an order that the venue does not know), \
-         alive (an order that counted as ended but is open), settled (opposite positions of two \
-         strategies \
-         that are being closed, settled without an order).";
+         of a fill), position, absent (an order that the venue does not know), alive (an order \
+         that counted as ended but is open), settled (opposite positions of two strategies that \
+         are being closed, settled without an order).";
     STREAM_UP: Gauges<2>, gauge, "windvane_stream_up", "0 or 1", ["surface", "stream"],
         "1 while the stream (user, market) is connected.";
     STREAM_GAPS: Counters<2>, counter, "windvane_stream_gaps_total", "gaps", ["surface", "stream"],
@@ -132,16 +128,16 @@ table! {
         "Request weight that the venue allows in a minute.";
     BUDGET_WAIT: Summaries<1>, summary, "windvane_budget_wait_seconds", "seconds", ["lane"],
         "Time that a request waited for its share of the weight, or until it gave up; requests \
-         that did not \
-         wait are not counted. Lanes: `cancel`, `close`, `heartbeat`, `start`, `reconcile`, \
-         `place`, `query`. The first three wait only if the venue itself asks for it.";
+         that did not wait are not counted. Lanes: `cancel`, `close`, `heartbeat`, `start`, \
+         `reconcile`, `place`, `query`. The first three wait only if the venue itself asks for \
+         it.";
     BANS: Counters<1>, counter, "windvane_bans_total", "bans", ["surface"],
         "How often the venue responded with 418 (ban).";
 
     QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines",
         ["strategy", "fault"],
-        "Quarantines by fault (trap, fuel, memory, stack, intents, output, contract, \
-         host, loss, state).";
+        "Quarantines by fault (trap, fuel, memory, stack, intents, output, contract, host, loss, \
+         state).";
     QUARANTINED: Gauges<1>, gauge, "windvane_quarantined", "0 or 1", ["strategy"],
         "1 while the strategy is quarantined.";
     CALLBACK_SECONDS: Summaries<1>, summary, "windvane_callback_seconds", "seconds", ["strategy"],

@@ -33,8 +33,8 @@ fn the_page_matches_the_table() {
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == page(),
-        "METRICS.md differs from the table; \
-         run: cargo run -p windvane-admin --example metrics_page > runtime/admin/METRICS.md"
+        "METRICS.md differs from the table; run: cargo run -p windvane-admin --example \
+         metrics_page > runtime/admin/METRICS.md"
     );
 }
 

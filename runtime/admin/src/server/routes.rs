@@ -231,9 +231,8 @@ fn late(within: Duration) -> Response {
             within.as_secs_f32()
         ),
         "a pause, halt or flatten may still be carried out, another command only if it is already \
-         running: check \
-         windvane status. If the engine hangs, end the process: the dead man's switches cancel \
-         its orders",
+         running: check windvane status. If the engine hangs, end the process: the dead man's \
+         switches cancel its orders",
     )
 }
 

@@ -26,8 +26,8 @@ impl Awake {
                 tracing::warn!(
                     %error,
                     "run.keep_awake has no effect, because {DEVICE} is not writable: processors \
-                     may sleep and \
-                     orders may leave later. Give this user write access, or remove run.keep_awake"
+                     may sleep and orders may leave later. Give this user write access, or remove \
+                     run.keep_awake"
                 );
                 None
             }

@@ -293,8 +293,7 @@ impl Prepared<'_> {
             tracing::error!(
                 %error,
                 "could not save to which account the data folder belongs: the next start compares \
-                 with the \
-                 earlier account and starts paused again. Check the data folder's disk"
+                 with the earlier account and starts paused again. Check the data folder's disk"
             );
         }
     }

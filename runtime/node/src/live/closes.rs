@@ -67,9 +67,8 @@ fn what_to_do(reason: &CloseReason) -> Option<String> {
         }
         CloseReason::Refused { count, .. } if *count >= MANY_REFUSALS => {
             "remove the cause of the rejection, or close the position by hand at the venue. The \
-             run tries \
-             again at least once a minute; windvane flatten tries at once, windvane resume ends \
-             the close"
+             run tries again at least once a minute; windvane flatten tries at once, windvane \
+             resume ends the close"
         }
         _ => return None,
     };
@@ -112,13 +111,12 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
         CloseReason::Journal => "the journal, which does not write: check the disk".to_owned(),
         CloseReason::Clock(surface) => format!("a response with the venue's {surface} time"),
         CloseReason::Stream(surface) => format!(
-            "a REST snapshot of the {surface} account that shows the position, because the \
-                 user stream is down"
+            "a REST snapshot of the {surface} account that shows the position, because the user \
+             stream is down"
         ),
         CloseReason::Reading(surface) => format!(
-            "a REST snapshot of the {surface} account that shows the position, because the \
-             account is \
-                 not reconciled"
+            "a REST snapshot of the {surface} account that shows the position, because the account \
+             is not reconciled"
         ),
         CloseReason::Pause(until) => {
             format!("the pause after a close that failed, {} s", left(*until))
@@ -138,8 +136,8 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             let left = left(*next);
             if *count >= MANY_REFUSALS {
                 format!(
-                    "{count} closing orders in a row for {name} were not placed, and {refusal}; the next one \
-                     is sent in {left} s"
+                    "{count} closing orders in a row for {name} were not placed, and {refusal}; \
+                     the next one is sent in {left} s"
                 )
             } else {
                 format!("the next closing order for {name}, in {left} s, because {refusal}")

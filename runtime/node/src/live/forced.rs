@@ -10,10 +10,9 @@ use windvane_engine::{Decimal, Engine, InstrumentId, VenueOrderId};
 use windvane_session::forced::{ForcedFigures, sum_so_far};
 
 /// The note for a close that only the change of a balance showed.
-const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
-    is the change of the balance and includes the commission; if that does not fit the close, it \
-    is an estimate at \
-    the mark price";
+const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: \
+                         realized_pnl is the change of the balance and includes the commission; if \
+                         that does not fit the close, it is an estimate at the mark price";
 /// The note for a closing order of the venue whose commission is not known yet.
 const NO_FEE: &str = "the venue has not stated the commission of this close yet";
 
@@ -51,8 +50,8 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         (0, _) => "the venue placed an order of its own to close a position",
         (_, 0) => {
             "the venue's account shows a smaller position, and no order explains it. Either the \
-             venue closed it, by \
-             liquidation or auto-deleveraging, or a person did: it counts as closed by the venue"
+             venue closed it, by liquidation or auto-deleveraging, or a person did: it counts as \
+             closed by the venue"
         }
         _ => "the venue closed a position of the account itself",
     };

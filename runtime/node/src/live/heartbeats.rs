@@ -51,8 +51,8 @@ impl Troubles {
             ),
             HeartbeatNotice::Withheld => (
                 "withheld",
-                "the dead man's switch is not renewed while the run is degraded: the venue \
-                 cancels the symbol's orders when it runs out; windvane status shows the reason",
+                "the dead man's switch is not renewed while the run is degraded: the venue cancels \
+                 the symbol's orders when it runs out; windvane status shows the reason",
             ),
             HeartbeatNotice::Lapsed => (
                 "lapsed",
@@ -94,8 +94,12 @@ impl Troubles {
                 tracing::info!(%surface, count, "the account and the engine's books agree again");
             }
         } else if let Some(repeated) = quiet.again(self.clock.now()) {
-            tracing::warn!(%surface, repeated, "the account and the engine's books differ, and no \
-                                                event explains it yet; the account is read again");
+            tracing::warn!(
+                %surface,
+                repeated,
+                "the account and the engine's books differ, and no event explains it yet; the \
+                 account is read again"
+            );
         }
     }
 }

@@ -124,8 +124,8 @@ pub enum LiveError {
     /// The simulated account has received every event of the recordings.
     #[error(
         "the simulated account in {} has received all events of the recordings, up to {until}. \
-         Nothing was started. \
-         Name a later recording with --data, or start a new account with another run.data_dir",
+         Nothing was started. Name a later recording with --data, or start a new account with \
+         another run.data_dir",
         data_dir.display()
     )]
     Played {
@@ -171,16 +171,15 @@ pub enum LiveError {
     /// The engine's thread ended with a panic.
     #[error(
         "the engine's thread failed, which is a bug. Own orders may still be open: the venue's \
-         countdown cancels \
-         those on futures, the watchdog process those on spot. Start again, which adopts the rest"
+         countdown cancels those on futures, the watchdog process those on spot. Start again, \
+         which adopts the rest"
     )]
     Broken,
     /// Another instance trades on the account.
     #[error(
         "another instance trades on this account: it placed order {order}, which this data folder \
          did not create. This instance placed no order and ends. Stop the other one and start \
-         again, \
-         or start with --take-over if its orders belong to this one"
+         again, or start with --take-over if its orders belong to this one"
     )]
     AnotherInstance {
         /// The order that it placed.
@@ -188,11 +187,9 @@ pub enum LiveError {
     },
     /// The stop was not completed.
     #[error(
-        "the stop was not finished: {left}. The venue's countdown cancels open orders on \
-         futures, the \
-         watchdog process those on spot. Check the account at the venue, or start again, which \
-         adopts \
-         the rest{unknown}"
+        "the stop was not finished: {left}. The venue's countdown cancels open orders on futures, \
+         the watchdog process those on spot. Check the account at the venue, or start again, which \
+         adopts the rest{unknown}"
     )]
     Hurried {
         /// Own orders that may be open, as a sentence.
@@ -203,10 +200,10 @@ pub enum LiveError {
     /// The run was stopped before it reached the account, and the journal contains orders or
     /// positions.
     #[error(
-        "stopped before the account was reached: nothing was cancelled or closed. The journal of the \
-         earlier process contains {left}. On futures the venue's countdown cancels open orders, \
-         if one still \
-         runs; spot has none. Start again, or cancel and close by hand at the venue"
+        "stopped before the account was reached: nothing was cancelled or closed. The journal of \
+         the earlier process contains {left}. On futures the venue's countdown cancels open \
+         orders, if one still runs; spot has none. Start again, or cancel and close by hand at the \
+         venue"
     )]
     Unreached {
         /// The orders and positions in the journal, as text.
@@ -214,8 +211,8 @@ pub enum LiveError {
     },
     /// `on_stop = "flatten"` did not close everything.
     #[error(
-        "on_stop = \"flatten\" did not close everything: {left}; {resting}. Close it by hand at the venue, or \
-         start again and run `windvane flatten`{unknown}"
+        "on_stop = \"flatten\" did not close everything: {left}; {resting}. Close it by hand at \
+         the venue, or start again and run `windvane flatten`{unknown}"
     )]
     NotFlat {
         /// The positions that are left, as text.

@@ -113,12 +113,17 @@ impl Outside {
         self.handle
             .spawn_blocking(move || match directory.keep_report(&name, &snapshot) {
                 Ok(path) => {
-                    tracing::error!(%broken, path = %path.display(), "saved the engine's state: \
-                                                                      attach this file to a bug \
-                                                                      report");
+                    tracing::error!(
+                        %broken,
+                        path = %path.display(),
+                        "saved the engine's state: attach this file to a bug report"
+                    );
                 }
-                Err(error) => tracing::error!(%error, "could not save the engine's state for a \
-                                                       bug report; check the data folder's disk"),
+                Err(error) => tracing::error!(
+                    %error,
+                    "could not save the engine's state for a bug report; check the data folder's \
+                     disk"
+                ),
             });
     }
 
@@ -324,8 +329,8 @@ impl Outside {
                     return format!(
                         "found order {} of another instance, or of a data folder that was deleted. \
                          No order is sent until {}, while this run watches for new orders of \
-                         another \
-                         instance; if there are none, its orders that are still open are adopted",
+                         another instance; if there are none, its orders that are still open are \
+                         adopted",
                         watch.id,
                         utc_text(watch.until)
                     );
@@ -343,10 +348,7 @@ impl Outside {
                     Leave::Keep => "own orders stay open, their countdowns are disarmed",
                     Leave::Flatten => "own orders are cancelled and positions closed",
                 };
-                format!(
-                    "the run is stopping: {on_stop}. This is not a halt: the next start trades \
-                     again"
-                )
+                format!("the run is stopping: {on_stop}. This does not halt the next start")
             }
             RunState::Halted | RunState::Paused => session.latches().cause().to_owned(),
         }

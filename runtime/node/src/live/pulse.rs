@@ -139,13 +139,18 @@ impl Pulse {
         match tokio::task::spawn_blocking(move || journal.close()).await {
             Ok(Ok(_)) => {}
             Ok(Err(failure)) => {
-                tracing::error!(%failure, "could not write the end of the journal: its last \
-                                           records may be lost; the next start reconciles with \
-                                           the venue");
+                tracing::error!(
+                    %failure,
+                    "could not write the end of the journal: its last records may be lost; the next \
+                     start reconciles with the venue"
+                );
             }
             Err(error) => {
-                tracing::error!(%error, "the journal was not closed properly: its last records \
-                                         may be lost; the next start reconciles with the venue")
+                tracing::error!(
+                    %error,
+                    "the journal was not closed properly: its last records may be lost; the next \
+                     start reconciles with the venue"
+                )
             }
         }
         let session = self.session;
@@ -191,8 +196,11 @@ impl Pulse {
                 // checkpoint that contains everything.
                 Ok(()) | Err(AppendError::Failed(_)) => {}
                 Err(error @ (AppendError::OutOfOrder(_) | AppendError::Full { .. })) => {
-                    tracing::error!(%error, "the journal did not accept a block: a new segment is \
-                                             started; orders wait for it");
+                    tracing::error!(
+                        %error,
+                        "the journal did not accept a block: a new segment is started; orders wait \
+                         for it"
+                    );
                     let now = self.clock.now();
                     let failed = Input::Journal(JournalEvent::Failed);
                     self.session.handle(now, failed);
@@ -201,8 +209,11 @@ impl Pulse {
             Output::Roll(head, at) => {
                 if let Err(error) = self.journal.roll(head, at) {
                     if matches!(error, RollError::OutOfPlace { .. }) {
-                        tracing::error!(%error, "the journal and the engine are at different \
-                                                 positions: a new segment is tried again");
+                        tracing::error!(
+                            %error,
+                            "the journal and the engine are at different positions: a new segment \
+                             is tried again"
+                        );
                     }
                     let now = self.clock.now();
                     let not_rolled = Input::Journal(JournalEvent::NotRolled);
@@ -434,8 +445,11 @@ impl Pulse {
                 return;
             }
             Event::Failed(failure) => {
-                tracing::error!(%failure, "the journal failed: no opening order is sent until it \
-                                           writes again. Check the data folder's disk");
+                tracing::error!(
+                    %failure,
+                    "the journal failed: no opening order is sent until it writes again. Check the \
+                     data folder's disk"
+                );
                 JournalEvent::Failed
             }
         };

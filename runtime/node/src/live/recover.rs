@@ -11,8 +11,7 @@ use crate::config::Mode;
 #[derive(Debug, thiserror::Error)]
 #[error(
     "run.data_dir contains the journal of a {left} run, but run.mode is \"{mode}\". Nothing was \
-     started. Use a \
-     separate folder for each mode"
+     started. Use a separate folder for each mode"
 )]
 pub struct OtherMode {
     /// The journal's mode.
@@ -61,8 +60,8 @@ pub fn left(recovered: Recovered) -> Left {
             ?verdict,
             paper,
             "the journal cannot be trusted and is not used: the run starts from the venue's \
-             account, or from the \
-             simulated account as far as it was found. Check positions and orders before you resume"
+             account, or from the simulated account as far as it was found. Check positions and \
+             orders before you resume"
         );
     }
     left

@@ -73,7 +73,7 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
             error: format!("{key} cannot change while running"),
             what_to_do:
                 "set it back and run windvane reload, or stop the instance and start it again; \
-                         nothing was changed"
+                 nothing was changed"
                     .to_owned(),
         };
         return Err(NotTaken {
@@ -87,8 +87,8 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
         what_to_do: "fix the module and run windvane reload again; nothing was changed".to_owned(),
     })?;
     if let Err(error) = strategies::keep(&guests, &config.run.data_dir) {
-        tracing::warn!(%error, "could not archive the modules: a replay of this run will use \
-                                their recorded outputs. Trading is not affected");
+        tracing::warn!(%error, "could not archive the modules: a replay of this run will use their \
+                                recorded outputs. Trading is not affected");
     }
     Ok(Fresh { config, guests })
 }
@@ -149,8 +149,8 @@ impl Pulse {
         });
         let what = "a restart with the configuration that was read would leave a position without \
                     a strategy";
-        let what_to_do = "put the strategy back into the configuration, or close its position \
-                          with windvane flatten first";
+        let what_to_do = "put the strategy back into the configuration, or close its position with \
+                          windvane flatten first";
         tell::remains(&remains, what, what_to_do);
         let words = remains.iter().map(|one| {
             let strategy = &one.strategy;

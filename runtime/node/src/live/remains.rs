@@ -79,8 +79,7 @@ pub fn of_nobody(engine: &Engine) -> String {
     }
     format!(
         "the account holds {} that no strategy opened. It stays open; close it by hand at the \
-         venue if you \
-         want it closed",
+         venue if you want it closed",
         positions.join(", ")
     )
 }

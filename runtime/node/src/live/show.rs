@@ -210,8 +210,7 @@ pub fn hindrances(
         let since = since.map_or_else(String::new, |at| format!(" since {} UTC", seconds_text(at)));
         sentences.push(format!(
             "strategy {id} is in quarantine{since} and is not called: {reason}. Fix the cause, \
-             then run \
-             windvane resume --strategy {id}"
+             then run windvane resume --strategy {id}"
         ));
     }
     sentences.extend(blocks(engine));
@@ -239,9 +238,8 @@ pub fn hindrances(
         let name = engine.assets().get(usize::from(asset.0));
         format!(
             "the venue takes commissions in {}, whose price is not known yet: the loss limits use \
-             an estimate from \
-             the value of each fill. Add an instrument of this asset and the quote asset to the \
-             configuration to count them exactly",
+             an estimate from the value of each fill. Add an instrument of this asset and the \
+             quote asset to the configuration to count them exactly",
             name.map_or("", String::as_str)
         )
     }));
@@ -261,15 +259,13 @@ fn countdown_waits(engine: &Engine) -> Vec<String> {
         match wait.barred_until {
             Some(until) => Some(format!(
                 "{orders} of {instrument} not sent yet: the dead man's switch of the symbol was \
-                 disarmed a moment \
-                 ago and cannot be armed again before {} UTC. They are sent then; cancels and \
-                 closes that only \
-                 reduce are sent now",
+                 disarmed a moment ago and cannot be armed again before {} UTC. They are sent \
+                 then; cancels and closes that only reduce are sent now",
                 seconds_text(until)
             )),
             None if waited_ms >= COUNTDOWN_WAIT_MS => Some(format!(
-                "{orders} of {instrument} not sent yet: the venue has not confirmed the dead man's switch of the \
-                 symbol for {} s. They are sent once it does",
+                "{orders} of {instrument} not sent yet: the venue has not confirmed the dead man's \
+                 switch of the symbol for {} s. They are sent once it does",
                 waited_ms / 1_000
             )),
             None => None,
@@ -427,8 +423,7 @@ fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
             reason: Some(format!("the venue rejects its orders (code {})", last.code)),
             what_to_do: Some(
                 "read the venue's message in the log and remove the cause. Each strategy tries \
-                 again after growing \
-                 pauses; exits are tried every few seconds"
+                 again after growing pauses; exits are tried every few seconds"
                     .to_owned(),
             ),
             since_ms: series.iter().map(|series| series.since.millis()).min(),

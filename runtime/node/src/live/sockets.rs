@@ -65,8 +65,11 @@ impl Sockets {
             }
             // The configuration was checked for this, so it should not happen.
             Err(error) => {
-                tracing::error!(%surface, %error, "could not open a stream; its data is missing \
-                                                   until the run is restarted")
+                tracing::error!(
+                    %surface,
+                    %error,
+                    "could not open a stream; its data is missing until the run is restarted"
+                )
             }
         }
     }

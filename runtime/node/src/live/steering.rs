@@ -122,8 +122,8 @@ impl Pulse {
                 return Err(Refused {
                     error: format!("strategy {name} could not start: {reason}"),
                     what_to_do:
-                        "fix its module or parameters, run windvane reload, then resume it \
-                                 again; until then it stays in quarantine and sends no orders"
+                        "fix its module or parameters, run windvane reload, then resume it again; \
+                         until then it stays in quarantine and sends no orders"
                             .to_owned(),
                 });
             }

@@ -113,8 +113,7 @@ const fn end_of_watch(adopted: usize) -> &'static str {
     match adopted {
         0 => {
             "no other instance placed an order during the watch, and none of its orders is still \
-             open: nothing \
-             is adopted. Its countdown at the venue may have cancelled them"
+             open: nothing is adopted. Its countdown at the venue may have cancelled them"
         }
         1 => {
             "no other instance placed an order during the watch: its order that is still open is \
@@ -141,9 +140,8 @@ fn instances_unseen(surface: Surface) {
         %surface,
         what_to_do = "make sure that no other windvane runs on this account",
         "the venue lists neither account trades nor orders, so this run cannot exclude another \
-         instance whose \
-         orders fill at once. It notices such an instance by the events of its next order, and is \
-         then degraded"
+         instance whose orders fill at once. It notices such an instance by the events of its next \
+         order, and is then degraded"
     );
 }
 
@@ -206,8 +204,11 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             ..
         } => {
             let strategy = name(engine, *strategy);
-            tracing::debug!(strategy, %rejection, "an order of the strategy broke a local rule \
-                                                   and was not sent");
+            tracing::debug!(
+                strategy,
+                %rejection,
+                "an order of the strategy broke a local rule and was not sent"
+            );
             table::ORDERS.of([strategy, "rejected"]).increment(1);
         }
         Notice::Funding { amount, .. } => {
@@ -227,10 +228,9 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::error!(
                 %broken,
                 "the program found an error in its own books: own orders are cancelled and no \
-                 order is sent. Compare \
-                 positions and orders with the venue, and attach the newest file of the folder \
-                 bug-reports to a bug \
-                 report. Then run windvane resume, which checks the books again"
+                 order is sent. Compare positions and orders with the venue, and attach the newest \
+                 file of the folder bug-reports to a bug report. Then run windvane resume, which \
+                 checks the books again"
             );
         }
         Notice::Halted { limit, .. } => {
@@ -250,8 +250,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::warn!(
                 strategy,
                 id,
-                "the outcome of an order is unknown: it counts as open until the venue reports \
-                 it; the engine queries it"
+                "the outcome of an order is unknown: it counts as open until the venue reports it; \
+                 the engine queries it"
             );
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
@@ -261,8 +261,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::warn!(
                 strategy,
                 id,
-                "the venue reports no such order, although it confirmed the order before: it \
-                 still counts as open, and the engine queries it again"
+                "the venue reports no such order, although it confirmed the order before: it still \
+                 counts as open, and the engine queries it again"
             );
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
@@ -310,13 +310,15 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     %left,
                     what_to_do = "close the rest by hand at the venue",
                     "a rest of the position stays open: it is below the symbol's minimum order \
-                     size, so \
-                     no order can close it"
+                     size, so no order can close it"
                 );
             } else {
-                tracing::info!(strategy, instrument, %left, "the rest of the position is too \
-                                                             small for any order: it counts as \
-                                                             flat");
+                tracing::info!(
+                    strategy,
+                    instrument,
+                    %left,
+                    "the rest of the position is too small for any order: it counts as flat"
+                );
             }
         }
         Notice::Unclosed {
@@ -333,9 +335,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 left = rules.map(|rules| display(rules.qty(*qty))),
                 what_to_do = "windvane status shows the venue's rejection: remove its cause, or \
                               close the position by hand at the venue",
-                "a position stays open: its closing orders fail. From now on the engine tries \
-                 once a minute, until \
-                 the position is closed or you run windvane resume"
+                "a position stays open: its closing orders fail. From now on the engine tries once \
+                 a minute, until the position is closed or you run windvane resume"
             );
         }
         Notice::Stray { report, .. } => {
@@ -365,8 +366,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 qty = rules.map(|rules| display(rules.qty(*qty))),
                 realized_pnl = %realized_pnl.to_decimal(),
                 "orders from outside this run closed this quantity: the strategy no longer holds \
-                 it, and the \
-                 engine sends no close for it"
+                 it, and the engine sends no close for it"
             );
         }
         Notice::NotClosedOutside {
@@ -382,8 +382,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 instrument = rules.map(Instrument::name),
                 qty = rules.map(|rules| display(rules.qty(*qty))),
                 "a fill of an own order arrived late: this fill closed the position, not an order \
-                 from \
-                 outside. The strategy holds this quantity again"
+                 from outside. The strategy holds this quantity again"
             );
         }
         Notice::ForcedClose { report, .. } => forced::tell(engine, report),
@@ -405,9 +404,9 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 strategy,
                 instrument,
                 side = side.as_str(),
-                "post-only orders of the strategy ended at once, because they would have traded \
-                 at once: the \
-                 next ones on this side wait for a growing pause. Check whether market data is late"
+                "post-only orders of the strategy ended at once, because they would have traded at \
+                 once: the next ones on this side wait for a growing pause. Check whether market \
+                 data is late"
             );
         }
         Notice::FeeUnpriced { asset, .. } => {
@@ -415,12 +414,10 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let asset = asset.map_or("", String::as_str);
             tracing::warn!(
                 asset,
-                "the venue takes commissions in an asset that no configured instrument prices. \
-                 The engine queries \
-                 its price every minute; until it has one, the loss limits use an estimate from \
-                 the value \
-                 of each fill. Add an instrument of this asset and the quote asset to the configuration to \
-                 count them exactly"
+                "the venue takes commissions in an asset that no configured instrument prices. The \
+                 engine queries its price every minute; until it has one, the loss limits use an \
+                 estimate from the value of each fill. Add an instrument of this asset and the \
+                 quote asset to the configuration to count them exactly"
             );
         }
         Notice::LateFee {
@@ -458,19 +455,19 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     %surface,
                     asset,
                     %amount,
-                    "a balance fell, and neither an event nor the venue's income history explains it: it \
-                     counts as a loss for the loss limits. If you withdrew it and a limit halts the run, \
-                     windvane resume accepts the new balance"
+                    "a balance fell, and neither an event nor the venue's income history explains \
+                     it: it counts as a loss for the loss limits. If you withdrew it and a limit \
+                     halts the run, windvane resume accepts the new balance"
                 );
             } else {
                 tracing::warn!(
                     %surface,
                     asset,
                     %amount,
-                    "a balance rose, and neither an event nor the venue's income history explains it: it \
-                     counts as a deposit, so the loss limits start from a higher value. If it was \
-                     a profit \
-                     and a limit halts the run too early, windvane resume starts a new count"
+                    "a balance rose, and neither an event nor the venue's income history explains \
+                     it: it counts as a deposit, so the loss limits start from a higher value. If \
+                     it was a profit and a limit halts the run too early, windvane resume starts a \
+                     new count"
                 );
             }
         }
@@ -518,8 +515,7 @@ pub fn stays_open(engine: &Engine, failed: bool) {
             positions = positions.join(", "),
             what_to_do = what_to_do_with_open(failed),
             "positions stay open after this stop, and nothing protects them: no strategy manages \
-             them and no \
-             loss limit applies"
+             them and no loss limit applies"
         );
     }
 }
@@ -686,11 +682,23 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             let asset = engine.assets().get(usize::from(asset.0));
             let (from, to) = (from.to_decimal(), to.to_decimal());
             if is_routine {
-                tracing::debug!(%surface, asset, %from, %to, cause, "balance overwritten with the \
-                                                                     venue's value");
+                tracing::debug!(
+                    %surface,
+                    asset,
+                    %from,
+                    %to,
+                    cause,
+                    "balance overwritten with the venue's value"
+                );
             } else {
-                tracing::warn!(%surface, asset, %from, %to, cause, "balance overwritten with the \
-                                                                    venue's value");
+                tracing::warn!(
+                    %surface,
+                    asset,
+                    %from,
+                    %to,
+                    cause,
+                    "balance overwritten with the venue's value"
+                );
             }
         }
         Adjustment::Position {
@@ -702,20 +710,26 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             if let Some(rules) = engine.instrument(*instrument) {
                 let (instrument, side) = (rules.name(), side.as_str());
                 let (from, to) = (rules.qty(*from), rules.qty(*to));
-                tracing::warn!(instrument, side, %from, %to, cause, "position overwritten with \
-                                                                     the venue's value");
+                tracing::warn!(
+                    instrument,
+                    side,
+                    %from,
+                    %to,
+                    cause,
+                    "position overwritten with the venue's value"
+                );
             }
         }
         Adjustment::Absent { order } => {
             let words = if cause == Cause::Denial.as_str() {
-                "for ten minutes the venue reported no such order, although it had confirmed it: \
-                 the order counts as ended"
+                "the venue kept reporting no such order, although it had confirmed the order before: \
+                 it counts as ended"
             } else {
                 table::ORDERS
                     .of([owner_of(engine, *order), "absent"])
                     .increment(1);
-                "the venue knows no such order: the request never arrived, and the order counts \
-                 as rejected"
+                "the venue knows no such order: the request never arrived, and the order counts as \
+                 rejected"
             };
             tracing::warn!(order = order.0, cause, "{words}");
         }

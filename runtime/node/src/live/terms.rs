@@ -81,8 +81,7 @@ pub fn margin_changed(engine: &Engine, before: &MarginTerms, after: &MarginTerms
         margin_type = after.isolated.map(margin_type),
         what_to_do = "change it back at the venue if this was not intended",
         "the leverage or the margin type of a symbol was changed outside this run: its margin and \
-         its liquidation \
-         price are different now"
+         its liquidation price are different now"
     );
 }
 

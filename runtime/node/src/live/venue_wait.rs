@@ -21,9 +21,9 @@ pub async fn watch(client: Client, surfaces: Vec<Surface>) {
             tracing::warn!(
                 %surface,
                 wait_s = left.as_secs_f64().ceil(),
-                "the venue rejected a request because a limit was exceeded: nothing is sent \
-                 during this wait, not even \
-                 cancels. Then cancels are sent first, then closes, then renewals of countdowns"
+                "the venue rejected a request because a limit was exceeded: nothing is sent during \
+                 this wait, not even cancels. Then cancels are sent first, then closes, then \
+                 renewals of countdowns"
             );
         }
     }
@@ -62,8 +62,8 @@ fn stop_words(wait: &view::VenueWait) -> &'static str {
             "the stop waits for the end of the venue's order limit: no close is sent before that"
         }
         _ => {
-            "the stop waits until the venue accepts requests again: no cancel and no close is \
-             sent before that"
+            "the stop waits until the venue accepts requests again: no cancel and no close is sent \
+             before that"
         }
     }
 }
@@ -71,11 +71,10 @@ fn stop_words(wait: &view::VenueWait) -> &'static str {
 const fn stop_advice(is_too_long: bool) -> &'static str {
     if is_too_long {
         "the wait is longer than the stop may last: the run ends first, and everything open stays \
-         open. Cancel and \
-         close it by hand at the venue"
+         open. Cancel and close it by hand at the venue"
     } else {
-        "wait for the end, or cancel and close by hand at the venue. A second signal ends the run at once and \
-         leaves everything open"
+        "wait for the end, or cancel and close by hand at the venue. A second signal ends the run \
+         at once and leaves everything open"
     }
 }
 

@@ -172,8 +172,11 @@ impl Keeping {
                 KeeperOutput::Start { orders_may_rest } => {
                     self.plan.orders_may_rest = orders_may_rest;
                     if let Err(error) = self.spawn() {
-                        tracing::error!(%error, "cannot start the watchdog process: spot orders \
-                                                 are not sent until one runs; it is tried again");
+                        tracing::error!(
+                            %error,
+                            "cannot start the watchdog process: spot orders are not sent until one \
+                             runs; it is tried again"
+                        );
                         self.gone();
                     }
                 }

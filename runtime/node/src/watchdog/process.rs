@@ -37,8 +37,8 @@ pub enum WatchdogError {
     Client(#[from] windvane_client::TransportError),
     /// The operating system refuses a resource.
     #[error(
-        "the operating system refused a resource of the watchdog process: {0}; spot orders are \
-         not watched"
+        "the operating system refused a resource of the watchdog process: {0}; spot orders are not \
+         watched"
     )]
     System(#[from] std::io::Error),
     /// The venue refuses the watchdog's requests.

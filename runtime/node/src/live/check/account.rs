@@ -92,20 +92,22 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
         (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
         (Some(failed), _) if asker.exchange.is_nothing_to_cancel(failed) => report.ok(
             "permissions",
-            format!("{surface}: the key may trade; the test cancel was answered with `no such \
-                     order`"),
+            format!(
+                "{surface}: the key may trade; the test cancel was answered with `no such \
+                     order`"
+            ),
         ),
         (Some(failed), Some(refusal)) if refusal.blame() == Blame::Key => report.no_go(
             "permissions",
             format!("{surface}: the key or agent cannot trade: {failed}"),
-            "give the key or agent the trading right of this surface, put this address on its list, \
-             and check its expiry; reading the account does not need that right",
+            "give the key or agent the trading right of this surface, put this address on its \
+             list, and check its expiry; reading the account does not need that right",
         ),
         (Some(failed), _) => report.warn(
             "permissions",
             format!("{surface}: could not find out whether the key may trade: {failed}"),
-            "run windvane check again; a run tests the key itself and shows the result in \
-             windvane status",
+            "run windvane check again; a run tests the key itself and shows the result in windvane \
+             status",
         ),
     }
 }
@@ -120,8 +122,7 @@ fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, repo
     });
     if let Some(error) = unreadable {
         let mend = "a run cannot work with an account that hides its state: make the account \
-                    public, or use \
-                    the account routes of document 4";
+                    public, or use the account routes of document 4";
         report.no_go("account", format!("{surface}: {error}"), mend);
         return;
     }
@@ -237,9 +238,8 @@ fn modes(
                 word(hedge),
                 word(found)
             ),
-            "correct the setting, or change the account's mode while no position or order is \
-             open; a run \
-             never changes it",
+            "correct the setting, or change the account's mode while no position or order is open; \
+             a run never changes it",
         ),
         None => not_read("position mode", report),
     }
@@ -319,8 +319,7 @@ async fn orders(
             "orders",
             found,
             "the countdown of a traded symbol cancels all orders on it, also these, when the run \
-             dies: use a \
-             separate account for this run",
+             dies: use a separate account for this run",
         ),
     }
     is_alone
@@ -353,8 +352,8 @@ fn instances(
 fn mend_instances(config: &Config) -> String {
     let watch_ms = config.reconcile.interval_ms.saturating_mul(2);
     format!(
-        "stop the other instance. If there is none, start `windvane run`: it places no order for {} s, \
-         ends with exit code 2 if a new order of another instance appears, and adopts these \
+        "stop the other instance. If there is none, start `windvane run`: it places no order for \
+         {} s, ends with exit code 2 if a new order of another instance appears, and adopts these \
          orders otherwise",
         watch_ms.div_ceil(1_000)
     )

@@ -64,8 +64,7 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
         report.warn(
             "dead man",
             "the countdown of a futures symbol cancels every order of the account on that symbol, \
-             also \
-             orders from outside this run",
+             also orders from outside this run",
             "use a separate account for this run",
         );
     }
@@ -272,13 +271,11 @@ fn what_is_left(config: &Config, report: &mut Report) {
     for one in left.remains(&remains::configured(config)) {
         let found = format!(
             "{one}: its strategy or instrument is not configured any more, so after a start the \
-             position \
-             belongs to no strategy"
+             position belongs to no strategy"
         );
         let mend = format!(
             "put it back into the configuration, and run `windvane flatten --strategy {}` before \
-             you \
-             remove it; or close the position by hand at the venue",
+             you remove it; or close the position by hand at the venue",
             one.strategy
         );
         report.warn("positions", found, &mend);

@@ -77,8 +77,7 @@ pub(super) async fn clock(
     let window = config.venue.recv_window_ms;
     let found = format!(
         "{surface}: the venue's clock is {} ms ahead of this machine's, with an error of {} ms; \
-         round trip {} ms, \
-         recv_window_ms {window}",
+         round trip {} ms, recv_window_ms {window}",
         offset.offset_us / 1_000,
         offset.error_us / 1_000,
         offset.round_trip_us / 1_000
@@ -216,8 +215,8 @@ pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report
             report.warn(
                 "limits",
                 found,
-                "orders beyond the venue's limit are not sent until the \
-                                          next interval; lower the setting",
+                "orders beyond the venue's limit are not sent until the next interval; lower the \
+                 setting",
             );
         }
         for plan in start::wants(config, surface).plans(&limits) {
