@@ -135,7 +135,7 @@ pub enum Met {
     /// The displayed quantity of the other side at this price. The order was the taker, or the
     /// maker if the other side came to its price.
     Level(i64),
-    /// A recorded trade.
+    /// A public trade that the venue received.
     Trade,
     /// An order of another account ([`Venue::meet`]).
     Order(Deal),
