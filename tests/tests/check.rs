@@ -108,7 +108,7 @@ fn problems_are_named_and_bad_configurations_exit_with_2() {
     let (output, said) = check(&venue, &data, &["account.position_mode=hedge"]);
     assert_eq!(output.status.code(), Some(1), "{said:#}");
     assert!(
-        complaints(&said, "modes")[0].contains("the account's is one-way"),
+        complaints(&said, "modes")[0].contains("the account's mode is one-way"),
         "{said:#}"
     );
 
@@ -263,7 +263,7 @@ fn wrong_keys_are_reported_as_the_problem() {
     assert!(said.contains("no-go: ") && said.contains("-1022"), "{said}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.contains("correct account.api_secret") && !text.contains("try again"),
+        text.contains("correct account.api_secret") && !text.contains("try the check again"),
         "{text}"
     );
 }

@@ -130,7 +130,7 @@ fn a_second_instance_exits_with_2_and_the_first_trades_on() {
     );
     let (_, said) = check(&venue, &venue.folder().join("first"));
     assert!(
-        !said.contains("never gave out"),
+        !said.contains("did not create"),
         "the first instance's own folder must pass: {said}"
     );
 
@@ -179,7 +179,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
 
     let mut instance = launch.start();
     let admin = instance.admin();
-    until_watches(&mut instance, "was wiped");
+    until_watches(&mut instance, "was deleted");
     assert_eq!(
         status_of(&venue, &gone),
         "NEW",
@@ -195,14 +195,14 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     }
     until(&mut instance, "ready");
     let log = instance.log();
-    let adopts = ["rest are adopted", "rests is adopted"];
+    let adopts = ["still open are adopted", "still open is adopted"];
     let is_adopted = adopts.iter().any(|words| log.contains(words));
     // Both quotes may have filled during the watch. Then the log has a line for each fill.
     let (watch, _) = log
-        .split_once("none of its orders rests any more")
+        .split_once("none of its orders is still open")
         .unwrap_or_default();
     let filled = watch
-        .matches("an order or a fill of others on the account")
+        .matches("an order or fill from outside this run on the account")
         .count();
     assert!(is_adopted || filled >= 2, "{log}");
     instance.until_shown(&admin, "/api/orders", PATIENCE, &|_| {
@@ -351,10 +351,10 @@ fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
     let config_text = config.to_str().unwrap();
     let (code, found) = check_with(venue, &venue.folder().join("second"), config_text);
     assert_eq!(code, Some(1), "{found}");
-    assert!(found.contains("this data folder never gave"), "{found}");
+    assert!(found.contains("this data folder did not create"), "{found}");
     let (_, said) = check_with(venue, &venue.folder().join("first"), config_text);
     assert!(
-        !said.contains("this data folder never gave"),
+        !said.contains("this data folder did not create"),
         "the first instance's own folder must pass: {said}"
     );
     let second = launch_at_market(venue, config, "second").start();
@@ -394,7 +394,7 @@ fn a_second_instance_detects_one_with_only_market_orders() {
     first.kill();
     std::fs::remove_dir_all(venue.folder().join("first")).unwrap();
     let mut first = launch_at_market(&venue, &config, "first").start();
-    until_watches(&mut first, "was wiped");
+    until_watches(&mut first, "was deleted");
     until(&mut first, "ready");
     let admin = first.admin();
 

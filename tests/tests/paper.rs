@@ -21,8 +21,8 @@ use windvane_tests::venue::Venue;
 /// arrived does not count: a kill may come between the record of an intent and the record of
 /// its request, or while an order waits for the dead man's switch.
 const DISAGREEMENTS: [&str; 3] = [
-    "a position is the venue's",
-    "a fill that the stream missed",
+    "position overwritten with the venue's value",
+    "a fill that the user stream missed",
     "differs from it",
 ];
 
@@ -31,7 +31,9 @@ fn agrees(log: &str, starts: usize) {
         assert!(!log.contains(words), "{words}\n{log}");
     }
     // In an empty folder the engine learns the start balance once. No later correction is allowed.
-    let corrected = log.matches("a balance is the venue's").count();
+    let corrected = log
+        .matches("balance overwritten with the venue's value")
+        .count();
     assert_eq!(corrected, 1, "{log}");
     // A busy machine may stall the disk. Each stall degrades the account and then makes it ready
     // again.
@@ -337,7 +339,10 @@ fn a_recording_continues_after_a_kill_and_plays_once() {
     let again = played.run("killed", &[]);
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert_eq!(again.status.code(), Some(2), "{said}");
-    assert!(said.contains("has heard all of the recordings"), "{said}");
+    assert!(
+        said.contains("has received all events of the recordings"),
+        "{said}"
+    );
     assert_eq!(verb_in(&data, "status").status.code(), Some(3));
 }
 
@@ -355,7 +360,10 @@ fn a_data_folder_of_one_mode_is_refused_by_the_other() {
         .unwrap();
     let said = String::from_utf8_lossy(&live.stderr).into_owned();
     assert_eq!(live.status.code(), Some(2), "{said}");
-    assert!(said.contains("holds the journal of a paper run"), "{said}");
+    assert!(
+        said.contains("contains the journal of a paper run"),
+        "{said}"
+    );
     let check = Command::new(binary::path())
         .current_dir(binary::root())
         .args(["check", "--config", "configs/live-sim.toml", "--set", &data])

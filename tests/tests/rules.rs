@@ -118,7 +118,7 @@ fn a_leverage_change_by_others_is_noticed() {
     });
     let log = instance.log();
     assert!(
-        log.contains("somebody changed the leverage or the margin type"),
+        log.contains("the leverage or the margin type of a symbol was changed"),
         "{log}"
     );
     assert_eq!(instance.terminate().code(), Some(0));

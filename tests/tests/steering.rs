@@ -252,7 +252,7 @@ fn a_reload_is_applied_completely_or_not_at_all() {
     assert_eq!(shown["fault"], "state");
     let freed = instance.done(&["resume", "--strategy", "steered"]);
     let pending = freed["pending"].as_str().unwrap();
-    assert!(pending.contains("afresh"), "{pending}");
+    assert!(pending.contains("without its saved state"), "{pending}");
 
     let next = Guest {
         more: "(global $armed (mut i32) (i32.const 0)) (global $next i32 (i32.const 1))",
@@ -397,7 +397,7 @@ fn a_start_that_waits_for_the_venue_reports_it() {
     venue.stop();
     let mut instance = Instance::start(&venue, &data);
     let status = instance.until("status", &|status| {
-        status["reason"] == "the venue is asked for its clock and its instruments"
+        status["reason"] == "reading the venue's clock and instruments; no order is sent yet"
     });
     assert_eq!(status["state"], "booting");
     assert!(status["since_ms"].as_i64().unwrap() > 1_600_000_000_000);
@@ -459,7 +459,7 @@ fn the_service_manager_gets_ready_watchdog_reload_and_stop() {
         "sent once the admin server listens"
     );
     instance.ready();
-    manager.hears("STATUS=live, ready: nothing is in doubt");
+    manager.hears("STATUS=live, ready: no problem is known; orders are sent");
     manager.hears("WATCHDOG=1");
     instance.signal("HUP");
     manager.hears("RELOADING=1");

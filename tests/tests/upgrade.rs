@@ -24,7 +24,7 @@ const SETTLES: Duration = Duration::from_secs(30);
 /// Log texts that show that the journal was not used.
 const LOST: [&str; 4] = [
     "cannot be used",
-    "is not believed",
+    "cannot be trusted and is not used",
     "does not know every order",
     "cannot be read",
 ];

@@ -1,6 +1,6 @@
-//! `<data_dir>/admin.addr`: where a running instance listens, so that verbs find it. It is there
-//! while the server runs; after a crash it stays behind, and whoever reads it must expect that
-//! nobody, or somebody else, is at that address.
+//! `<data_dir>/admin.addr` contains the address of a running instance, so that the verbs find it.
+//! It exists while the server runs. After a crash it remains, so a reader must expect no program,
+//! or another one, at that address.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "admin.addr";
 
-/// The file of this process; removed when dropped.
+/// The file of this process. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct AddressFile {
     path: PathBuf,
@@ -17,12 +17,12 @@ pub(crate) struct AddressFile {
 }
 
 impl AddressFile {
-    /// Where the file of a data folder is.
+    /// The path of the file in a data folder.
     pub(crate) fn path(data_dir: &Path) -> PathBuf {
         data_dir.join(NAME)
     }
 
-    /// Tells the owner of the data folder.
+    /// Writes the file, readable only for the owner of the data folder.
     pub(crate) fn write(data_dir: &Path, address: SocketAddr) -> io::Result<Self> {
         let path = Self::path(data_dir);
         windvane_files::replace(&path, format!("{address}\n").as_bytes())?;
@@ -39,19 +39,19 @@ impl AddressFile {
         let address = text.trim().parse();
         address
             .map(Some)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it holds no address"))
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it contains no address"))
     }
 }
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
         let path = &self.path;
-        // A successor may have written its own by now.
+        // Another process may have written its own address by now.
         let ours = path
             .parent()
             .is_some_and(|folder| matches!(Self::read(folder), Ok(Some(a)) if a == self.address));
         if ours && let Err(error) = fs::remove_file(path) {
-            tracing::warn!(path = %path.display(), %error, "admin.addr stays behind");
+            tracing::warn!(path = %path.display(), %error, "could not remove admin.addr");
         }
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_there_until_dropped_and_a_successors_is_left_alone() {
+    fn dropping_removes_only_the_own_file() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = ("127.0.0.1:1000", "[::1]:2000");
         assert!(AddressFile::read(folder.path()).unwrap().is_none());

@@ -1,11 +1,11 @@
-//! The sign of life of the engine's loop: marked by the loop, read by `/health`, by the metrics
-//! and by the service manager's watchdog.
+//! The sign of life of the engine's loop. The loop marks it; `/health`, the metrics and the service
+//! manager's watchdog read it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When the engine's loop last made progress, by a clock that never jumps.
+/// When the engine's loop last made progress, by a monotonic clock.
 #[derive(Clone, Debug)]
 pub struct Beat {
     start: Instant,
@@ -14,7 +14,7 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// A beat that was marked just now.
+    /// A beat that is marked now.
     pub fn new() -> Self {
         Self {
             start: Instant::now(),
@@ -22,12 +22,12 @@ impl Beat {
         }
     }
 
-    /// The loop made a turn. Costs a clock reading and a store.
+    /// Marks that the loop made progress. Costs one clock read and one store.
     pub fn mark(&self) {
         self.mark_at(Instant::now());
     }
 
-    /// The same for a loop that has read the clock anyway.
+    /// The same for a loop that has read the clock already.
     pub fn mark_at(&self, now: Instant) {
         let after = now.saturating_duration_since(self.start);
         let after_ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
@@ -44,7 +44,7 @@ impl Beat {
 
 #[cfg(test)]
 impl Beat {
-    /// A beat that was last marked so long ago.
+    /// A beat that was last marked `age` ago.
     pub(crate) fn aged(age: Duration) -> Self {
         let now = Instant::now();
         Self {

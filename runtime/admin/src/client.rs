@@ -1,8 +1,8 @@
-//! The half of the command line: asks and commands a running instance, and tells *not running*
-//! apart from everything else that can go wrong.
+//! The client for the command line. It queries and commands a running instance, and distinguishes
+//! *not running* from every other error.
 //!
-//! The token is shown only to a server that answered as Windvane does: a stale `admin.addr` may
-//! name a port that another program has taken since.
+//! It sends the token only to a server that identified itself as Windvane, because a stale
+//! `admin.addr` may contain a port that another program uses now.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,21 +27,21 @@ use crate::token::{Token, TokenError};
 
 /// Longer than the server waits for its engine.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
-/// So much longer than the server.
+/// How much longer than the server the client waits for a command.
 const BREATH: Duration = Duration::from_secs(5);
-/// Far more than all orders of an account.
+/// Far more than the size of all orders of an account.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Where the token of a running instance comes from.
+/// The source of the token of a running instance.
 #[derive(Clone, Debug)]
 pub enum TokenSource {
     /// A file, usually `<data_dir>/admin.token`.
     File(PathBuf),
-    /// It is at hand, such as from an environment variable.
+    /// The token itself, for example from an environment variable.
     Token(Token),
 }
 
-/// What can be asked.
+/// The queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// [`crate::view::Status`].
@@ -57,7 +57,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// All questions.
+    /// All queries.
     pub const ALL: [Self; 5] = [
         Self::Status,
         Self::Orders,
@@ -66,7 +66,7 @@ impl Question {
         Self::Strategies,
     ];
 
-    /// The verb, which is also the last part of the route.
+    /// The verb of the command line, also the last part of the route.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -78,20 +78,20 @@ impl Question {
     }
 }
 
-/// A question or a command that came to nothing.
+/// Why a query or a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody is there.
+    /// No instance is running.
     #[error("no instance is running: {0}; start it with windvane run")]
     NotRunning(String),
-    /// The token cannot be had.
+    /// The token cannot be read.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The instance said no.
+    /// The instance refused it.
     #[error("{}; {}", .1.error, .1.what_to_do)]
     Refused(StatusCode, Refused),
-    /// It is not known what became of it.
-    #[error("the instance at {address} {what}; ask windvane status, and look at its log")]
+    /// The result is unknown.
+    #[error("the instance at {address} {what}; run windvane status, and check its log")]
     Failed {
         /// Its address.
         address: SocketAddr,
@@ -101,7 +101,7 @@ pub enum AskError {
 }
 
 impl AskError {
-    /// What the command line exits with: 3 when nobody runs, 1 otherwise.
+    /// The exit code of the command line: 3 if no instance is running, else 1.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::NotRunning(_) => 3,
@@ -134,7 +134,8 @@ impl Admin {
         }
     }
 
-    /// Finds the instance at an address, and makes sure that it is one before it reads the token.
+    /// Connects to the instance at an address. Verifies that it is Windvane before it reads the
+    /// token.
     pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, AskError> {
         let asked = request(address, Method::GET, "/health").body(Full::default());
         let answer =
@@ -160,14 +161,14 @@ impl Admin {
         self.address
     }
 
-    /// Asks; `T` is what [`Question`] says, or `serde_json::Value`.
+    /// Sends a query. `T` is the type that [`Question`] names, or `serde_json::Value`.
     pub async fn get<T: DeserializeOwned>(&self, question: Question) -> Result<T, AskError> {
         let path = format!("/api/{}", question.as_str());
         self.ask(Method::GET, &path, Full::default(), ANSWER_WITHIN)
             .await
     }
 
-    /// Commands, one strategy or all; answers what is now the state.
+    /// Sends a command for one strategy or for all. Returns the new state.
     pub async fn post(
         &self,
         command: Command,
@@ -181,7 +182,8 @@ impl Admin {
             .await
     }
 
-    /// Has the configuration loaded anew; refused where it is not read from the file `config`.
+    /// Sends a reload. The instance refuses it if it does not read the configuration from the file
+    /// `config`.
     pub async fn reload(&self, config: Option<&Path>) -> Result<Applied, AskError> {
         #[derive(Serialize)]
         struct Order<'a> {
@@ -199,10 +201,14 @@ impl Admin {
         let body = match order.map(|order| serde_json::to_vec(&order)) {
             None => Bytes::new(),
             Some(Ok(body)) => body.into(),
-            Some(Err(error)) => return Err(self.failed(&format!("cannot be asked: {error}"))),
+            Some(Err(error)) => {
+                return Err(self.failed(&format!(
+                    "was not asked, the command cannot be encoded: {error}"
+                )));
+            }
         };
         let path = format!("/api/{}", command.as_str());
-        // The server gives up first, and says so.
+        // The server must give up first, because it reports the reason.
         let within = command.answer_within(ANSWER_WITHIN) + BREATH;
         self.ask(Method::POST, &path, Full::new(body), within).await
     }
@@ -223,7 +229,8 @@ impl Admin {
         let (head, body) = answer.into_parts();
         if head.status.is_success() {
             let read = serde_json::from_slice(&body);
-            return read.map_err(|error| self.failed(&format!("answered no JSON: {error}")));
+            return read
+                .map_err(|error| self.failed(&format!("answered without valid JSON: {error}")));
         }
         match serde_json::from_slice(&body) {
             Ok(refused) => Err(AskError::Refused(head.status, refused)),
@@ -236,22 +243,24 @@ impl Admin {
     }
 }
 
-/// An exchange without an answer.
+/// A request without a response.
 enum Broken {
-    /// Nobody listens.
+    /// No program listens at the address.
     Nobody,
-    /// Whoever listens does not answer in time, as a stopped process.
+    /// The listener does not respond in time, like a stopped process.
     Late,
-    /// What came is no answer.
+    /// The response is not complete or not HTTP.
     Cut(String),
-    /// The rest.
+    /// Any other error.
     Other(String),
 }
 
 impl Broken {
     fn at(self, address: SocketAddr) -> AskError {
         let what = match self {
-            Self::Nobody => return AskError::NotRunning(format!("nobody listens at {address}")),
+            Self::Nobody => {
+                return AskError::NotRunning(format!("no program listens at {address}"));
+            }
             Self::Late => "does not answer".to_owned(),
             Self::Cut(error) => format!("broke the connection: {error}"),
             Self::Other(error) => error,
@@ -261,9 +270,7 @@ impl Broken {
 }
 
 fn somebody_else(address: SocketAddr) -> AskError {
-    AskError::NotRunning(format!(
-        "what listens at {address} does not answer as Windvane does"
-    ))
+    AskError::NotRunning(format!("the program at {address} is not Windvane"))
 }
 
 fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Builder {
@@ -278,7 +285,11 @@ async fn exchange(
     request: http::Result<Request<Full<Bytes>>>,
     within: Duration,
 ) -> Result<Response<Bytes>, Broken> {
-    let request = request.map_err(|error| Broken::Other(format!("cannot be asked: {error}")))?;
+    let request = request.map_err(|error| {
+        Broken::Other(format!(
+            "was not asked, the request cannot be built: {error}"
+        ))
+    })?;
     let exchanged = timeout(within, exchange_once(address, request)).await;
     exchanged.unwrap_or(Err(Broken::Late))
 }
@@ -308,7 +319,7 @@ async fn exchange_once(
     tokio::pin!(answered);
     tokio::select! {
         answer = &mut answered => answer,
-        // How it ended, the answer says.
+        // The response reports how the connection ended.
         _ = connection => answered.await,
     }
 }

@@ -1,8 +1,8 @@
-//! How a running instance is asked and steered: the admin server, the client of the command line's
-//! verbs, the metrics, and the service manager's messages.
+//! The admin interface of a running instance: the admin server, the client for the verbs of the
+//! command line, the metrics, and messages to the service manager.
 //!
-//! What may never enter this crate: the engine, the venue's wire, keys, and any decision about
-//! orders. The binary fills [`Published`] and answers [`Steer`]; this crate carries them:
+//! This crate must not contain the engine, the venue's protocol, keys, or any decision about
+//! orders. The binary fills [`Published`] and answers [`Steer`]; this crate transports them:
 //!
 //! ```no_run
 //! # use std::{path::Path, sync::Arc};
@@ -24,13 +24,13 @@
 //! let notifier = Notifier::from_env()?;
 //! notifier.ready();
 //! let engine_loop = async {
-//!     // Also every 100 ms or so when something changed, without a command.
+//!     // Also publish every 100 ms or so when something changed, without a command.
 //!     while let Some(steer) = steered.recv().await {
 //!         beat.mark();
 //!         if !steer.is_wanted() {
 //!             continue;
 //!         }
-//!         // Carry it out, publish what is now, and only then answer.
+//!         // Carry it out, publish the new state, and only then answer.
 //!         publish.send_replace(Arc::new(Published::default()));
 //!         let _ = steer.answer.send(Ok(Applied::default()));
 //!     }

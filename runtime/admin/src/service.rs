@@ -1,5 +1,6 @@
-//! What a service manager is told: ready, status, sign of life, stopping. The protocol of
-//! `sd_notify(3)`: datagrams to the socket in `NOTIFY_SOCKET`, silently nothing without it.
+//! Messages to a service manager: ready, status, sign of life, stopping. The protocol is
+//! `sd_notify(3)`: datagrams to the socket in `NOTIFY_SOCKET`. Without that variable nothing is
+//! sent.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,38 +18,41 @@ use tokio::sync::watch;
 use crate::beat::Beat;
 use crate::view::{Published, Status};
 
-/// How often the status is told when there is no watchdog to feed.
+/// How often the status is sent without a watchdog to feed.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
-/// The way to the service manager.
+/// The connection to the service manager.
 #[derive(Debug)]
 pub struct Notifier {
     socket: Option<UnixDatagram>,
     watchdog: Option<Duration>,
 }
 
-/// The environment names a service manager that cannot be reached.
+/// The service manager in the environment cannot be reached.
 #[derive(Debug, thiserror::Error)]
-#[error("NOTIFY_SOCKET {socket}: {error}; start it by the service manager, or unset the variable")]
+#[error(
+    "NOTIFY_SOCKET {socket}: {error}; start the program with the service manager, or unset the \
+     variable"
+)]
 pub struct NotifyError {
     socket: String,
     error: io::Error,
 }
 
 impl Notifier {
-    /// The service manager that started this process; nobody, when none did.
+    /// The service manager that started this process, or none.
     pub fn from_env() -> Result<Self, NotifyError> {
         let Some(name) = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
             return Ok(Self::nobody());
         };
         let number = |name| env::var(name).ok()?.parse::<u64>().ok();
-        // The variables are inherited: a watchdog that is another process's is not ours to feed.
+        // The variables are inherited. A watchdog for another process must not be fed from here.
         let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|usec| ours && *usec > 0);
         Self::to(&name, watchdog.map(Duration::from_micros))
     }
 
-    /// Tells nobody.
+    /// Sends nothing.
     pub const fn nobody() -> Self {
         Self {
             socket: None,
@@ -56,7 +60,7 @@ impl Notifier {
         }
     }
 
-    /// The service manager at a socket; a name that starts with `@` is in the abstract namespace.
+    /// The service manager at a socket. A name that starts with `@` is in the abstract namespace.
     pub fn to(name: &OsStr, watchdog: Option<Duration>) -> Result<Self, NotifyError> {
         let connected = connect(name).map_err(|error| NotifyError {
             socket: name.to_string_lossy().into_owned(),
@@ -68,37 +72,37 @@ impl Notifier {
         })
     }
 
-    /// Start-up is done: the admin server listens, and the run makes its own way to `ready`. To
-    /// wait for the venue here would have a venue's outage end the service.
+    /// Reports the end of the start: the admin server listens, and the run continues to `ready` by
+    /// itself. Waiting for the venue here would let an outage of the venue end the service.
     pub fn ready(&self) {
         self.send("READY=1");
     }
 
-    /// One line for people.
+    /// Sends one line of text for people.
     pub fn status(&self, text: &str) {
-        // A line end would begin another assignment.
+        // A line break would start another assignment.
         self.send(&format!("STATUS={}", text.replace(['\n', '\r'], " ")));
     }
 
-    /// The process lives and works.
+    /// Reports that the process works.
     pub fn watchdog(&self) {
         self.send("WATCHDOG=1");
     }
 
-    /// The configuration is loaded anew; [`Self::ready`] follows, whatever comes of it.
+    /// Reports a reload of the configuration. [`Self::ready`] follows in every case.
     pub fn reloading(&self) {
         self.send("RELOADING=1");
     }
 
-    /// The process is about to end in order.
+    /// Reports that the process ends normally.
     pub fn stopping(&self) {
         self.send("STOPPING=1");
     }
 
-    /// Feeds the watchdog while the engine's loop makes progress, and tells of the state. Runs
-    /// until nobody publishes any more; to be raced against the end of the run.
+    /// Feeds the watchdog while the engine's loop makes progress, and sends the status. Runs until
+    /// the publisher is dropped; run it together with the run and stop it at its end.
     pub async fn keep(&self, beat: Beat, mut published: watch::Receiver<Arc<Published>>) {
-        // Half of what is allowed, as the protocol asks for.
+        // Half of the allowed time, as the protocol asks for.
         let every = self.watchdog.map_or(TOLD_EVERY, |allowed| allowed / 2);
         let mut turns = tokio::time::interval(every.max(Duration::from_millis(1)));
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -108,7 +112,7 @@ impl Notifier {
                 _ = turns.tick() => {}
                 changed = published.changed() => if changed.is_err() { return },
             }
-            // One turn missed is not yet a hang; a beat as old as the whole time allowed is.
+            // A single late turn is not a hang. A beat as old as the whole allowed time is.
             if self.watchdog.is_some_and(|allowed| beat.age() < allowed) {
                 self.watchdog();
             }
@@ -123,7 +127,7 @@ impl Notifier {
     fn send(&self, text: &str) {
         let Some(socket) = &self.socket else { return };
         if let Err(error) = socket.send(text.as_bytes()) {
-            tracing::warn!(text, %error, "the service manager was not told");
+            tracing::warn!(text, %error, "could not send a message to the service manager");
         }
     }
 }
@@ -135,7 +139,7 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
     };
     let socket = UnixDatagram::unbound()?;
     socket.connect_addr(&address)?;
-    // A manager that does not read must never hold the run up.
+    // A service manager that does not read must not delay the run.
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_hears_each_message_as_one_datagram() {
+    fn each_message_is_sent_as_one_datagram() {
         let (_folder, socket, path) = manager();
         let notifier = Notifier::to(path.as_os_str(), None).unwrap();
         notifier.ready();
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_watchdog_is_fed_while_the_loop_lives_and_starves_when_it_hangs() {
+    async fn the_watchdog_is_fed_only_while_the_loop_is_alive() {
         let (_folder, socket, path) = manager();
         let notifier = Notifier::to(path.as_os_str(), Some(Duration::from_mins(1))).unwrap();
         let beat = Beat::aged(Duration::from_mins(2));
@@ -214,7 +218,7 @@ mod tests {
             let beat = beat.clone();
             async move { notifier.keep(beat, published).await }
         });
-        // The beat is too old: the status comes, and no sign of life before it.
+        // The beat is too old, so the status arrives without a sign of life before it.
         let hear = move || {
             let text = heard(&socket);
             (text, socket)

@@ -1,6 +1,6 @@
-//! What an operator may tell a running instance, and what comes back.
+//! The operator's commands to a running instance, and their answers.
 //!
-//! Nothing that moves money to another account is here, and never will be (promise 9).
+//! No command moves money to another account, and none ever will (promise 9).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use tokio::sync::oneshot;
 
 use crate::view::{State, Strategy};
 
-/// Building modules takes so long at most.
+/// The maximum time of a reload, which builds modules.
 const RELOAD_WITHIN: Duration = Duration::from_mins(10);
 
 /// A command of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
-    /// No new exposure; cancels and reducing orders pass.
+    /// Send no order that adds exposure. Cancels and reducing orders are still sent.
     Pause,
-    /// Ends a pause or a halt.
+    /// End a pause or a halt.
     Resume,
-    /// Cancel own orders; latched across restarts.
+    /// Cancel own orders and send none. The halt survives restarts.
     Halt,
     /// Halt, then close own positions.
     Flatten,
-    /// Load changed modules, and what of the configuration may change while running.
+    /// Load changed modules and the settings that may change while running.
     Reload,
 }
 
@@ -39,7 +39,7 @@ impl Command {
         Self::Reload,
     ];
 
-    /// Whether it latches, so that it holds across restarts once it is durable.
+    /// Whether it sets a latch, which survives restarts once it is durable.
     pub const fn latches(self) -> bool {
         match self {
             Self::Pause | Self::Halt | Self::Flatten => true,
@@ -47,7 +47,8 @@ impl Command {
         }
     }
 
-    /// How long an answer may take where others have `others`: a reload builds modules.
+    /// The time limit of the answer. `others` is the limit of commands other than reload, which
+    /// builds modules.
     pub(crate) fn answer_within(self, others: Duration) -> Duration {
         match self {
             Self::Reload => RELOAD_WITHIN.max(others),
@@ -55,7 +56,7 @@ impl Command {
         }
     }
 
-    /// The verb, which is also the last part of the route.
+    /// The verb of the command line, also the last part of the route.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -67,60 +68,62 @@ impl Command {
     }
 }
 
-/// A command on its way to the engine's loop.
+/// A command for the engine's loop.
 #[derive(Debug)]
 pub struct Steer {
-    /// What.
+    /// The command.
     pub command: Command,
-    /// For one strategy; for all when absent.
+    /// The strategy; `None` means all strategies.
     pub strategy: Option<String>,
-    /// The configuration that whoever asks for a reload means; the one of the start when absent.
+    /// For a reload, the file that the caller expects to be read; `None` means the file of the
+    /// start.
     pub config: Option<PathBuf>,
-    /// Where the answer goes, once what it says is published.
+    /// Receives the answer after its effect is published.
     pub answer: oneshot::Sender<Result<Applied, Refused>>,
 }
 
 impl Steer {
-    /// Whether it is still to be carried out. Who asked for less risk and lost patience wants it
-    /// all the same; trading that begins minutes after somebody gave up waiting is nobody's wish.
+    /// Whether the command must still be carried out. A risk-reducing command runs even if the
+    /// caller disconnected. Any other command does not: the caller no longer expects trading to
+    /// start.
     pub fn is_wanted(&self) -> bool {
         self.command.latches() || !self.answer.is_closed()
     }
 }
 
-/// A command that was taken, and what is now the state.
+/// A command that was carried out, and the state after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// State after it.
+    /// The state after the command.
     pub state: State,
     /// Why it is in this state.
     pub reason: String,
     /// When it entered the state, Unix milliseconds.
     pub since_ms: i64,
-    /// What is still under way, such as positions that are being closed; empty when nothing is.
+    /// Work that is not finished, such as positions that are being closed; else empty.
     pub pending: String,
-    /// The strategy that was commanded; `null` when all were.
+    /// The strategy of the command; `null` if it was for all.
     pub strategy: Option<Strategy>,
-    /// What a reload changed, in words; empty for other commands.
+    /// The changes of a reload, as text; empty for other commands.
     pub changes: Vec<String>,
 }
 
 impl Applied {
-    /// How [`Self::pending`] says that a restart may not know of the command.
+    /// The text in [`Self::pending`] if a restart may not know the command.
     pub const NOT_DURABLE: &str = "the latch is not durable";
 
-    /// Whether a restart knows of it.
+    /// Whether the command survives a restart.
     pub fn is_durable(&self) -> bool {
         !self.pending.contains(Self::NOT_DURABLE)
     }
 }
 
-/// A command that was not taken; nothing changed.
+/// A command that was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// What is wrong, and by which rule.
+    /// The error, with the rule that refused the command.
     pub error: String,
-    /// What to do next.
+    /// The next step for the operator.
     pub what_to_do: String,
 }
 
@@ -129,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lessens_risk_outlives_its_asker_and_the_rest_does_not() {
+    fn only_risk_reducing_commands_run_after_a_disconnect() {
         for command in Command::ALL {
             let (answer, asker) = oneshot::channel();
             let strategy = None;

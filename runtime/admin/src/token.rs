@@ -1,5 +1,5 @@
-//! The bearer token of the admin server: made once, kept in a file that only its owner reads,
-//! compared in constant time, never printed.
+//! The bearer token of the admin server. It is created once, kept in a file that only its owner can
+//! read, compared in constant time, and never printed.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,31 +8,31 @@ use std::path::{Path, PathBuf};
 
 use subtle::ConstantTimeEq;
 
-/// Random bytes of a token that we make.
+/// The number of random bytes in a new token.
 const RANDOM_BYTES: usize = 32;
-/// A token shorter than this could be guessed.
+/// A shorter token could be guessed.
 const CHARS_MIN: usize = 32;
-/// A file that is larger holds no token.
+/// A larger file does not contain a token.
 const FILE_BYTES_MAX: u64 = 4096;
-/// Everybody but the owner, and running it.
+/// Permission bits that must not be set: all for others, and execution for the owner.
 const MODE_FORBIDDEN: u32 = 0o177;
 
 /// A bearer token. `Debug` hides it and there is no `Display`.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// A token that cannot be had.
+/// Why a token cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The file cannot be read or made.
-    #[error("token file {path}: {error}; see that the folder is there and ours")]
+    /// The file cannot be read or created.
+    #[error("token file {path}: {error}; check that the folder exists and belongs to this user")]
     File {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
-    /// Others may read or change it.
+    /// Other users may read or change the file.
     #[error(
         "token file {path} has mode {mode:04o}, others could use it; \
          run: chmod 600 {path}"
@@ -43,13 +43,13 @@ pub enum TokenError {
         /// Its mode.
         mode: u32,
     },
-    /// It holds no token.
+    /// The text is not a token.
     #[error(
-        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; \
-         remove it to have a new one made at the next start"
+        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; remove it, \
+         and the next start creates a new one"
     )]
     Text {
-        /// Where it came from, never what it is.
+        /// The source of the text. The text itself is never in the message.
         origin: String,
     },
     /// The operating system gave no random bytes.
@@ -58,7 +58,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// The token in the file, which is made when it is missing.
+    /// Reads the token from the file, and creates the file if it is missing.
     pub fn read_or_create(path: &Path) -> Result<Self, TokenError> {
         match Self::read(path) {
             Err(TokenError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
@@ -68,14 +68,14 @@ impl Token {
         }
     }
 
-    /// The token in the file.
+    /// Reads the token from the file.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let failed = |error| TokenError::File {
             path: path.to_owned(),
             error,
         };
         let file = File::open(path).map_err(failed)?;
-        // Of the open file, so that nothing can be swapped in between.
+        // The metadata of the open file, so that the file cannot be replaced in between.
         let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
         if mode & MODE_FORBIDDEN != 0 {
             let path = path.to_owned();
@@ -87,7 +87,7 @@ impl Token {
         Self::from_text(text.trim(), &format!("token file {}", path.display()))
     }
 
-    /// A token from elsewhere, such as an environment variable; `origin` names it in the error.
+    /// A token from elsewhere, for example an environment variable. Errors name it by `origin`.
     pub fn from_text(text: &str, origin: &str) -> Result<Self, TokenError> {
         let long = text.len() >= CHARS_MIN;
         if long && text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -110,7 +110,8 @@ impl Token {
         Ok(token)
     }
 
-    /// Whether this is the token; the time it takes tells only whether the length is right.
+    /// Whether this is the token. The time of the comparison shows only whether the length is
+    /// right.
     pub(crate) fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_is_the_owners_alone() {
+    fn a_token_is_created_once_for_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.token");
         let made = Token::read_or_create(&path).unwrap();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_could_use_is_refused_with_the_command_that_mends_it() {
+    fn a_file_with_open_permissions_is_refused_with_a_fix() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.token");
         Token::read_or_create(&path).unwrap();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused_and_not_repeated() {
+    fn an_invalid_token_is_refused_and_not_printed() {
         let long_with_space = format!("{} x", "a".repeat(40));
         for text in ["", "hunter2", long_with_space.as_str()] {
             let refused = Token::from_text(text, "variable X").unwrap_err();

@@ -1,26 +1,27 @@
-//! What a running instance shows of itself: the JSON of `/api` and of the verbs' `--json`.
+//! The state that a running instance publishes: the JSON of `/api` and of the verbs' `--json`.
 //!
-//! Amounts, prices and quantities are decimal strings, times Unix milliseconds, instruments as the
-//! configuration spells them (`futures:BTCUSDT`). No type of the engine, and no computing.
+//! Amounts, prices and quantities are decimal strings. Times are Unix milliseconds. Instruments are
+//! written as in the configuration (`futures:BTCUSDT`). This file contains no types of the engine
+//! and computes nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// The journal is restored: no order.
+    /// The journal is being restored. No order is sent.
     #[default]
     Booting,
-    /// The state is compared with the venue: no order.
+    /// The state is being compared with the venue. No opening order is sent.
     Syncing,
     /// Trading.
     Ready,
-    /// Something is in doubt: nothing that adds exposure.
+    /// There is a degraded reason. No order that adds exposure is sent.
     Degraded,
-    /// Paused by the operator: nothing that adds exposure.
+    /// The operator paused the run. No order that adds exposure is sent.
     Paused,
-    /// Halted: own orders are cancelled, no new ones, until resumed.
+    /// The run is halted: own orders are cancelled and no order is sent until it is resumed.
     Halted,
 }
 
@@ -35,7 +36,7 @@ impl State {
         Self::Halted,
     ];
 
-    /// The word in JSON and metrics.
+    /// The value in JSON and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Booting => "booting",
@@ -54,11 +55,11 @@ impl std::fmt::Display for State {
     }
 }
 
-/// With whose money a run trades.
+/// Whether a run trades with real money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Real public data, simulated fills.
+    /// Real public data with simulated fills.
     #[default]
     Paper,
     /// The account of the configuration.
@@ -66,7 +67,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word in JSON and metrics.
+    /// The value in JSON and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -80,13 +81,13 @@ impl Mode {
 pub struct Status {
     /// State.
     pub state: State,
-    /// Why it is in this state, one sentence for people.
+    /// Why it is in this state, as text for people.
     pub reason: String,
     /// Mode.
     pub mode: Mode,
     /// When it entered the state, Unix milliseconds.
     pub since_ms: i64,
-    /// When this was written down, Unix milliseconds.
+    /// When this state was published, Unix milliseconds.
     pub as_of_ms: i64,
     /// Version of the program.
     pub version: String,
@@ -94,7 +95,7 @@ pub struct Status {
     pub epoch: u64,
     /// Milliseconds since the process started.
     pub uptime_ms: u64,
-    /// What is in doubt, one sentence each; empty while nothing is.
+    /// The degraded reasons, one sentence each; empty while the run is not degraded.
     pub doubts: Vec<String>,
     /// Whether each account and instrument can trade, and why not.
     #[serde(default)]
@@ -110,77 +111,79 @@ pub struct Status {
     pub terms: Vec<Terms>,
     /// Strategies by state.
     pub strategies: StrategyCounts,
-    /// Own orders that may be live at the venue, those of unknown outcome included.
+    /// Own orders that may be open at the venue, including those of unknown outcome.
     pub open_orders: u64,
-    /// How far the journal is.
+    /// How far the journal is behind.
     pub journal: JournalLag,
-    /// Surfaces that take no requests, or no orders, after a refusal for a limit; empty while none.
+    /// Surfaces that accept no requests or no orders because a limit was exceeded.
     #[serde(default)]
     pub venue_waits: Vec<VenueWait>,
-    /// Closes that were asked for and are not done; empty while none.
+    /// Closes that were requested and are not finished.
     #[serde(default)]
     pub closes: Vec<Close>,
 }
 
-/// A strategy whose positions are being closed, and what that waits for.
+/// A strategy whose positions are being closed, and the reasons why the close waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {
     /// The strategy.
     pub strategy: String,
-    /// What is still open: signed quantity and instrument.
+    /// Open positions: signed quantity and instrument.
     pub open: Vec<String>,
-    /// What the next step waits for, or why there is none, one phrase each.
+    /// The reasons why the close waits or is not possible, one phrase each.
     pub waits_for: Vec<String>,
-    /// What a person should do where the run cannot close it; `null` while it goes on.
+    /// The advice to the operator if the run cannot close it; `null` while the run continues.
     #[serde(default)]
     pub what_to_do: Option<String>,
-    /// When the close was asked for, Unix milliseconds.
+    /// When the close was requested, Unix milliseconds.
     pub since_ms: i64,
-    /// For how many seconds.
+    /// Seconds since then.
     pub waiting_s: u64,
 }
 
-/// How long the venue takes nothing of a kind, and what is still open because of it.
+/// A time in which the venue accepts no requests or no orders, and everything that stays open
+/// because of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VenueWait {
     /// Surface.
     pub surface: String,
-    /// What is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order limit).
+    /// The kind that is not sent: `requests` (after a 429, 418 or 403) or `orders` (after the order
+    /// limit).
     pub what: String,
     /// Seconds until the wait is over, rounded up.
     pub left_s: u64,
-    /// What leaves first once it is over, one sentence each: cancels, closes, renewals.
+    /// Requests that are sent first after the wait, one sentence each: cancels, closes, renewals.
     pub open: Vec<String>,
 }
 
-/// Whether orders that open a position can be placed. Closing orders and cancels always pass.
+/// Whether opening orders can be placed. Closing orders and cancels are always sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trading {
     /// `futures account`, `futures:BTCUSDT`, `futures USDT` or `strategy maker in futures:BTCUSDT`.
     pub what: String,
-    /// Which of the four.
+    /// Which of the four it is.
     pub scope: Scope,
-    /// They can be placed.
+    /// Whether opening orders can be placed.
     pub open: bool,
-    /// Why not; `null` while they can.
+    /// Why they cannot be placed; `null` if they can.
     pub reason: Option<String>,
-    /// What a person should do, and what ends the block.
+    /// The advice to the operator, and the condition that ends the block.
     pub what_to_do: Option<String>,
-    /// Since when not, Unix milliseconds.
+    /// Start of the block, Unix milliseconds.
     pub since_ms: Option<i64>,
-    /// Until when not, where the venue says so, Unix milliseconds.
+    /// End of the block if the venue states it, Unix milliseconds.
     pub until_ms: Option<i64>,
-    /// When one order may try again, Unix milliseconds.
+    /// When one order may test whether the block ended, Unix milliseconds.
     pub try_again_ms: Option<i64>,
     /// The venue's code.
     pub code: Option<i32>,
-    /// Orders that the venue rejected for it.
+    /// Orders that the venue rejected because of it.
     pub rejected: u64,
     /// Orders that were not sent because of it.
     pub not_sent: u64,
 }
 
-/// What a trading status is about.
+/// The subject of a trading status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -195,7 +198,7 @@ pub enum Scope {
     Strategy,
 }
 
-/// Orders of a strategy for one side of an instrument that were not placed, one after another.
+/// Consecutive orders of a strategy, on one side of an instrument, that were not placed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
     /// Strategy.
@@ -206,41 +209,41 @@ pub struct Refusals {
     pub side: String,
     /// The venue's last code; `null` for orders that were not sent.
     pub code: Option<i32>,
-    /// How many.
+    /// The number of these orders.
     pub count: u32,
-    /// Since when, Unix milliseconds.
+    /// Time of the first one, Unix milliseconds.
     pub since_ms: i64,
-    /// No opening order is sent before, Unix milliseconds; `null` where one may be.
+    /// No opening order is sent before this time, Unix milliseconds; `null` if one may be sent now.
     pub pause_until_ms: Option<i64>,
 }
 
-/// Rules, leverage and margin type of an instrument as they are now.
+/// The present rules, leverage and margin type of an instrument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// Instrument.
     pub instrument: String,
-    /// `TRADING`, or another word of the venue: then it takes no order.
+    /// `TRADING`, or another status of the venue. With another status the venue accepts no order.
     pub status: String,
     /// `tickSize`.
     pub tick: String,
     /// `stepSize`.
     pub step: String,
-    /// Least value of an order; 0 for none.
+    /// Minimum value of an order; 0 without a minimum.
     pub min_notional: String,
-    /// Leverage; `null` while it was not told.
+    /// Leverage; `null` until the venue reports it.
     pub leverage: Option<u32>,
-    /// `isolated` or `crossed`; `null` while it was not told.
+    /// `isolated` or `crossed`; `null` until the venue reports it.
     pub margin_type: Option<String>,
-    /// When somebody changed leverage or margin type last, Unix milliseconds.
+    /// When leverage or margin type changed last, Unix milliseconds.
     pub margin_changed_ms: Option<i64>,
-    /// Why the venue's new rules cannot be used; nothing opens then.
+    /// Why the venue's new rules cannot be used. Then no opening order is sent for the instrument.
     pub unusable: Option<String>,
 }
 
 /// A liquidation or an ADL: one order of the venue, with the sum of its fills so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedClose {
-    /// When the run learned of it, Unix milliseconds.
+    /// When the run learned about it, Unix milliseconds.
     pub time_ms: i64,
     /// `liquidation` or `ADL`.
     pub reason: String,
@@ -248,26 +251,27 @@ pub struct ForcedClose {
     pub instrument: String,
     /// Side of the closing order: `SELL` closes a long position.
     pub side: String,
-    /// Quantity that was closed; 0 where only the order, or a payment of the insurance fund, was told.
+    /// Quantity that was closed; 0 if the venue reported only the order, or a payment of the
+    /// insurance fund.
     pub qty: String,
-    /// Average price of the close; `null` where nothing was closed yet, or the venue stated no price.
+    /// Average price of the close; `null` if nothing is closed yet, or the venue stated no price.
     pub price: Option<String>,
-    /// Profit or loss before fees, negative when lost. With a `note` it contains the fee.
+    /// Profit or loss before fees, negative for a loss. With a `note` it includes the fee.
     pub realized_pnl: String,
-    /// Fee of the close; `null` where the venue stated none.
+    /// Fee of the close; `null` if the venue did not state it.
     pub fee: Option<String>,
-    /// What the figures lack.
+    /// A limitation of the figures.
     #[serde(default)]
     pub note: Option<String>,
     /// Strategies whose positions were closed, each with its quantity.
     pub strategies: Vec<ForcedShare>,
-    /// What of the quantity belonged to no strategy.
+    /// The part of the quantity that belonged to no strategy.
     pub unowned: String,
-    /// The account's position after it.
+    /// The account's position after the close.
     pub left: String,
 }
 
-/// What a forced close took from one strategy.
+/// The part of a forced close that one strategy lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedShare {
     /// The strategy.
@@ -276,18 +280,18 @@ pub struct ForcedShare {
     pub qty: String,
     /// Profit or loss before fees.
     pub realized_pnl: String,
-    /// The strategy's position after it.
+    /// The strategy's position after the close.
     pub left: String,
 }
 
-/// How many strategies are in which state.
+/// The number of strategies in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyCounts {
     /// Running.
     pub running: u64,
-    /// Paused, each for itself.
+    /// Paused individually.
     pub paused: u64,
-    /// Halted, each for itself.
+    /// Halted individually.
     pub halted: u64,
     /// Quarantined.
     pub quarantined: u64,
@@ -296,22 +300,22 @@ pub struct StrategyCounts {
 /// How far the journal on disk is behind the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalLag {
-    /// Records written by the engine.
+    /// Records that the engine wrote.
     pub written: u64,
     /// Records that survive a loss of power.
     pub durable: u64,
-    /// Age of the oldest record that is not durable, milliseconds; 0 when all are.
+    /// Age of the oldest record that is not durable, milliseconds; 0 if all are durable.
     pub behind_ms: u64,
 }
 
-/// One of `GET /api/orders`: an order that may be live at the venue.
+/// One entry of `GET /api/orders`: an order that may be open at the venue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Instrument.
     pub instrument: String,
-    /// Whose it is; `null` for an order of others on the account.
+    /// Its strategy; `null` for an order from outside this run.
     pub strategy: Option<String>,
-    /// Its id as we chose it.
+    /// Its id, chosen by this program.
     pub client_order_id: String,
     /// `orderId` of the venue, once known.
     pub order_id: Option<u64>,
@@ -323,16 +327,17 @@ pub struct Order {
     pub qty: Option<String>,
     /// Quantity that was executed.
     pub executed_qty: String,
-    /// Status in the venue's words, or `UNKNOWN`.
+    /// The venue's status, or `UNKNOWN`.
     pub status: String,
 }
 
-/// One of `GET /api/positions`; flat ones are left out.
+/// One entry of `GET /api/positions`. Flat positions are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Instrument.
     pub instrument: String,
-    /// Whose part of it; `null` for the account's own, which is the sum of all.
+    /// The strategy that holds this part; `null` for the account's position, which is the sum of
+    /// all.
     pub strategy: Option<String>,
     /// `BOTH`, `LONG` or `SHORT`.
     pub position_side: String,
@@ -342,7 +347,7 @@ pub struct Position {
     pub entry_price: Option<String>,
 }
 
-/// One of `GET /api/balances`.
+/// One entry of `GET /api/balances`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// `spot` or `futures`.
@@ -351,27 +356,27 @@ pub struct Balance {
     pub asset: String,
     /// Wallet balance.
     pub total: String,
-    /// What of it is free for new orders.
+    /// The part that is free for new orders.
     pub available: String,
 }
 
-/// One of `GET /api/strategies`. Amounts are in the quote asset of the first instrument.
+/// One entry of `GET /api/strategies`. Amounts are in the quote asset of the first instrument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strategy {
-    /// Its id as configured.
+    /// Its id in the configuration.
     pub id: String,
     /// SHA-256 of its module, hex.
     pub module_sha256: String,
     /// State.
     pub state: StrategyState,
-    /// The fault that it is quarantined for, in one word; `null` while it is not.
+    /// The kind of fault that caused its quarantine; `null` if it is not quarantined.
     pub fault: Option<String>,
-    /// Why it is not running, one sentence for people; `null` while it is.
+    /// Why it is not running, one sentence for people; `null` if it is running.
     pub reason: Option<String>,
-    /// Since when it is in quarantine, Unix milliseconds; `null` while it is not.
+    /// Start of the quarantine, Unix milliseconds; `null` if it is not quarantined.
     #[serde(default)]
     pub quarantined_since_ms: Option<i64>,
-    /// Orders that may be live at the venue.
+    /// Orders that may be open at the venue.
     pub open_orders: u64,
     /// Realized profit before fees.
     pub realized_pnl: String,
@@ -383,23 +388,23 @@ pub struct Strategy {
     pub funding: String,
 }
 
-/// Whether a strategy is called.
+/// Whether a strategy is called and may trade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StrategyState {
-    /// It is called.
+    /// It is called and may trade.
     #[default]
     Running,
-    /// It is called, and adds no exposure until it is resumed.
+    /// It is called, but adds no exposure until it is resumed.
     Paused,
-    /// It is called; its orders are cancelled, and it sends none until it is resumed.
+    /// It is called. Its orders are cancelled, and it sends no order until it is resumed.
     Halted,
-    /// It is not called, since its fault.
+    /// It is not called, because it failed.
     Quarantined,
 }
 
 impl StrategyState {
-    /// The word in JSON.
+    /// The value in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -410,8 +415,8 @@ impl StrategyState {
     }
 }
 
-/// All that is shown, of one moment. Whoever steers publishes anew before it answers a command,
-/// so that a question after the answer shows what the command did.
+/// Everything that is shown, at one moment. The engine's side publishes again before it answers a
+/// command, so a query after the answer shows the effect of the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
     /// Status.
@@ -422,6 +427,6 @@ pub struct Published {
     pub positions: Vec<Position>,
     /// Balances.
     pub balances: Vec<Balance>,
-    /// Strategies, as configured.
+    /// Strategies, in the order of the configuration.
     pub strategies: Vec<Strategy>,
 }

@@ -1,4 +1,4 @@
-//! Recordings as the market of a simulated venue. What may not enter: orders, and the venue's
+//! Plays recordings as the market of a simulated venue. It does not know orders or the venue's
 //! clock.
 
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording as 
 use windvane_config::{InstrumentName, InstrumentRules};
 use windvane_recording::{self as recording, Chunk, Recording, RecordingError, ResolveError, Tape};
 
-/// Why recordings are no market.
+/// Why recordings cannot serve as a market.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaybackError {
-    /// A file is not there.
+    /// A file does not exist.
     #[error(
         "recording {path} does not exist; `windvane data generate --out {path}` makes one",
         path = .0.display()
     )]
     Missing(PathBuf),
-    /// A recording cannot be read.
+    /// A file cannot be read as a recording.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// An instrument has no rules.
+    /// An instrument of the recordings has no rules.
     #[error(transparent)]
     Rules(#[from] ResolveError),
-    /// There is nothing in them.
-    #[error("the recordings hold no market event")]
+    /// The recordings contain no market event.
+    #[error("the recordings contain no market event")]
     Empty,
 }
 
@@ -35,11 +35,11 @@ pub enum PlaybackError {
 pub struct Playback {
     /// The files.
     pub files: Vec<PathBuf>,
-    /// Where decoded caches are kept.
+    /// The folder of decoded caches.
     pub cache: Option<PathBuf>,
-    /// Thousandths of the recorded pace.
+    /// Speed in thousandths of the recorded pace.
     pub speed_permille: u32,
-    /// Begins again at the end.
+    /// Starts again at the end.
     pub looped: bool,
 }
 
@@ -104,7 +104,7 @@ fn instruments(
     names.into_iter().map(resolve).collect()
 }
 
-/// The events from the first on; `None` where the decoded caches cannot be opened any more.
+/// The events from the first one on, or `None` if the decoded caches can no longer be opened.
 fn events(recordings: &[Recording], instruments: &[Instrument]) -> Option<RecordedEvents> {
     match Tape::new(recordings, instruments) {
         Ok(tape) => Some(Box::new(Events {
@@ -113,7 +113,7 @@ fn events(recordings: &[Recording], instruments: &[Instrument]) -> Option<Record
             at: 0,
         })),
         Err(error) => {
-            tracing::error!("the market stands still: {error}");
+            tracing::error!("the simulated market stops, no more prices follow: {error}");
             None
         }
     }
@@ -137,7 +137,7 @@ impl Iterator for Events {
             self.chunk = match self.tape.next_chunk() {
                 Ok(chunk) => chunk?,
                 Err(error) => {
-                    tracing::error!("the recording ends here: {error}");
+                    tracing::error!("cannot read the rest of the recording, it ends here: {error}");
                     return None;
                 }
             };

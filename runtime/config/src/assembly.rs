@@ -1,5 +1,5 @@
-//! From a configuration to the parts of a run: instruments and their rules, the engine, the
-//! simulated venue.
+//! Turns a configuration into the parts of a run: instruments with their rules, the engine's
+//! configuration and the simulated venue's.
 
 use serde_json::json;
 use windvane_engine::config::{
@@ -14,7 +14,8 @@ use windvane_sim::{QueueModel, VenueConfig};
 
 use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
 
-/// The instruments that any strategy names, in the order in which they are named first.
+/// The instruments that any strategy names, without duplicates, in the order of their first
+/// mention.
 pub fn instrument_names(config: &Config) -> Vec<InstrumentName> {
     let mut names: Vec<InstrumentName> = Vec::new();
     for name in config.strategies.iter().flat_map(|s| &s.instruments) {
@@ -36,7 +37,7 @@ pub fn balances(sim: &Sim, assets: &mut Assets) -> Vec<(Surface, AssetId, Amount
         .collect()
 }
 
-/// The simulated venue's terms.
+/// The configuration of the simulated venue.
 pub fn venue_config(config: &Config, balances: &[(Surface, AssetId, Amount)]) -> VenueConfig {
     let sim = &config.sim;
     VenueConfig {
@@ -82,7 +83,7 @@ pub fn engine_config(
     }
 }
 
-/// Limits and reactions of each strategy, as a reload takes them.
+/// Limits and fault reactions of each strategy: the part of a configuration that a reload changes.
 pub fn strategy_terms(config: &Config) -> Vec<StrategyTerms> {
     let strategies = config.strategies.iter();
     strategies
@@ -93,7 +94,7 @@ pub fn strategy_terms(config: &Config) -> Vec<StrategyTerms> {
         .collect()
 }
 
-/// Everything beside the engine's own configuration that decides how a run goes.
+/// Every setting outside the engine's own configuration that changes how a run goes, as text.
 fn circumstances(config: &Config) -> String {
     let params: Vec<_> = config
         .strategies
@@ -145,7 +146,7 @@ fn strategy_config(strategy: &Strategy, names: &[InstrumentName]) -> StrategyCon
     }
 }
 
-/// What happens to what a strategy that failed leaves.
+/// The treatment of the orders and positions of a strategy that failed.
 pub const fn on_fault(leave: Leave) -> OnFault {
     match leave {
         Leave::Cancel => OnFault::Cancel,
@@ -154,7 +155,7 @@ pub const fn on_fault(leave: Leave) -> OnFault {
     }
 }
 
-/// What follows a liquidation or an ADL.
+/// The engine's reaction to a liquidation or an ADL.
 pub const fn on_liquidation(risk: &Risk) -> OnLiquidation {
     match risk.on_liquidation {
         crate::OnLiquidation::Halt => OnLiquidation::Halt,
@@ -176,7 +177,7 @@ pub fn risk_limits(risk: &Risk) -> RiskLimits {
     }
 }
 
-/// An amount of the configuration; one beyond 128 bits is as good as no limit.
+/// An amount of the configuration. A value beyond 128 bits works like no limit.
 fn amount(value: Decimal) -> Amount {
     Amount::from_decimal(value).unwrap_or(Amount(i128::MAX / 4))
 }
@@ -188,8 +189,8 @@ fn ppm(fraction: Decimal) -> u32 {
         .unwrap_or(u32::MAX)
 }
 
-/// What `start` of a strategy is told of its instruments, in the order of its own configuration,
-/// and of the assets (`sdk/wit`).
+/// The JSON that a strategy's `start` receives: its instruments, in the order of its own
+/// configuration, and the names of the assets (`sdk/wit`).
 pub fn instruments_json(
     strategy: &Strategy,
     names: &[InstrumentName],

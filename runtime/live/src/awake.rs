@@ -1,21 +1,21 @@
-//! Processors that do not fall asleep while a run lasts (`run.keep_awake`): an order's way leads
-//! over several threads and the disk, and each wake-up of a sleeping processor costs as much as the
-//! engine's whole work.
+//! Keeps the processors from sleeping while a run lasts (`run.keep_awake`). An order passes several
+//! threads and the disk, and waking a sleeping processor costs as much time as all of the engine's
+//! work.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Linux keeps the promise that is written here for as long as the file is open.
+/// While this file is open, Linux keeps the wake-up latency that is written to it.
 pub const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// The promise: no processor takes any time to wake. Dropping it takes it back.
+/// Holds the request for a wake-up latency of zero. Dropping it ends the request.
 #[derive(Debug)]
 pub struct Awake(#[expect(dead_code, reason = "it is held open, and nothing else")] File);
 
 impl Awake {
-    /// Asks for it where a configuration does; where the system refuses, the run is slower and says
-    /// so.
+    /// Makes the request if the configuration wants it. If the system refuses, the run is only
+    /// slower, and the log says so.
     pub fn wanted(keep_awake: bool) -> Option<Self> {
         if !keep_awake {
             return None;
@@ -25,8 +25,9 @@ impl Awake {
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "run.keep_awake: processors may sleep, for {DEVICE} is not writable; let this \
-                     user write there, or leave run.keep_awake out"
+                    "run.keep_awake has no effect, because {DEVICE} is not writable: processors \
+                     may sleep and orders may leave later. Give this user write access, or remove \
+                     run.keep_awake"
                 );
                 None
             }
@@ -35,12 +36,12 @@ impl Awake {
 
     fn ask(device: &Path) -> io::Result<Self> {
         let mut file = File::options().write(true).open(device)?;
-        // So many microseconds at most, as a number of the machine.
+        // The maximum latency in microseconds, as a native 32-bit integer.
         file.write_all(&0_i32.to_ne_bytes())?;
         Ok(Self(file))
     }
 
-    /// Whether the system would take it.
+    /// Whether the system would accept the request.
     pub fn is_possible() -> io::Result<()> {
         Self::ask(Path::new(DEVICE)).map(drop)
     }
@@ -51,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_to_wake_is_asked_for() {
+    fn a_wake_up_latency_of_zero_is_requested() {
         let device = tempfile::NamedTempFile::new().unwrap();
         Awake::ask(device.path()).unwrap();
         assert_eq!(std::fs::read(device.path()).unwrap(), [0; 4]);
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_never_made() {
+    fn a_missing_device_is_not_created() {
         let folder = tempfile::tempdir().unwrap();
         let device = folder.path().join("none");
         let error = Awake::ask(&device).unwrap_err();

@@ -1,7 +1,10 @@
-//! Bans that outlive a process: what the venue told one, the next heeds before its first request.
-//! They stand in the data folder, by host, with their end by the wall clock. What counts as a ban, and
-//! for how long, the gateway decides (`client-core/src/gateway.rs`); what is heeded and written down is
-//! decided in `client-core/src/bans.rs`. Here are the file and the waiting.
+//! Bans that outlive a process. When the venue bans this address, the next process must know it
+//! before its first request.
+//!
+//! The data folder keeps each ban by host, with its end by the wall clock. The gateway decides what
+//! counts as a ban and for how long (`client-core/src/gateway.rs`). `client-core/src/bans.rs`
+//! decides which bans are applied and which are written. This file reads and writes the file, and
+//! waits.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -15,32 +18,33 @@ use windvane_journal::{Ban, Directory};
 use windvane_report::utc::seconds_text;
 use windvane_session::venue_surface;
 
-/// Has a client send nothing to hosts that told an earlier process not to.
+/// Stops a client from sending to hosts that banned an earlier process.
 pub fn heed(client: &Client, data_dir: &Path) {
     let written: Vec<_> = Ban::read(data_dir).into_iter().map(of_file).collect();
     client.bans_at(wall_ms()).heed(&written);
 }
 
-/// Until when one of these surfaces takes nothing, in words.
+/// How long one of these surfaces is still banned, and a sentence about it for people.
 pub fn told(client: &Client, surfaces: &[Surface]) -> Option<(Duration, String)> {
     let surfaces = surfaces.iter().map(|surface| venue_surface(*surface));
     let stopped = client.bans_at(wall_ms()).longest(surfaces)?;
     let until = seconds_text(Time(stopped.until_ms.saturating_mul(1_000_000)));
-    let words = format!("the venue takes nothing from this address until {until} UTC");
+    let words = format!("the venue accepts no requests from this address until {until} UTC");
     Some((Duration::from_millis(stopped.left_ms), words))
 }
 
-/// Waits until every surface takes requests again, and says why.
+/// Waits until every surface accepts requests again. `say` receives the reason.
 pub async fn sit_out(client: &Client, surfaces: &[Surface], mut say: impl FnMut(&str)) {
     while let Some((left, words)) = told(client, surfaces) {
         say(&format!(
-            "{words}, as it told an earlier run: it is waited for"
+            "{words} (a ban from an earlier run). Nothing is sent meanwhile; this program waits \
+             and then goes on"
         ));
         tokio::time::sleep(left).await;
     }
 }
 
-/// Writes down what the client is told, for as long as the run lasts.
+/// Writes every ban that the client learns of to the data folder, for as long as the run lasts.
 pub fn keep(client: &Client, directory: &Arc<Directory>) {
     let (client, directory) = (client.clone(), Arc::downgrade(directory));
     tokio::spawn(async move {
@@ -59,8 +63,8 @@ pub fn keep(client: &Client, directory: &Arc<Directory>) {
     });
 }
 
-/// Writes down what a client was told, for whoever starts next with this data folder; one that is
-/// not there, or that an instance uses, is left alone.
+/// Writes the client's bans for the next process that uses this data folder. Does nothing if the
+/// folder does not exist or if a running instance uses it.
 pub fn hand_on(client: &Client, data_dir: &Path) {
     if client.bans_at(wall_ms()).to_write().is_empty() || !data_dir.exists() {
         return;
@@ -70,12 +74,14 @@ pub fn hand_on(client: &Client, data_dir: &Path) {
     }
 }
 
-/// Writes down what a client knows.
+/// Writes the client's bans to the data folder.
 fn write(client: &Client, directory: &Directory) {
     let written = client.bans_at(wall_ms()).to_write();
     let bans: Vec<_> = written.into_iter().map(for_file).collect();
     if let Err(error) = directory.set_bans(&bans) {
-        tracing::error!(%error, "a ban is not written down: the next start would send into it");
+        tracing::error!(%error, "could not save a ban of the venue: a restart before the ban ends \
+                                 would send requests and may extend it; check the data folder's \
+                                 disk");
     }
 }
 

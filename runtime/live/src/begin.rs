@@ -1,8 +1,9 @@
-//! The start of a live run, which is the same path as recovery: what the journal gives back, an
-//! epoch, an engine, the strategies with what they saved, the streams; then a new segment.
+//! The start of a live run. A restart after a crash takes the same path: restore the journal's
+//! state, reserve an epoch, make the engine, start the strategies with their saved state, open the
+//! streams, then start a new segment.
 //!
-//! Nothing leaves before the segment stands, and nothing of the configuration refuses after it: a
-//! start that is refused leaves the journal as it was.
+//! No request leaves before the segment exists, and the configuration is checked completely before
+//! that. So a start that fails leaves the journal unchanged.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
@@ -45,19 +46,19 @@ use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, Leave, Mode};
 
-/// What a start is given beside its configuration.
+/// The inputs of a start besides its configuration.
 pub struct Start<'a> {
     pub directory: Arc<Directory>,
     pub counter: Counter,
     pub watchdog: watchdog::Begin,
     pub reread: Reread,
     pub take_over: bool,
-    /// Orders and positions of the journal, in words, once it is read: a stop before the account is
-    /// reached has to name them.
+    /// The journal's orders and positions as text, set once the journal is read. If the start is
+    /// stopped before it reaches the account, the error names them.
     pub known: &'a OnceLock<String>,
 }
 
-/// Begins a run.
+/// Starts a run.
 pub async fn begin(
     config: &Config,
     market: Market,
@@ -76,7 +77,7 @@ pub async fn begin(
         move || modules::load(&config, &mut |step| tracing::info!(step, "building"))
     });
     let guests = guests.await??;
-    counter.say("the journal is opened");
+    counter.say("opening the journal");
     let (ready, recovered) = blocking({
         let directory = Arc::clone(&directory);
         move || windvane_journal::open(directory)
@@ -89,7 +90,7 @@ pub async fn begin(
     }
     let names = assembly::instrument_names(config);
     if matches!(market, Market::Recordings(_)) {
-        counter.say("the recordings are opened");
+        counter.say("opening the recordings");
     }
     let by = (&directory, &counter);
     let (stage, found) = Stage::set(config, market, &names, by).await?;
@@ -103,11 +104,11 @@ pub async fn begin(
         reread,
         take_over,
     };
-    counter.say("the journal is restored");
+    counter.say("restoring the state from the journal; no order is sent yet");
     prepared.go(guests, ready, left, counter)
 }
 
-/// Runs what waits for disks and compilers beside the runtime.
+/// Runs blocking work (disk access, compilers) outside the async runtime.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LiveError> {
@@ -115,7 +116,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     done.map_err(|_| LiveError::Broken)
 }
 
-/// Everything that the outside had to say first.
+/// The results of every step that depends on files and on the venue.
 struct Prepared<'a> {
     config: &'a Config,
     names: Vec<InstrumentName>,
@@ -150,7 +151,8 @@ impl Prepared<'_> {
                 assembly::instruments_json(strategy, &self.names, &instruments, assets);
         }
         if let Err(error) = modules::keep(&guests, self.directory.path()) {
-            tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
+            tracing::warn!(%error, "could not archive the modules: a replay of this run will use \
+                                    their recorded outputs. Trading is not affected");
         }
         let modules: Vec<Module> = guests
             .iter()
@@ -187,7 +189,10 @@ impl Prepared<'_> {
         let remains = left.remains(&remains::configured(config));
         let foreign = self.foreign(&left);
         if let Some(words) = &foreign {
-            tracing::error!("{words}: it begins paused, and what it remembers may be of nothing");
+            tracing::error!(
+                "{words}: the run starts paused, because the saved state may belong to another \
+                 account. Check positions and orders at the venue before windvane resume"
+            );
         }
         let file = self.directory.latches();
         let latch_file = LatchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
@@ -263,7 +268,7 @@ impl Prepared<'_> {
         })
     }
 
-    /// The venue and the account of a live run; a simulated account is nobody's.
+    /// The venue and the account of a live run. A simulated account has no identity.
     fn identity(&self) -> Option<Identity> {
         let client = self.stage.client();
         let client = client.filter(|_| self.config.run.mode == Mode::Live)?;
@@ -271,14 +276,14 @@ impl Prepared<'_> {
         Some(Identity::of(client.settings(), &surfaces))
     }
 
-    /// What of what was left is another account's, in words.
+    /// A sentence about the difference if the saved state belongs to another account or venue.
     fn foreign(&self, left: &Left) -> Option<String> {
         left.head.as_ref()?;
         self.identity()?.difference(self.directory.path())
     }
 
-    /// From here on the folder is this account's. Latches that say what a person is to settle stand
-    /// there before: the next start finds no difference any more.
+    /// Marks the folder as this account's. Pending latches are written first: after this, the next
+    /// start finds no difference, so their reason must already be on disk.
     fn make_own(&self, latches: Option<&Latches>) {
         let Some(identity) = self.identity() else {
             return;
@@ -288,13 +293,13 @@ impl Prepared<'_> {
         if let Err(error) = latched.and_then(|()| identity.write(self.directory.path())) {
             tracing::error!(
                 %error,
-                "whose account the data folder is was not written down: the next start knows of \
-                 the one before"
+                "could not save to which account the data folder belongs: the next start compares \
+                 with the earlier account and starts paused again. Check the data folder's disk"
             );
         }
     }
 
-    /// The ways to the venue: on the engine's thread, and beside it.
+    /// The two clients of the venue: one for the engine's thread, one for the other threads.
     fn ways(&self, thread: &EngineThread) -> Result<Option<(Way, Way)>, LiveError> {
         let Some(client) = self.stage.client() else {
             return Ok(None);
@@ -310,7 +315,7 @@ impl Prepared<'_> {
         Ok(Some((own, beside)))
     }
 
-    /// Starts the watchdog process where spot orders are to be watched.
+    /// Starts the watchdog process if the run has spot orders to protect.
     fn watchdog(&self, epoch: u64, mailbox: &Mailbox) -> Result<Option<Keeper>, LiveError> {
         let client = self.stage.client();
         let watched = start::is_watched(self.config, &self.names);
@@ -349,18 +354,24 @@ impl Prepared<'_> {
     }
 }
 
-/// Tells of positions that this start left to nobody.
+/// Logs positions that belong to no strategy after this start.
 fn left_to_nobody(mode: Mode, remains: &[Remains]) {
     let what_to_do = match mode {
-        Mode::Live => "close it by hand at the venue: putting it back does not give it back",
-        Mode::Paper => "on paper nobody can close it: begin anew with another run.data_dir",
+        Mode::Live => {
+            "close it by hand at the venue; adding the strategy or instrument again does not \
+             restore its position"
+        }
+        Mode::Paper => {
+            "a simulated position cannot be closed by hand: start a new account with another \
+             run.data_dir"
+        }
     };
-    let what =
-        "a position is nobody's from now on: its strategy or instrument is configured no more";
+    let what = "a position belongs to no strategy any more, because its strategy or instrument is \
+                not configured: nothing manages it";
     tell::remains(remains, what, what_to_do);
 }
 
-/// Begins the segment of this start, once nothing refuses any more.
+/// Starts the segment of this start, after every check has passed.
 fn begin_journal(
     first: &FirstSegment,
     ready: Ready,

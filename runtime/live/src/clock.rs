@@ -1,11 +1,11 @@
-//! The shell's clock: the wall's time, read once at the start and then counted, so that it never runs
-//! backwards.
+//! The clock of the process. It reads the wall clock once at the start and then counts, so it never
+//! runs backwards.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windvane_engine::Time;
 
-/// The wall's time at the start of the process, counted from there.
+/// The wall clock at the start of the process, plus the time since then.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Time,
@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Reads the wall's clock.
+    /// Starts from the wall clock.
     pub fn start() -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         let wall = wall.map_or(0, |elapsed| elapsed.as_nanos());
@@ -23,7 +23,7 @@ impl Clock {
         }
     }
 
-    /// A clock that shows `local_us` now, Unix microseconds: the client's.
+    /// A clock that shows `local_us` now. This is the client's clock in Unix microseconds.
     pub fn of(local_us: i64) -> Self {
         Self {
             base: Time(local_us.saturating_mul(1_000)),
@@ -46,7 +46,7 @@ impl Clock {
         }
     }
 
-    /// The moment at which it shows `time`; the start for all times before it.
+    /// The moment at which this clock shows `time`. For earlier times it returns the start.
     pub fn moment(&self, time: Time) -> Instant {
         let after_ns = time.0.saturating_sub(self.base.0).max(0).unsigned_abs();
         self.since + std::time::Duration::from_nanos(after_ns)
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_times_are_the_same() {
+    fn a_moment_and_its_time_convert_both_ways() {
         let clock = Clock::start();
         let later = clock.since + Duration::from_millis(1_500);
         assert_eq!(clock.at(later), clock.base.plus_ms(1_500));

@@ -1,11 +1,11 @@
-//! Shows people the closes that are not done: the reasons why they wait, and for how long.
+//! Shows the operator the closes that are not finished: why they wait, and for how long.
 
 use windvane_admin::view;
 use windvane_engine::engine::{CloseReason, CloseWait};
 use windvane_engine::{Engine, Instrument, Time};
 use windvane_protocol::error::VenueError;
 
-/// Every close that is not done.
+/// Every close that is not finished.
 pub fn shown(engine: &Engine) -> Vec<view::Close> {
     let waits = engine.close_waits();
     waits.iter().map(|wait| row(engine, wait)).collect()
@@ -56,24 +56,26 @@ pub fn in_words(close: &view::Close) -> String {
     format!("closing {open} of {strategy} for {waiting_s} s: it waits for {waits_for}")
 }
 
-/// So many refusals in a row need a person.
+/// After this many rejections in a row, a person must act.
 const MANY_REFUSALS: u32 = 3;
 
 fn what_to_do(reason: &CloseReason) -> Option<String> {
     let what = match reason {
         CloseReason::TooSmall { .. } => {
-            "close it by hand at the venue, or run windvane flatten again once the symbol takes smaller orders"
+            "close it by hand at the venue, or run windvane flatten again once the symbol accepts \
+             smaller orders"
         }
         CloseReason::Refused { count, .. } if *count >= MANY_REFUSALS => {
-            "remove the cause of the refusal, or close the position by hand at the venue. The runtime tries \
-             again at least once a minute; windvane flatten tries at once, windvane resume ends it"
+            "remove the cause of the rejection, or close the position by hand at the venue. The \
+             run tries again at least once a minute; windvane flatten tries at once, windvane \
+             resume ends the close"
         }
         _ => return None,
     };
     Some(what.to_owned())
 }
 
-/// A code with the name that the documents give it.
+/// An error code with its name from the venue's documents.
 fn named(code: i32) -> String {
     VenueError {
         code: code.into(),
@@ -94,26 +96,27 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
         CloseReason::Cancels(1) => "the cancel of 1 order".to_owned(),
         CloseReason::Cancels(count) => format!("the cancels of {count} orders"),
         CloseReason::InDoubt(id) => {
-            format!("the venue's word about order {id}, of which the outcome is unknown")
+            format!("the venue's report about order {id}, whose outcome is unknown")
         }
         CloseReason::Sent(id) => format!("the result of the closing order {id}, which was sent"),
         CloseReason::VenueWait(surface, until) => format!(
-            "the {surface} limit: the venue takes no request for {} s",
+            "the {surface} request limit: the venue accepts no request for {} s",
             left(*until)
         ),
         CloseReason::OrderLimit(surface, until) => format!(
-            "the {surface} order limit: the venue takes no order for {} s, and bans who sends one",
+            "the {surface} order limit: the venue accepts no order for {} s, and bans a client \
+             that sends one",
             left(*until)
         ),
         CloseReason::Journal => "the journal, which does not write: check the disk".to_owned(),
-        CloseReason::Clock(surface) => format!("a reading of the {surface} clock"),
+        CloseReason::Clock(surface) => format!("a response with the venue's {surface} time"),
         CloseReason::Stream(surface) => format!(
-            "a reading of the {surface} account over REST that shows the position, because the \
-             user stream is down"
+            "a REST snapshot of the {surface} account that shows the position, because the user \
+             stream is down"
         ),
         CloseReason::Reading(surface) => format!(
-            "a reading of the {surface} account that shows the position, because the account is \
-             not reconciled"
+            "a REST snapshot of the {surface} account that shows the position, because the account \
+             is not reconciled"
         ),
         CloseReason::Pause(until) => {
             format!("the pause after a close that failed, {} s", left(*until))
@@ -128,13 +131,13 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             let name = rules.map(Instrument::name).unwrap_or_default();
             let refusal = match code {
                 0 => "the last one was not sent".to_owned(),
-                code => format!("the venue refused the last one with {}", named(*code)),
+                code => format!("the venue rejected the last one with {}", named(*code)),
             };
             let left = left(*next);
             if *count >= MANY_REFUSALS {
                 format!(
-                    "{count} closing orders in a row for {name} were not placed, and {refusal}; the next one \
-                     leaves in {left} s"
+                    "{count} closing orders in a row for {name} were not placed, and {refusal}; \
+                     the next one is sent in {left} s"
                 )
             } else {
                 format!("the next closing order for {name}, in {left} s, because {refusal}")
@@ -147,7 +150,7 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             let rules = engine.instrument(*instrument);
             let min_qty = rules.map(|rules| rules.qty(*min_qty).normalize().to_string());
             format!(
-                "it is smaller than the symbol's smallest order, {}, so no order can close it",
+                "it is below the symbol's minimum order size, {}, so no order can close it",
                 min_qty.unwrap_or_default()
             )
         }

@@ -1,7 +1,7 @@
-//! What a client of the venue is made of, from configuration: addresses, dialect, keys. A key is
-//! read only for the request that needs it, so that nothing else fails for want of it.
+//! Builds the settings of a venue client from the configuration: addresses, dialect, keys. A key is
+//! read only for a request that needs it, so a missing key cannot fail any other request.
 //!
-//! What may never enter here: requests, and decisions about them.
+//! This module sends no requests and makes no decisions about them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -20,21 +20,21 @@ use zeroize::Zeroizing;
 
 use windvane_config::{self as config, Account, Config, KeySource, Secret, SecretError};
 
-/// How long a file is given to get its first line.
+/// How long to wait until a file contains its first line.
 const LINE_WITHIN: Duration = Duration::from_secs(5);
-/// Pause between two looks at it.
+/// Pause between two reads of that file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Why a client cannot be made of a configuration.
+/// Why the configuration gives no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// The brand word is none.
+    /// The brand word is not valid.
     #[error("venue.{0}")]
     Brand(#[from] BrandError),
-    /// A base address is none.
+    /// A base address is not valid.
     #[error("venue.{0}")]
     Address(#[from] AddressError),
-    /// The certificates of own authorities cannot be had.
+    /// The certificates of the configured authorities cannot be read.
     #[error("venue.tls_roots: {0}")]
     Roots(#[from] RootsError),
     /// A secret cannot be read.
@@ -45,7 +45,7 @@ pub enum ConnectionError {
         /// Why.
         source: SecretError,
     },
-    /// A secret is no key.
+    /// A secret was read but is not a valid key.
     #[error("account.{setting}: {source}")]
     Key {
         /// The setting that names it.
@@ -61,7 +61,7 @@ pub enum ConnectionError {
         /// Why.
         reason: String,
     },
-    /// The line of a simulated venue cannot be used.
+    /// The file of a simulated venue's addresses cannot be used.
     #[error("--venue {file}: {reason}; it must hold the line that `windvane venue` printed")]
     Line {
         /// The file.
@@ -76,7 +76,7 @@ pub enum ConnectionError {
 pub struct Needs {
     /// API key and secret.
     pub api_key: bool,
-    /// The agent's key, or where there is none the main wallet's.
+    /// The agent's key. Without one, the main wallet's key signs.
     pub signer: bool,
     /// The main wallet's key.
     pub wallet: bool,
@@ -85,7 +85,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// The keys for a request of this listing, of whose parameters `is_given` tells.
+    /// The keys that a request of this listing needs. `is_given` answers whether the caller
+    /// supplied a parameter of that name.
     pub fn of(listing: &Listing, is_given: impl Fn(&str) -> bool) -> Self {
         let mut needs = Self::default();
         let signed = is_given("signature");
@@ -141,12 +142,13 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
     if let Some(file) = &venue.tls_roots {
         settings.tls_roots = roots_file(file)?;
     }
-    // Processes that lost the venue together must not come back together. It decides pauses only.
+    // Processes that lost the venue at the same time must not reconnect at the same time. The seed
+    // only changes the length of pauses.
     settings.streams.seed = RandomState::new().hash_one(std::process::id());
     Ok(settings)
 }
 
-/// From where public data may come.
+/// The sources that public data may come from.
 pub const fn market_data(configured: config::MarketData) -> MarketData {
     match configured {
         config::MarketData::Auto => MarketData::Auto,
@@ -162,7 +164,7 @@ fn api(api: config::Api) -> windvane_client::Api {
     }
 }
 
-/// Reads the keys that are needed, as far as the configuration names them.
+/// Reads the needed keys that the configuration names.
 pub fn credentials(account: &Account, needs: Needs) -> Result<Credentials, ConnectionError> {
     let mut credentials = Credentials {
         // The configuration has checked that it is an address.
@@ -220,7 +222,7 @@ fn wallet(setting: &'static str, source: &KeySource) -> Result<Wallet, Connectio
     }
 }
 
-/// The line that a simulated venue prints when it is ready.
+/// The line that a simulated venue prints when it is ready: its addresses and accounts.
 #[derive(Clone, Debug, Deserialize)]
 pub struct VenueLine {
     #[serde(skip)]
@@ -260,8 +262,8 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D:
 }
 
 impl VenueLine {
-    /// Reads the first line of a file, which a venue that has just been started may still be about
-    /// to write.
+    /// Reads the first line of a file. Waits a moment for it, because a venue that has just started
+    /// may not have written it yet.
     pub fn read(file: &Path) -> Result<Self, ConnectionError> {
         let name = file.display().to_string();
         let refuse = |reason: String| ConnectionError::Line {
@@ -284,7 +286,7 @@ impl VenueLine {
         Ok(read)
     }
 
-    /// Settings that speak to that venue as one of its accounts, numbered from 0.
+    /// Settings to connect to that venue with one of its accounts, numbered from 0.
     pub fn settings(&self, config: &Config, account: usize) -> Result<Settings, ConnectionError> {
         let mut config = config.clone();
         let venue = &mut config.venue;
@@ -310,7 +312,10 @@ impl VenueLine {
         let keys = self.accounts.get(account);
         let keys = keys.ok_or_else(|| ConnectionError::Line {
             file: self.file.clone(),
-            reason: format!("of its {} accounts none is {account}", self.accounts.len()),
+            reason: format!(
+                "it has {} accounts, numbered from 0, and none is number {account}",
+                self.accounts.len()
+            ),
         })?;
         let key = |setting, text: &SecretString| {
             Wallet::from_hex(text).map_err(|source| ConnectionError::Key { setting, source })
@@ -383,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_named_with_its_file() {
+    fn an_invalid_venue_line_is_reported_with_its_file() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("venue.json");
         std::fs::write(&file, "{}\n").unwrap();

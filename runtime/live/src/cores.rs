@@ -1,17 +1,18 @@
-//! The check of `run.busy_poll` against the number of cores. Its thread never sleeps: on few cores it
-//! takes time from the threads that read the sockets and write the journal, and orders leave later.
+//! Checks `run.busy_poll` against the number of cores. With it, the engine's thread never sleeps.
+//! On few cores that takes time from the threads that read the sockets and write the journal, and
+//! orders leave later.
 
 use std::thread::available_parallelism;
 
-/// The fewest cores with which `run.busy_poll` helps.
+/// The minimum number of cores for which `run.busy_poll` helps.
 const CORES_MIN: usize = 4;
 
 /// The advice for too few cores.
 pub const ADVICE: &str = "set run.busy_poll = false, or run on at least 4 cores";
 
-/// The problem with `run.busy_poll` on this machine, if it is on and the cores are too few.
+/// The problem if `run.busy_poll` is on and this machine has too few cores, else `None`.
 pub fn too_few(busy_poll: bool) -> Option<String> {
-    // The cores that this process may use, limits of its container included.
+    // The cores that this process may use, with the limits of its container.
     let cores = available_parallelism().map_or(1, usize::from);
     too_few_of(cores, busy_poll)
 }
@@ -25,7 +26,7 @@ fn too_few_of(cores: usize, busy_poll: bool) -> Option<String> {
     })
 }
 
-/// Warns in the log.
+/// Logs the problem, if there is one.
 pub fn warn(busy_poll: bool) {
     if let Some(found) = too_few(busy_poll) {
         tracing::warn!("{found}; {ADVICE}");

@@ -1,4 +1,4 @@
-//! Where people ask a run: the admin server with its token, what it shows, and what it passes on.
+//! Connects the admin server and the engine: token, published state, and the operator's commands.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,11 +16,12 @@ use super::LiveError;
 use super::outside::mode as mode_shown;
 use windvane_config::{Config, Mode, Secret};
 
-/// Commands that may wait for the engine.
+/// How many commands may wait for the engine.
 const COMMANDS: usize = 16;
-/// The sign of life while a run begins: building modules and waiting for the venue take their time.
+/// The interval of the sign of life during a start. Building modules and waiting for the venue take
+/// time.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
-/// The file of the token in the data folder.
+/// The name of the token's file in the data folder.
 pub const TOKEN_FILE: &str = "admin.token";
 
 /// The server's side.
@@ -28,7 +29,7 @@ pub struct Desk {
     pub server: Server,
     pub beat: Beat,
     pub published: watch::Receiver<Arc<Published>>,
-    /// Where commands of this process itself go.
+    /// The sender for commands of this process itself, such as the reload of a SIGHUP.
     pub steer: mpsc::Sender<Steer>,
     publish: watch::Sender<Arc<Published>>,
     started: Instant,
@@ -39,14 +40,14 @@ pub struct Counter {
     pub publish: watch::Sender<Arc<Published>>,
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
-    /// When the process began.
+    /// When the process started.
     pub started: Instant,
-    /// The same in Unix milliseconds: it has been booting since.
+    /// The same in Unix milliseconds: the run is booting since then.
     pub since_ms: i64,
 }
 
 impl Counter {
-    /// Says how far the start is.
+    /// Logs and publishes the progress of the start.
     pub fn say(&self, reason: &str) {
         tracing::info!("{reason}");
         self.publish.send_modify(|published| {
@@ -56,7 +57,7 @@ impl Counter {
 }
 
 impl Desk {
-    /// Listens.
+    /// Starts the admin server.
     pub async fn open(config: &Config) -> Result<(Self, Counter), LiveError> {
         let data_dir = &config.run.data_dir;
         let file = data_dir.join(TOKEN_FILE);
@@ -98,7 +99,7 @@ impl Desk {
         Ok((desk, counter))
     }
 
-    /// Gives signs of life for as long as it is waited for, and shows that time passes.
+    /// Gives signs of life and updates the published time, until it is dropped.
     pub async fn keep_alive(&self) {
         loop {
             self.beat.mark();
@@ -113,8 +114,8 @@ impl Desk {
     }
 }
 
-/// The token that the configuration names, or the one in the data folder; `None` before it was
-/// made.
+/// The token of the configuration, or else the one in the data folder. `None` before the first run
+/// made one.
 pub(super) fn token(secret: Option<&Secret>, file: &Path) -> Result<Option<Token>, LiveError> {
     if let Some(secret) = secret {
         let token = Token::from_text(secret.read()?.expose_secret(), "admin.token")?;
@@ -135,7 +136,7 @@ fn wall_ms() -> i64 {
 fn nothing_yet(mode: Mode, since_ms: i64) -> Published {
     Published {
         status: Status {
-            reason: "the strategies' modules are loaded".to_owned(),
+            reason: "loading the strategies' modules; no order is sent yet".to_owned(),
             since_ms,
             as_of_ms: since_ms,
             mode: mode_shown(mode),

@@ -1,7 +1,7 @@
-//! The exchange of a configuration. This is the only file of the node that names one
-//! (the test below holds it): a second exchange is chosen here.
+//! Builds the exchange of a configuration. This is the only file of the node that names an exchange
+//! (the test below checks it), so a second exchange is added here.
 //!
-//! What may never enter here: anything that the session asks the exchange for by itself.
+//! This file must not call an exchange. The session does that itself.
 
 use windvane_client_core::Gateway;
 use windvane_client_core::streams::feed::{FeedError, FeedTerms};
@@ -11,18 +11,18 @@ use windvane_session::{Capabilities, Documented, DocumentedFeed, Exchange, Publi
 
 use windvane_config::{Config, MarketData};
 
-/// The exchange behind a gateway, whose keys sign.
+/// The exchange behind a gateway. The gateway's keys sign the requests.
 pub fn exchange(config: &Config, gateway: Gateway) -> Box<dyn Exchange> {
     signed(config, gateway, Signing::Here)
 }
 
-/// The exchange behind a gateway. `signing` says where its calls are signed.
+/// The exchange behind a gateway. `signing` says where its requests are signed.
 pub fn signed(config: &Config, gateway: Gateway, signing: Signing) -> Box<dyn Exchange> {
     let only_documents = config.venue.market_data == MarketData::Documented;
     Box::new(Documented::new(gateway, only_documents, signing))
 }
 
-/// What the exchange can do, before there is a gateway.
+/// The capabilities of the exchange, known before a gateway exists.
 pub const fn capabilities(_config: &Config) -> Capabilities {
     Documented::CAPABILITIES
 }
@@ -30,7 +30,7 @@ pub const fn capabilities(_config: &Config) -> Capabilities {
 /// The public data of a surface.
 ///
 /// # Errors
-/// What has to be polled cannot be.
+/// A topic that must be polled cannot be polled.
 pub fn public_feed(
     _config: &Config,
     surface: Surface,
@@ -45,9 +45,9 @@ mod tests {
 
     /// Types of one exchange.
     const OF_AN_EXCHANGE: &[&str] = &["Documented", "Speaker"];
-    /// The configuration's word for documents 1 to 3.
+    /// Settings of the configuration that contain the same name.
     const SETTINGS: &[&str] = &["MarketData::Documented", "FindAccount::Documented"];
-    /// What asks an exchange past the seam, or reads its words.
+    /// Calls and names that only the exchange may use.
     const PAST_THE_SEAM: &[&str] = &[
         "route::named",
         "route.name ==",

@@ -1,4 +1,5 @@
-//! Liquidation and ADL as people see them: the log line, and the rows of `status`. Decides nothing.
+//! Shows liquidations and ADL to the operator: the log line, and the rows of `status`. It makes no
+//! decisions.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +9,14 @@ use windvane_engine::forced::{ForcedCloseReport, OnLiquidation};
 use windvane_engine::{Decimal, Engine, InstrumentId, VenueOrderId};
 use windvane_session::forced::{ForcedFigures, sum_so_far};
 
-/// Of a close that only the balance showed.
-const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: realized_pnl \
-    is what the balance changed by, and contains the commission; where that does not fit the close, it is an estimate at \
-    the mark price";
-/// Of an order of the venue without a commission so far.
-const NO_FEE: &str = "no commission of this close is stated: it may come later";
+/// The note for a close that only the change of a balance showed.
+const NOT_APART: &str = "the venue stated neither the price nor the commission of this close: \
+                         realized_pnl is the change of the balance and includes the commission; if \
+                         that does not fit the close, it is an estimate at the mark price";
+/// The note for a closing order of the venue whose commission is not known yet.
+const NO_FEE: &str = "the venue has not stated the commission of this close yet";
 
-/// The venue's orders that were counted: one of several fills counts once.
+/// The closing orders of the venue that the metrics count. An order with several fills counts once.
 #[derive(Default)]
 pub struct Counted(BTreeSet<(InstrumentId, VenueOrderId)>);
 
@@ -31,7 +32,8 @@ impl Counted {
     }
 }
 
-/// Logs a forced close with all figures and with what to do. Those of a later fill are the sum of its order.
+/// Logs a forced close with all figures and with what to do. After a further fill, the figures are
+/// the sum of the order.
 pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
     let is_more = sum_so_far(engine, report).qty != report.qty;
     let report = sum_so_far(engine, report);
@@ -47,8 +49,9 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         }
         (0, _) => "the venue placed an order of its own to close a position",
         (_, 0) => {
-            "the venue's account shows less of a position, and no order explains it. It is not known whether \
-             the venue closed it, by liquidation or auto-deleveraging, or a person: it counts as closed by the venue"
+            "the venue's account shows a smaller position, and no order explains it. Either the \
+             venue closed it, by liquidation or auto-deleveraging, or a person did: it counts as \
+             closed by the venue"
         }
         _ => "the venue closed a position of the account itself",
     };
@@ -57,7 +60,7 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
         instrument = row.instrument,
         side = row.side,
         position_side = report.position_side.as_str(),
-        // An order that has not traded yet has no figures.
+        // An order without a fill has no figures.
         qty = (report.qty > 0).then_some(row.qty.as_str()),
         price = row.price,
         realized_pnl =
@@ -74,7 +77,7 @@ pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
     );
 }
 
-/// Forced closes since the operator resumed last.
+/// Forced closes since the operator's last resume.
 pub fn rows(engine: &Engine) -> Vec<ForcedClose> {
     let all = engine.forced_closes();
     all.map(|(time, report)| row(engine, time.millis(), report))
@@ -128,13 +131,15 @@ fn share(one: &ForcedShare) -> String {
 const fn what_to_do(report: &ForcedCloseReport) -> &'static str {
     match report.reaction {
         OnLiquidation::Halt => {
-            "own orders are cancelled; check margin and positions, then windvane resume"
+            "own orders are cancelled and no order is sent; check margin and positions, then run \
+             windvane resume"
         }
         OnLiquidation::Pause => {
-            "no order adds exposure; check margin and positions, then windvane resume"
+            "no order that adds exposure is sent; check margin and positions, then run windvane \
+             resume"
         }
         OnLiquidation::Continue => {
-            "strategies trade on (risk.on_liquidation); check margin and leverage"
+            "strategies keep trading (risk.on_liquidation); check margin and leverage"
         }
     }
 }

@@ -13,23 +13,23 @@ use windvane_build::modules::{Guest, RecentLines, engine_fault};
 /// All strategies of a run, in the order of the configuration.
 pub struct LiveGuests(Vec<Place>);
 
-/// The place of one strategy.
+/// One strategy with its saved state and its counters.
 struct Place {
     guest: Guest,
-    /// What it saved last, which outlives its faults.
+    /// The state that it saved last, kept after a fault.
     saved: Option<Vec<u8>>,
-    /// It runs with its state, so that what it saves now counts.
+    /// It runs with its own state, so its next save replaces `saved`.
     begun: bool,
-    /// What went wrong last, in words.
+    /// Its last fault, as text.
     trouble: Option<String>,
     callbacks: Histogram,
-    /// Events that it was handed.
+    /// How many events it received.
     delivered: u64,
     lines: RecentLines,
 }
 
 impl LiveGuests {
-    /// Strategies that have not begun, with what they saved in an earlier process.
+    /// Strategies that are not started yet, with the states that an earlier process saved.
     pub fn new(guests: Vec<Guest>, states: &[Option<Vec<u8>>]) -> Self {
         let places = guests.into_iter().enumerate().map(|(at, guest)| Place {
             callbacks: table::CALLBACK_SECONDS.of([&guest.name]),
@@ -43,13 +43,13 @@ impl LiveGuests {
         Self(places.collect())
     }
 
-    /// The strategies, each with the number of events that it was handed and its last fault.
+    /// The strategies, each with the number of events that it received and its last fault.
     pub fn into_parts(self) -> impl Iterator<Item = (Guest, u64, Option<String>)> {
         let parts = |place: Place| (place.guest, place.delivered, place.trouble);
         self.0.into_iter().map(parts)
     }
 
-    /// A strategy as it was loaded.
+    /// The loaded strategy.
     pub fn guest(&self, strategy: StrategyId) -> &Guest {
         &self.0[usize::from(strategy.0)].guest
     }

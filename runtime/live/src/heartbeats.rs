@@ -1,5 +1,5 @@
-//! The dead man's switches and the rounds of reconciliation in the log: a trouble that goes on is not
-//! written every second. Decides nothing.
+//! Logs problems of the dead man's switches and of reconciliation. A problem that lasts is not
+//! logged every second. It makes no decisions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use windvane_session::Quiet;
 
 use super::clock::Clock;
 
-/// Troubles that go on now.
+/// Problems that last at this time.
 pub struct Troubles {
     clock: Clock,
     /// Switches that are not renewed, by outcome.
@@ -19,7 +19,7 @@ pub struct Troubles {
 }
 
 impl Troubles {
-    /// None yet.
+    /// No problem yet.
     pub const fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -28,7 +28,7 @@ impl Troubles {
         }
     }
 
-    /// Tells of a notice, if it is one of these.
+    /// Logs a notice, if it is about a heartbeat or a reconciliation.
     pub fn tell(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Heartbeat {
@@ -44,21 +44,27 @@ impl Troubles {
         let instrument = instrument.unwrap_or_default();
         let (outcome, words) = match what {
             HeartbeatNotice::Renewed => ("renewed", ""),
-            HeartbeatNotice::Failed => ("failed", "the venue did not arm the dead man's switch"),
+            HeartbeatNotice::Failed => (
+                "failed",
+                "the venue did not arm the dead man's switch; the engine tries again, and orders \
+                 that may rest wait for it",
+            ),
             HeartbeatNotice::Withheld => (
                 "withheld",
-                "the dead man's switch is not renewed while the run is in doubt; windvane status names the doubt",
+                "the dead man's switch is not renewed while the run is degraded: the venue cancels \
+                 the symbol's orders when it runs out; windvane status shows the reason",
             ),
             HeartbeatNotice::Lapsed => (
                 "lapsed",
-                "the dead man's switch ran out: the venue may have cancelled the orders of the symbol",
+                "the dead man's switch ran out: the venue may have cancelled the symbol's orders; \
+                 windvane orders shows which are open",
             ),
         };
         table::HEARTBEATS
             .of([instrument.as_str(), outcome])
             .increment(1);
         if what == HeartbeatNotice::Renewed {
-            tracing::debug!(instrument, "the dead man's switch is renewed");
+            tracing::debug!(instrument, "renewed the dead man's switch");
             let of_instrument = self.heartbeats.iter_mut().filter(|((of, _), _)| *of == id);
             for ((_, outcome), quiet) in of_instrument {
                 if let Some(count) = quiet.over() {
@@ -85,10 +91,15 @@ impl Troubles {
         let quiet = self.unexplained.entry(surface).or_default();
         if clean {
             if let Some(count) = quiet.over() {
-                tracing::info!(%surface, count, "the account and ours agree again");
+                tracing::info!(%surface, count, "the account and the engine's books agree again");
             }
         } else if let Some(repeated) = quiet.again(self.clock.now()) {
-            tracing::warn!(%surface, repeated, "the account and ours differ, and nothing explains it yet");
+            tracing::warn!(
+                %surface,
+                repeated,
+                "the account and the engine's books differ, and no event explains it yet; the \
+                 account is read again"
+            );
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Writes calls to the venue, each once and on a task of its own, and brings back what came.
+//! Sends requests to the venue, each once and in its own task, and brings the results back.
 //!
-//! What changes something leaves on the engine's own thread, so that nobody has to be woken for it.
-//! What only asks travels beside it, for its answers may be long.
+//! Requests that change something leave from the engine's own thread, so that no other thread must
+//! be woken. Queries run on other threads, because their responses may be long.
 //!
-//! What may never enter here: judging answers, waiting for the budget, and sending again. The session
-//! decides all of it.
+//! This file does not judge responses, wait for the budget or send anything again. The session
+//! decides all of that.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,38 +23,38 @@ use windvane_session::{Call, CallEnded, CallId, late_by};
 use super::clock::Clock;
 use super::mailbox::{Came, Happened, Mailbox};
 
-/// A runtime, and a client whose connections live there.
+/// An async runtime, and a client whose connections live on it.
 #[derive(Clone, Debug)]
 pub struct Way {
     pub handle: Handle,
     pub client: Client,
 }
 
-/// Calls under way.
+/// Requests in flight.
 #[derive(Debug)]
 pub struct Http {
-    /// Of the engine's thread.
+    /// The runtime of the engine's thread.
     own: Way,
-    /// Of the rest of the process.
+    /// The runtime of the other threads.
     beside: Way,
     mailbox: Mailbox,
     clock: Clock,
     flying: BTreeMap<CallId, Flying>,
 }
 
-/// A call whose task runs.
+/// A request whose task is running.
 #[derive(Debug)]
 struct Flying {
     task: AbortHandle,
     since: Instant,
     /// Its bytes were handed to the connection.
     has_left: Arc<AtomicBool>,
-    /// What came back is on its way to the session. A task that panicked tells nothing.
+    /// Its result is on the way to the session. A task that panicked never sets this.
     has_told: Arc<AtomicBool>,
 }
 
 impl Http {
-    /// Calls by these ways; what comes back goes to this mailbox.
+    /// Sends requests on these runtimes. Results go to `mailbox`.
     pub fn new((own, beside): (Way, Way), mailbox: Mailbox, clock: Clock) -> Self {
         Self {
             own,
@@ -65,7 +65,7 @@ impl Http {
         }
     }
 
-    /// Writes a call.
+    /// Sends a request.
     pub fn send(&mut self, call: Call) {
         let way = if call.changes {
             &self.own
@@ -106,13 +106,13 @@ impl Http {
         self.flying.insert(id, flying);
     }
 
-    /// A call came back.
+    /// Removes a request whose result arrived.
     pub fn came(&mut self, id: CallId) {
         self.flying.remove(&id);
     }
 
-    /// Gives a call up: its connection is closed. Answers what became of it; `None` if what came back
-    /// is on its way.
+    /// Gives up a request and closes its connection. Returns its result, or `None` if the result is
+    /// already on the way to the session.
     pub fn abandon(&mut self, id: CallId) -> Option<Came> {
         if self.flying.get(&id)?.has_told.load(Ordering::Relaxed) {
             return None;
@@ -127,8 +127,8 @@ impl Http {
         })
     }
 
-    /// Puts a request together with its address and forgets it: an order is rare, and what it needs on
-    /// its way would have left the processor's caches until the next one.
+    /// Prepares a request for its connection and drops it. Orders are rare, so without this the
+    /// code and data of that path would leave the processor's caches before the next order.
     pub fn rehearse(&self, surface: Surface, prepared: Prepared) {
         drop(std::hint::black_box(
             self.own.client.ready(surface, prepared),
@@ -136,7 +136,7 @@ impl Http {
     }
 }
 
-/// Counts a call that ended.
+/// Counts a finished request in the metrics.
 pub fn count(ended: &CallEnded) {
     let surface = ended.surface.to_string();
     let of = [surface.as_str(), ended.outcome];

@@ -1,8 +1,8 @@
-//! Whose a data folder is: the venue's hosts and the account that its journal is about, in a small
-//! file beside it. A folder that is taken to another account brings positions along that are not
-//! there, and only a person can say whether that is meant.
+//! Identifies the owner of a data folder: a small file with the venue's hosts and the account of
+//! its journal. If a folder is used with another account, its journal contains positions that this
+//! account does not have. Only a person can say whether that is intended.
 //!
-//! What may never enter here: keys. Of the account the file holds digests.
+//! The file contains no keys, only digests of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use windvane_session::venue_surface;
 /// The file in the data folder.
 const FILE: &str = "account";
 
-/// What a person decides where a folder is another's.
+/// The operator's choice if the folder belongs to another account.
 pub const WHAT_TO_DO: &str = "`windvane resume` goes on with its positions and states; to begin \
                               without them, stop and name another run.data_dir";
 
@@ -29,7 +29,8 @@ pub const WHAT_TO_DO: &str = "`windvane resume` goes on with its positions and s
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Identity {
-    /// The host of each surface that is traded; its port says nothing of whose the account is.
+    /// The host of each traded surface. The port is left out, because it does not identify an
+    /// account.
     hosts: BTreeMap<String, String>,
     /// A digest of the main wallet's address.
     user: Option<String>,
@@ -38,7 +39,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What a client of these settings trades on.
+    /// The identity of a client with these settings.
     pub fn of(settings: &Settings, surfaces: &[Surface]) -> Self {
         let host = |surface: &Surface| {
             let address = settings.addresses.rest_of(venue_surface(*surface))?;
@@ -56,7 +57,8 @@ impl Identity {
         }
     }
 
-    /// What of a data folder is another's, in words; `None` where nothing is known to be.
+    /// A sentence that says how the data folder belongs to another account or venue; `None` if no
+    /// difference is known.
     pub fn difference(&self, data_dir: &Path) -> Option<String> {
         match read(data_dir) {
             Ok(None) => None,
@@ -81,7 +83,7 @@ impl Identity {
         moved.or_else(|| {
             let others = "run.data_dir is of another account";
             match (&self.user, &known.user, &self.api_key, &known.api_key) {
-                // A key may change where the wallet is known to be the same.
+                // With the same wallet, a new key is not a new account.
                 (Some(now), Some(before), ..) => {
                     (now != before).then(|| format!("{others}: account.user differs"))
                 }
@@ -93,8 +95,8 @@ impl Identity {
         })
     }
 
-    /// Writes down that the folder is this account's, durably before it returns. Surfaces that are
-    /// not traded now stay as they were.
+    /// Saves this account as the owner of the folder, durably before it returns. Hosts of surfaces
+    /// that are not traded now are kept.
     ///
     /// # Errors
     /// The disk refuses.
@@ -107,7 +109,7 @@ impl Identity {
         }
         let file = data_dir.join(FILE);
         if known.as_ref() == Some(&next) {
-            // A copy may have left it open to others.
+            // A copied folder may have readable permissions, so restrict them again.
             return windvane_files::close(&file);
         }
         windvane_files::replace(&file, &serde_json::to_vec(&next)?)
@@ -141,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_knows_whose_it_is_and_holds_no_key() {
+    fn the_file_identifies_the_account_and_contains_no_key() {
         let folder = tempfile::tempdir().unwrap();
         let own = identity("a.example", Some("0xuser"), Some("secret-key"));
-        assert_eq!(own.difference(folder.path()), None, "nobody's yet");
+        assert_eq!(own.difference(folder.path()), None, "no owner yet");
         own.write(folder.path()).unwrap();
         let file = folder.path().join(FILE);
         let mode = fs::metadata(&file).unwrap().permissions().mode();
@@ -160,7 +162,11 @@ mod tests {
         let moved = differs(&identity("b.example", Some("0xuser"), Some("secret-key")));
         assert!(moved.contains("futures host was a.example, and is b.example"));
         let renewed = identity("a.example", Some("0xuser"), Some("next-key"));
-        assert_eq!(differs(&renewed), "", "a new key of the same wallet");
+        assert_eq!(
+            differs(&renewed),
+            "",
+            "a new key of the same wallet is no difference"
+        );
         let other = differs(&identity("a.example", Some("0xother"), Some("secret-key")));
         assert!(other.contains("account.user differs"), "{other}");
         let other = differs(&identity("a.example", None, Some("next-key")));

@@ -1,6 +1,6 @@
-//! The small file of the latches, written on a thread of its own: a disk that hangs must hold up
-//! neither the cancels of a halt nor anything else of the engine. When it is written, and written again
-//! after a failure, is the session's decision.
+//! Writes the small file of the halt and pause latches on a thread of its own, because a disk that
+//! hangs must not delay the engine or the cancels of a halt. The session decides when it is
+//! written, and when it is written again after a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -10,17 +10,17 @@ use windvane_journal::Directory;
 
 use super::mailbox::{Disk, Mailbox};
 
-/// Writes the latches down.
+/// Writes the latch file.
 #[derive(Debug)]
 pub struct LatchFile {
     jobs: Sender<Latches>,
 }
 
 impl LatchFile {
-    /// Begins its thread, which tells the mailbox what became of each file.
+    /// Starts the thread. It reports the result of each write to the mailbox.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The operating system refuses a thread.
     pub fn start(directory: Arc<Directory>, mailbox: Mailbox) -> std::io::Result<Self> {
         let (jobs, asked) = channel::<Latches>();
         let thread = std::thread::Builder::new().name("latch".to_owned());
@@ -34,9 +34,9 @@ impl LatchFile {
         Ok(Self { jobs })
     }
 
-    /// Has them written.
+    /// Queues the latches for writing.
     pub fn write(&self, latches: Latches) {
-        // The thread ends after this sender.
+        // Sending cannot fail, because the thread ends only after this sender.
         let _ = self.jobs.send(latches);
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_durable_once_the_mailbox_hears_of_it_and_a_failure_is_told() {
+    async fn the_mailbox_gets_each_result_after_the_file_is_durable() {
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::lock(folder.path()).unwrap());
         let (mailbox, mut inbox) = mailbox();

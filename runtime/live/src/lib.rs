@@ -1,8 +1,8 @@
-//! A live run: one thread that owns engine, strategies and journal (`pulse`), and tasks around it
-//! that carry requests, hear streams, read clocks and serve people. What happened reaches the
-//! thread through its mailbox, in order.
+//! A live run. One thread (`pulse`) owns engine, strategies and journal. Tasks around it carry
+//! requests, read streams and clocks, and serve the operator. Every event reaches the thread
+//! through its mailbox, in order.
 //!
-//! What may never enter here: decisions about orders. The engine makes them.
+//! This module makes no decisions about orders. The engine makes them.
 
 mod awake;
 pub mod bans;
@@ -70,43 +70,43 @@ use pulse::Finish;
 pub use reload::Reread;
 use windvane_session::{StartError, weights};
 
-/// After the second signal the process ends within this, whatever hangs.
+/// How long the process may take to end after the second signal, even if something hangs.
 const HURRY: Duration = Duration::from_secs(2);
 
-/// Why a run did not come about, or ended badly.
+/// Why a run could not start, or ended with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Nothing is configured to run.
-    #[error("no strategy is configured: add a [[strategy]]")]
+    /// No strategy is configured.
+    #[error("no strategy is configured: add a [[strategy]] to the configuration")]
     NoStrategy,
-    /// A module cannot be had.
+    /// A module cannot be loaded.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// The data directory is somebody else's.
+    /// Another process uses the data folder.
     #[error(transparent)]
     Lock(#[from] windvane_journal::LockError),
     /// The journal cannot be opened.
     #[error(transparent)]
     Open(#[from] windvane_journal::OpenError),
-    /// No segment could be begun.
+    /// No segment could be started.
     #[error(transparent)]
     Begin(#[from] windvane_journal::BeginError),
-    /// No epoch.
+    /// No epoch could be reserved.
     #[error(transparent)]
     Epoch(#[from] windvane_journal::EpochError),
-    /// The process does not begin.
+    /// The state of the earlier process cannot be restored, or a strategy refuses to start.
     #[error(transparent)]
     Recover(#[from] RecoverError),
-    /// The data folder is one of the other mode.
+    /// The data folder was used in the other mode (paper, live).
     #[error(transparent)]
     OtherMode(#[from] recover::OtherMode),
-    /// The venue's words cannot be used.
+    /// The venue's responses at the start cannot be used.
     #[error(transparent)]
     Start(Box<StartError>),
-    /// The venue's limits do not hold what is configured.
+    /// The configuration needs more request weight than the venue allows.
     #[error(transparent)]
     Overbooked(#[from] weights::Overbooked),
-    /// The simulated account.
+    /// The simulated account cannot be made.
     #[error(transparent)]
     Paper(#[from] windvane_session::paper::PaperError),
     /// Recordings cannot be played.
@@ -115,97 +115,105 @@ pub enum LiveError {
     /// The results of a run on recordings cannot be written.
     #[error(transparent)]
     Results(#[from] ResultError),
-    /// Everything was played before.
+    /// The simulated account has received every event of the recordings.
     #[error(
-        "the account in {} has heard all of the recordings, up to {until}: name a later one with \
-         --data, or begin anew with another run.data_dir",
+        "the simulated account in {} has received all events of the recordings, up to {until}. \
+         Nothing was started. Name a later recording with --data, or start a new account with \
+         another run.data_dir",
         data_dir.display()
     )]
     Played {
-        /// The last event that was heard.
+        /// The time of the last event that the account received.
         until: String,
         /// The folder.
         data_dir: PathBuf,
     },
-    /// Latency is drawn from a recording's only in a backtest.
-    #[error("sim.latency = \"recorded\" is for backtests: set sim.latency_ms for a paper run")]
+    /// `sim.latency = "recorded"` works in a backtest only.
+    #[error(
+        "sim.latency = \"recorded\" works in backtests only: set sim.latency_ms for a paper run"
+    )]
     Latency,
-    /// Nobody trades on recordings but a simulated account.
-    #[error("recordings have no account: set run.mode = \"paper\"")]
+    /// Recordings need a simulated account.
+    #[error(
+        "a live run cannot trade on recordings, they have no account: set run.mode = \"paper\""
+    )]
     NoAccount,
-    /// No client.
+    /// The client cannot be made.
     #[error(transparent)]
     Client(#[from] windvane_client::TransportError),
-    /// A stream cannot begin.
+    /// A stream cannot start.
     #[error(transparent)]
     Stream(#[from] windvane_client::streams::StreamStartError),
     /// The admin server cannot start.
     #[error(transparent)]
     Admin(#[from] windvane_admin::StartError),
-    /// No token for it.
+    /// The token of the admin server cannot be made or read.
     #[error(transparent)]
     Token(#[from] windvane_admin::TokenError),
     /// The secret of the token cannot be read.
     #[error("admin.token: {0}")]
     Secret(#[from] windvane_config::SecretError),
-    /// Metrics.
+    /// The metrics recorder cannot be installed.
     #[error(transparent)]
     Metrics(#[from] windvane_admin::metrics::AlreadyInstalled),
-    /// The service manager cannot be told.
+    /// The service manager cannot be notified.
     #[error(transparent)]
     Notify(#[from] windvane_admin::service::NotifyError),
-    /// The operating system refuses something.
-    #[error("the operating system refuses: {0}")]
+    /// The operating system refuses a resource.
+    #[error("the operating system refused a resource: {0}")]
     System(#[from] std::io::Error),
-    /// The engine's thread broke.
+    /// The engine's thread ended with a panic.
     #[error(
-        "the engine's thread broke, which is a bug. Own orders may rest: the venue's countdown cancels \
-         those on futures, the watchdog process those on spot. Start again, which adopts what is left"
+        "the engine's thread failed, which is a bug. Own orders may still be open: the venue's \
+         countdown cancels those on futures, the watchdog process those on spot. Start again, \
+         which adopts the rest"
     )]
     Broken,
     /// Another instance trades on the account.
     #[error(
         "another instance trades on this account: it placed order {order}, which this data folder \
-         never gave out. This instance placed no order and ends. Stop the other one and start again, \
-         or start with --take-over if its orders belong to this one"
+         did not create. This instance placed no order and ends. Stop the other one and start \
+         again, or start with --take-over if its orders belong to this one"
     )]
     AnotherInstance {
         /// The order that it placed.
         order: String,
     },
-    /// It did not end in order.
+    /// The stop was not completed.
     #[error(
-        "the stop was not finished: {left}. The venue's countdown cancels what rests on futures, the \
-         watchdog process what rests on spot. Look at the account, or start again, which adopts what is \
-         left{unknown}"
+        "the stop was not finished: {left}. The venue's countdown cancels open orders on futures, \
+         the watchdog process those on spot. Check the account at the venue, or start again, which \
+         adopts the rest{unknown}"
     )]
     Hurried {
-        /// Own orders that may rest, in words.
+        /// Own orders that may be open, as a sentence.
         left: String,
-        /// What is not known of the account, as a sentence; may be empty.
+        /// A sentence about what the run does not know of the account; may be empty.
         unknown: String,
     },
-    /// It was stopped before the account was reached, and the journal holds orders or positions.
+    /// The run was stopped before it reached the account, and the journal contains orders or
+    /// positions.
     #[error(
-        "stopped before the account was reached: nothing was cancelled or closed. The journal of the \
-         process before holds {left}. On futures the venue's countdown cancels what rests, if one still \
-         runs; spot has none. Start again, or cancel and close by hand at the venue"
+        "stopped before the account was reached: nothing was cancelled or closed. The journal of \
+         the earlier process contains {left}. On futures the venue's countdown cancels open \
+         orders, if one still runs; spot has none. Start again, or cancel and close by hand at the \
+         venue"
     )]
     Unreached {
-        /// What the journal holds, in words.
+        /// The orders and positions in the journal, as text.
         left: String,
     },
     /// `on_stop = "flatten"` did not close everything.
     #[error(
-        "on_stop = \"flatten\" did not close everything: {left}; {resting}. Close it by hand at the venue, or \
-         start again and use `windvane flatten`{unknown}"
+        "on_stop = \"flatten\" did not close everything: {left}; {resting}. Close it by hand at \
+         the venue, or start again and run `windvane flatten`{unknown}"
     )]
     NotFlat {
-        /// What is left, in words.
+        /// The positions that are left, as text.
         left: String,
-        /// Own orders that may rest, in words.
+        /// Own orders that may be open, as a sentence.
         resting: String,
-        /// What is not known of the account, as a sentence; may be empty.
+        /// A sentence about what the run does not know of the account; may be empty.
         unknown: String,
     },
 }
@@ -228,16 +236,16 @@ impl From<RecordingError> for LiveError {
     }
 }
 
-/// How recordings are played.
+/// How recordings are played back.
 #[derive(Clone, Debug)]
 pub struct Playing {
-    /// How fast.
+    /// The speed.
     pub pace: Pace,
-    /// Folder of the result files.
+    /// The folder for the result files.
     pub out: Option<PathBuf>,
 }
 
-/// What a run hears of the market from.
+/// The source of a run's market data.
 #[derive(Debug)]
 pub enum Market {
     /// The venue, through a client of these settings.
@@ -247,7 +255,7 @@ pub enum Market {
 }
 
 impl LiveError {
-    /// Whether the configuration is at fault.
+    /// Whether the configuration or the operator's request is the cause.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::NoStrategy
@@ -272,12 +280,13 @@ impl LiveError {
     }
 }
 
-/// Runs until it is asked to end, or until its recordings end: those have a summary. `watchdog`
-/// says how the watchdog process of spot orders is started, `reread` reads the configuration again.
-/// With `take_over` the orders of another instance are adopted without a watch.
+/// Runs until a signal or an error ends it, or until its recordings end; a run on recordings
+/// returns a summary. `watchdog` is how to start the watchdog process of spot orders. `reread`
+/// reads the configuration again. With `take_over`, orders of another instance are adopted without
+/// a watch.
 ///
 /// # Errors
-/// It did not come about, or did not end in order.
+/// The run could not start, or did not end normally.
 pub async fn run(
     config: &Config,
     market: Market,
@@ -321,7 +330,8 @@ pub async fn run(
     ended
 }
 
-/// The end of a start that was stopped, by what the journal holds.
+/// The result of a start that was stopped early. `known` describes the journal's orders and
+/// positions.
 fn unreached(known: Option<String>) -> Result<Option<Summary>, LiveError> {
     match known.filter(|left| !left.is_empty()) {
         Some(left) => Err(LiveError::Unreached { left }),
@@ -329,7 +339,7 @@ fn unreached(known: Option<String>) -> Result<Option<Summary>, LiveError> {
     }
 }
 
-/// SIGHUP is `windvane reload`. Ends when no signal can come any more.
+/// Handles SIGHUP like `windvane reload`. Returns when no signal can come any more.
 async fn reload_on_hangup(
     hangups: &mut Signal,
     commands: &mpsc::Sender<Steer>,
@@ -345,14 +355,14 @@ async fn reload_on_hangup(
             answer,
         };
         if commands.send(steer).await.is_ok() {
-            // The engine's thread logs what became of it.
+            // The engine's thread logs the result.
             let _ = answered.await;
         }
         notifier.ready();
     }
 }
 
-/// A run that began.
+/// A run that has started.
 struct Running {
     stop: Sender<()>,
     mailbox: Mailbox,
@@ -360,22 +370,26 @@ struct Running {
 }
 
 impl Running {
-    /// Waits for its end; the first signal asks for it, the second forces it.
+    /// Waits for the end of the run. The first signal requests it, the second forces it.
     async fn wait(&mut self, signals: &mut Signals) -> Result<Option<Summary>, LiveError> {
         let asked = tokio::select! {
             ended = self.ended() => return ended,
             () = signals.next() => self.ask_to_stop(),
         };
-        tracing::info!(asked, "stopping; a second signal ends at once");
+        tracing::info!(
+            asked,
+            "stopping as run.on_stop says; a second signal ends the process at once and may leave \
+             orders open"
+        );
         tokio::select! {
             ended = self.ended() => return ended,
             () = signals.next() => self.ask_to_stop(),
         };
-        // A disk that hangs must not hold the end up.
+        // A disk that hangs must not delay the end.
         let ended = tokio::time::timeout(HURRY, self.ended()).await;
         ended.unwrap_or_else(|_| {
             let left =
-                "a second signal came, and the engine's thread did not end in time".to_owned();
+                "a second signal came, and the engine's thread did not end within 2 s".to_owned();
             let unknown = String::new();
             Err(LiveError::Hurried { left, unknown })
         })
@@ -391,7 +405,7 @@ impl Running {
         let finish = (&mut self.ended).await.map_err(|_| LiveError::Broken)?;
         let unknown = match finish.unknown.as_str() {
             "" => String::new(),
-            unknown => format!(". Not everything of the account was read: {unknown}"),
+            unknown => format!(". The account was not read completely: {unknown}"),
         };
         if !finish.remains.is_empty() {
             let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
@@ -414,7 +428,7 @@ impl Running {
     }
 }
 
-/// The signals that ask for the end.
+/// The signals that request the end of the run.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,

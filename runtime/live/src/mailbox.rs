@@ -1,5 +1,5 @@
-//! The one way into the engine's thread: everything that happens, in the order in which it came.
-//! What the disk says has a way of its own beside it, for it must neither wait nor be lost.
+//! The queue into the engine's thread: all events, in the order of their arrival. Events of the
+//! disk have their own queue, because they must never wait or be lost.
 
 use std::time::{Duration, Instant};
 
@@ -16,50 +16,50 @@ use windvane_session::{CallAnswer, CallId};
 
 use super::reload::Reload;
 
-/// So many things may wait for the engine; beyond, whoever brings more waits.
+/// How many events may wait for the engine. A sender waits while the queue is full.
 const CAPACITY: usize = 65_536;
 
-/// Between two looks, so that who shares the processor or its memory is not slowed down: about a
-/// microsecond.
+/// Spin hints between two polls, about a microsecond, so that threads that share the processor or
+/// its memory are not slowed down.
 const BREATHS: u32 = 64;
 
-/// Something that happened outside.
+/// An event from outside the engine's thread.
 #[derive(Debug)]
 pub enum Happened {
-    /// Something happened to a connection of a stream.
+    /// An event of a stream's connection.
     Socket(Surface, u64, SocketEvent),
-    /// What came back of a call.
+    /// The result of a request.
     Came(CallId, Came),
-    /// What is to be trusted.
+    /// An input for the live engine.
     Live(LiveInput),
-    /// A configuration was read anew.
+    /// A configuration was read again.
     Reload(Box<Reload>),
-    /// Something is to be looked at beside the mailbox: a command, the end.
+    /// No event: wakes the thread to look for a command or a request to stop.
     Nudge,
 }
 
-/// What a thread says that writes to the disk.
+/// An event from a thread that writes to the disk.
 #[derive(Debug)]
 pub enum Disk {
-    /// The journal says something.
+    /// An event of the journal.
     Journal(JournalEvent),
-    /// The file of the latches is durable, or could not be written for this reason.
+    /// The latch file is durable, or could not be written for this reason.
     Latches(Result<(), String>),
 }
 
-/// What came back of a call.
+/// The result of a request.
 #[derive(Debug)]
 pub enum Came {
-    /// An answer.
+    /// A response.
     Answer(RawAnswer),
-    /// No answer.
+    /// No response.
     Failed(Failure),
-    /// It did not leave, for it was late by so much.
+    /// The request was not sent, because it was late by this time.
     Late(Duration),
 }
 
 impl Came {
-    /// Passes it on in the session's words.
+    /// Passes the result on as the session's type.
     pub fn with_answer<T>(self, take: impl FnOnce(CallAnswer<'_>) -> T) -> T {
         match self {
             Self::Answer(raw) => {
@@ -78,34 +78,34 @@ impl Came {
     }
 }
 
-/// Where things that happened are told.
+/// The sending end of the queue.
 #[derive(Clone, Debug)]
 pub struct Mailbox {
     happened: Sender<Happened>,
     disk: UnboundedSender<Disk>,
 }
 
-/// The engine's end of it.
+/// The engine's end of the queue.
 #[derive(Debug)]
 pub struct Inbox {
     happened: Receiver<Happened>,
     disk: UnboundedReceiver<Disk>,
 }
 
-/// What waiting for something brought.
+/// The result of waiting for an event.
 #[derive(Debug)]
 pub enum Waited {
-    /// It happened.
+    /// An event.
     Happened(Happened),
-    /// The disk says something.
+    /// An event of the disk.
     Disk(Disk),
     /// The time is over.
     TimeOver,
-    /// Nothing can happen any more.
+    /// No event can come any more.
     Closed,
 }
 
-/// A mailbox and its inbox.
+/// A new queue with both of its ends.
 pub fn mailbox() -> (Mailbox, Inbox) {
     let (happened, receiver) = channel(CAPACITY);
     let (disk, of_disk) = unbounded_channel();
@@ -118,34 +118,34 @@ pub fn mailbox() -> (Mailbox, Inbox) {
 }
 
 impl Mailbox {
-    /// Tells the engine. Where too much waits, it waits: nothing is lost, and the venue's streams
-    /// hold back or are cut, which is told as a gap.
+    /// Sends an event to the engine. Waits while the queue is full, so nothing is lost. The venue's
+    /// streams then slow down or are cut, which the session reports as a gap.
     pub async fn tell(&self, happened: Happened) {
-        // An engine that has ended hears nothing, which is no loss.
+        // After the engine's end, its events are not needed.
         drop(self.happened.send(happened).await);
     }
 
-    /// [`tell`](Self::tell) for a thread that no runtime works on.
+    /// [`tell`](Self::tell) for a thread outside the async runtime.
     pub fn tell_blocking(&self, happened: Happened) {
         drop(self.happened.blocking_send(happened));
     }
 
-    /// Passes on what the disk says, without ever waiting.
+    /// Sends an event of the disk. Never waits.
     pub fn disk(&self, said: Disk) {
         let _ = self.disk.send(said);
     }
 
-    /// Has the engine's thread look around. One that has things to do does so anyway.
+    /// Wakes the engine's thread. If the queue is full, the thread is awake anyway.
     pub fn nudge(&self) {
         let _ = self.happened.try_send(Happened::Nudge);
     }
 }
 
 impl Inbox {
-    /// Waits for the next thing, at most so long; meanwhile the tasks of this thread work.
+    /// Waits for the next event, for `at_most`. The tasks of this thread run meanwhile.
     pub async fn wait(&mut self, at_most: Duration) -> Waited {
         if at_most.is_zero() {
-            // A timer would take a millisecond.
+            // A timer would take about a millisecond.
             tokio::task::yield_now().await;
             return self.ready().unwrap_or(Waited::TimeOver);
         }
@@ -157,8 +157,8 @@ impl Inbox {
         }
     }
 
-    /// Looks for the next thing without falling asleep, at most so long: to be woken takes longer
-    /// than what is waited for. Whoever else has work on this processor goes first.
+    /// Polls for the next event without sleeping, for `at_most`, because waking up would take
+    /// longer than the event. Other work on this processor runs first.
     pub async fn look_out(&mut self, at_most: Duration) -> Option<Waited> {
         let begin = Instant::now();
         loop {
@@ -176,7 +176,7 @@ impl Inbox {
         }
     }
 
-    /// The next thing, if there is one: what the disk says first.
+    /// The next event, if there is one. Events of the disk come first.
     pub fn ready(&mut self) -> Option<Waited> {
         if let Ok(said) = self.disk.try_recv() {
             return Some(Waited::Disk(said));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_journal_is_heard_before_what_came_earlier() {
+    async fn journal_events_come_before_earlier_events() {
         let (mailbox, mut inbox) = mailbox();
         mailbox.tell(Happened::Nudge).await;
         mailbox.disk(healthy());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_mailbox_holds_up_whoever_tells_but_never_the_journal() {
+    async fn a_full_mailbox_delays_senders_but_never_the_journal() {
         let (mailbox, mut inbox) = mailbox();
         for _ in 0..CAPACITY {
             mailbox.tell(Happened::Nudge).await;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_task_of_the_thread_tells_is_found_while_looking_out() {
+    async fn polling_finds_the_event_of_a_task_on_the_same_thread() {
         let (mailbox, mut inbox) = mailbox();
         tokio::spawn(async move { mailbox.tell(Happened::Nudge).await });
         let found = inbox.look_out(Duration::from_mins(1)).await;

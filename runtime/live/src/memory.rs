@@ -1,14 +1,17 @@
-//! How the system's allocator keeps the memory of a run that never ends. Nothing of ours is here.
+//! Settings of the system's allocator for a run that never ends.
 
-/// Every buffer of this size or more is memory of its own, given back when it is freed. glibc's
-/// own threshold begins here too, but follows what is freed up to 32 MiB: after the first of sled's
-/// buffers of 512 KiB, or of a head, they come from the heap that small and lasting values share,
-/// which falls to pieces: measured, it held three times what was in use. A fixed threshold stays.
+/// Every buffer of this many bytes or more gets its own memory mapping, which is returned when the
+/// buffer is freed.
+///
+/// glibc starts with the same threshold but raises it, up to 32 MiB, when larger buffers are freed.
+/// After the first 512 KiB buffer of sled, or the first checkpoint, such buffers would come from
+/// the heap that small and long-lived values share. That heap then fragments: it held three times
+/// the memory in use when we measured it. A fixed threshold avoids this.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const OWN_BYTES: libc::c_int = 128 * 1024;
 
-/// Gives the system what the allocator keeps though nothing is in it: a thread that read a whole segment
-/// of the journal leaves megabytes of small free pieces, which no other thread would use.
+/// Returns unused memory of the allocator to the system. A thread that read a whole journal segment
+/// leaves megabytes of small free pieces, which no other thread would use.
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     expect(unsafe_code, reason = "a call of the C library that takes one number")
@@ -21,7 +24,8 @@ pub fn give_back() {
     }
 }
 
-/// Settles it for this process; other allocators have no such threshold.
+/// Fixes the threshold for this process. Does nothing with other allocators, which have no such
+/// threshold.
 #[cfg_attr(
     all(target_os = "linux", target_env = "gnu"),
     expect(unsafe_code, reason = "a call of the C library that sets one number")
@@ -32,7 +36,10 @@ pub fn settle() {
         // SAFETY: mallopt locks what it changes, reads nothing of ours and keeps nothing.
         let taken = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_BYTES) };
         if taken == 0 {
-            tracing::warn!("the allocator keeps a threshold of its own; memory may grow at first");
+            tracing::warn!(
+                "could not set the allocator's threshold: the process may use more memory than \
+                 usual; trading is not affected"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Orders that this runtime keeps back, for want of request weight or of a connection. The engine knows
-//! how many there are. Here is why, for the trading status. Decides nothing.
+//! Explains, for the trading status, why this program holds orders back: it has no request weight
+//! left, or no connection. The engine has the number of these orders. This file makes no decisions.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use windvane_client::budget::ORDERS_USED_UP;
 use windvane_engine::effect::Notice;
 use windvane_engine::{Engine, Surface, Time};
 
-/// So many in a row are more than a moment's.
+/// Fewer orders in a row than this are not worth showing.
 const IN_A_ROW: u64 = 3;
-/// A row is over after this without a further one. Strategies try again within five seconds.
+/// A series ends after this time without a further order. Strategies try again within five seconds.
 const OVER_MS: i64 = 15_000;
 
 /// Orders in a row that were not sent, by surface.
@@ -26,7 +26,7 @@ struct Row {
 }
 
 impl NotSent {
-    /// Counts an order that was not sent. One that was accepted ends the row.
+    /// Counts an order that was not sent. An accepted order ends the series.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::NotPlaced { time, order, words } if !words.sent => {
@@ -60,7 +60,7 @@ impl NotSent {
         reason.clone_into(&mut row.reason);
     }
 
-    /// The account of each surface whose orders are not sent at this time.
+    /// The accounts whose orders are not sent at this time, one row for each surface.
     pub fn rows(&self, now: Time) -> impl Iterator<Item = view::Trading> {
         let lasting = move |row: &&Row| row.count >= IN_A_ROW && now <= row.last.plus_ms(OVER_MS);
         let rows = self.0.iter().filter(move |(_, row)| lasting(row));
@@ -77,11 +77,13 @@ impl NotSent {
     }
 }
 
-/// Advice to a person. The order limit counts the orders of the account, not the requests of the address.
+/// The advice for a reason. The venue's order limit counts the orders of the account, not the
+/// requests of this address.
 fn what_to_do(reason: &str) -> &'static str {
     if reason.starts_with(ORDERS_USED_UP) {
-        "the venue's order limit was reached: let strategies send fewer orders, with a lower \
-         max_orders_per_minute. Cancels and renewals are sent, and orders again in the next interval"
+        "the venue's order limit was reached: make strategies send fewer orders, with a lower \
+         max_orders_per_minute. Cancels and renewals are sent; orders are sent again in the next \
+         interval"
     } else {
         "look for other programs on this address, or for strategies that order too often. \
          Cancels, closes and renewals are sent. Orders are tried again every few seconds"
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_that_wait_for_the_order_limit_are_not_blamed_on_other_programs() {
+    fn the_advice_for_the_order_limit_names_no_other_programs() {
         let mut not_sent = NotSent::default();
         let reason = format!("{ORDERS_USED_UP}: wait 40000 ms at least");
         for ms in [0, 1, 2] {
@@ -110,23 +112,31 @@ mod tests {
     }
 
     #[test]
-    fn orders_in_a_row_that_are_not_sent_block_the_account_of_their_surface() {
+    fn three_unsent_orders_in_a_row_block_the_account() {
         let mut not_sent = NotSent::default();
         let at = Time::from_millis;
         let told = |not_sent: &NotSent, ms| not_sent.rows(at(ms)).collect::<Vec<_>>();
         for ms in [0, 1_000] {
             not_sent.count(Surface::Futures, at(ms), "no weight");
         }
-        assert_eq!(told(&not_sent, 1_000), [], "two are a moment's");
+        assert_eq!(
+            told(&not_sent, 1_000),
+            [],
+            "two orders in a row are not shown"
+        );
         not_sent.count(Surface::Futures, at(6_000), "no weight");
         let [row] = &told(&not_sent, 20_000)[..] else {
-            panic!("the account is told")
+            panic!("the account is shown")
         };
         assert_eq!((row.what.as_str(), row.open), ("futures account", false));
         assert_eq!((row.since_ms, row.not_sent), (Some(0), 3));
         assert!(row.reason.as_ref().unwrap().contains("no weight"));
-        assert_eq!(told(&not_sent, 22_000), [], "nobody tried for a while");
+        assert_eq!(
+            told(&not_sent, 22_000),
+            [],
+            "no order was tried for a while"
+        );
         not_sent.count(Surface::Futures, at(30_000), "no weight");
-        assert_eq!(told(&not_sent, 30_000), [], "another row begins");
+        assert_eq!(told(&not_sent, 30_000), [], "another series starts");
     }
 }

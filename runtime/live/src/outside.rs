@@ -1,4 +1,5 @@
-//! The hands of the engine's thread: requests, streams, people. Nothing here waits for anything.
+//! The services around the engine's thread: client, watchdog, journal folder, admin server, log and
+//! metrics. No function here blocks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,15 +27,15 @@ use crate::watchdog::Keeper;
 use windvane_config::{Config, Leave, Mode};
 use windvane_report::utc::utc_text;
 
-/// People are shown a new state this often at most.
+/// The state is published at most this often.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
-/// The journal's size is looked at this often.
+/// How often the journal's size is measured.
 const MEASURE_EVERY: Duration = Duration::from_secs(10);
 
-/// What the thread reaches.
+/// The services that the engine's thread uses.
 pub struct Outside {
     pub handle: Handle,
-    /// The client of the venue; there is none beside recordings.
+    /// The client of the venue; `None` on recordings.
     pub client: Option<Client>,
     pub mode: Mode,
     pub surfaces: Vec<Surface>,
@@ -43,42 +44,42 @@ pub struct Outside {
     pub steered: mpsc::Receiver<Steer>,
     pub beat: Beat,
     pub directory: Arc<Directory>,
-    /// What the journal keeps.
+    /// Which segments of the journal are kept.
     pub keep: Keep,
-    /// The configuration that holds.
+    /// The configuration in force.
     pub config: Arc<Config>,
-    /// Reads it again.
+    /// Reads the configuration again.
     pub reread: Reread,
-    /// The file of the latches.
+    /// Writes the file of the halt and pause latches.
     pub latches: LatchFile,
-    /// Orders that are kept back here.
+    /// Orders that this program itself holds back.
     pub not_sent: NotSent,
-    /// What keeps the run from being ready.
+    /// Why the run is not ready yet.
     pub unsettled: Unsettled,
-    /// Forced closes that the metrics have.
+    /// Forced closes that the metrics already count.
     pub counted: forced::Counted,
-    /// Troubles that go on, for the log.
+    /// Problems that last for some time, for the log.
     pub troubles: Troubles,
     pub showing: Showing,
-    /// The watchdog process, where spot orders are to be watched.
+    /// The watchdog process, if spot orders need one.
     pub keeper: Option<Keeper>,
 }
 
-/// What is shown beside the engine's state.
+/// Published values that do not come from the engine.
 pub struct Showing {
     started: Instant,
     published: Option<Instant>,
     since_ms: i64,
     ready: bool,
-    /// When the journal's size was looked at.
+    /// When the journal's size was measured last.
     measured: Option<Instant>,
-    /// Public frames since the last time, by surface.
+    /// Public frames since the last publication, by surface.
     frames: [u64; 2],
 }
 
 impl Showing {
-    /// Nothing was shown yet; the run entered its state at `since_ms`, and its process began at
-    /// `started`.
+    /// Nothing is published yet. The run entered its state at `since_ms`, and its process started
+    /// at `started`.
     pub const fn new(started: Instant, since_ms: i64) -> Self {
         Self {
             started,
@@ -96,7 +97,7 @@ impl Showing {
     }
 }
 
-/// The mode in the words of the admin server.
+/// Maps the mode to the admin server's type.
 pub const fn mode(mode: Mode) -> view::Mode {
     match mode {
         Mode::Live => view::Mode::Live,
@@ -105,27 +106,35 @@ pub const fn mode(mode: Mode) -> view::Mode {
 }
 
 impl Outside {
-    /// Keeps a snapshot of the engine for a report of a mistake.
+    /// Saves a snapshot of the engine for a bug report.
     pub fn keep_report(&self, now: Time, broken: BrokenInvariant, snapshot: Vec<u8>) {
         let directory = Arc::clone(&self.directory);
         let name = format!("{:013}.snapshot", now.millis());
         self.handle
             .spawn_blocking(move || match directory.keep_report(&name, &snapshot) {
                 Ok(path) => {
-                    tracing::error!(%broken, path = %path.display(), "send this file with a report");
+                    tracing::error!(
+                        %broken,
+                        path = %path.display(),
+                        "saved the engine's state: attach this file to a bug report"
+                    );
                 }
-                Err(error) => tracing::error!(%error, "the file for a report was not written"),
+                Err(error) => tracing::error!(
+                    %error,
+                    "could not save the engine's state for a bug report; check the data folder's \
+                     disk"
+                ),
             });
     }
 
-    /// Gives the watchdog process a sign of health.
+    /// Sends the watchdog process a sign of health.
     pub fn beat(&self, number: u64) {
         if let Some(keeper) = &self.keeper {
             keeper.beat(number);
         }
     }
 
-    /// Lets the watchdog process end: the run ended in order.
+    /// Ends the watchdog process, because the run ended normally.
     pub fn let_watchdog_go(&self) {
         if let Some(keeper) = &self.keeper {
             keeper.end();
@@ -137,12 +146,12 @@ impl Outside {
         self.showing.frames[surface as usize] += 1;
     }
 
-    /// Blocks became durable.
+    /// Records how long blocks took to become durable.
     pub fn durable(took: Duration) {
         table::JOURNAL_DURABLE.of([]).record(took.as_secs_f64());
     }
 
-    /// Drops old segments and what only they needed, beside the engine's thread.
+    /// Deletes old segments and files that only they needed, on another thread.
     pub fn prune(&self, modules: &[Module]) {
         let (directory, keep) = (Arc::clone(&self.directory), self.keep);
         let running: Vec<_> = modules.iter().map(|(_, sha256)| *sha256).collect();
@@ -150,7 +159,7 @@ impl Outside {
             .spawn_blocking(move || retention::prune(&directory, keep, &running));
     }
 
-    /// Tells people.
+    /// Passes a notice to the log, the metrics and the published state.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
         if let Notice::ForcedClose { report, .. } = notice {
             self.counted.count(engine, report);
@@ -167,7 +176,8 @@ impl Outside {
         tell::tell(engine, notice);
     }
 
-    /// The next command of the operator that is still wanted.
+    /// The operator's next command. Commands whose caller gave up are skipped, except those that
+    /// reduce risk.
     pub fn next_command(&mut self) -> Option<Steer> {
         loop {
             let steer = self.steered.try_recv().ok()?;
@@ -177,7 +187,7 @@ impl Outside {
         }
     }
 
-    /// Shows people what is now, unless they were shown a moment ago.
+    /// Publishes the current state, unless it was published a moment ago.
     pub fn publish<G: Guests>(&mut self, session: &Session<G>, journal: JournalLag, at_once: bool) {
         let now = Instant::now();
         self.beat.mark_at(now);
@@ -202,7 +212,7 @@ impl Outside {
         self.publish.send_replace(Arc::new(published));
     }
 
-    /// Looks at the journal's size, beside the engine's thread.
+    /// Measures the journal's size on another thread.
     fn measure_journal(&mut self, now: Instant) {
         let lately = |at| now < at + MEASURE_EVERY;
         if self.showing.measured.is_some_and(lately) {
@@ -211,7 +221,7 @@ impl Outside {
         self.showing.measured = Some(now);
         let directory = Arc::clone(&self.directory);
         self.handle.spawn_blocking(move || {
-            // A segment that is dropped meanwhile is looked at the next time.
+            // If a segment is deleted meanwhile, the next measurement counts the rest.
             if let Ok(bytes) = directory.journal_bytes() {
                 table::JOURNAL_BYTES.of([]).set(bytes as f64);
             }
@@ -278,7 +288,7 @@ impl Outside {
         }
     }
 
-    /// Why the run is in its state.
+    /// Why the run is in its state, as one text for people.
     pub fn reason<G: Guests>(&self, session: &Session<G>) -> String {
         let engine = session.engine();
         let reason = self.reason_of_state(session);
@@ -308,7 +318,7 @@ impl Outside {
                 let reasons = (session.latches(), &self.not_sent);
                 let hindrances = show::hindrances(engine, session.modules(), reasons);
                 if hindrances.is_empty() {
-                    "nothing is in doubt".to_owned()
+                    "no problem is known; orders are sent".to_owned()
                 } else {
                     hindrances.join("; ")
                 }
@@ -317,25 +327,28 @@ impl Outside {
             RunState::Syncing => {
                 if let Some(watch) = engine.instance_watch() {
                     return format!(
-                        "order {} is of another instance, or of a data folder that was wiped. \
-                         Nothing is sent until {}, while new orders of another instance are looked \
-                         for; without one, its orders that still rest are adopted",
+                        "found order {} of another instance, or of a data folder that was deleted. \
+                         No order is sent until {}, while this run watches for new orders of \
+                         another instance; if there are none, its orders that are still open are \
+                         adopted",
                         watch.id,
                         utc_text(watch.until)
                     );
                 }
-                let compared = "the account is compared with the venue";
+                let compared = "comparing the account with the venue, no opening order is sent yet";
                 let unsettled = self.unsettled.reason(engine);
                 unsettled.map_or_else(|| compared.to_owned(), |why| format!("{compared}: {why}"))
             }
-            RunState::Booting => "the journal is restored".to_owned(),
+            RunState::Booting => {
+                "restoring the state from the journal; no order is sent yet".to_owned()
+            }
             RunState::Halted if engine.latch() != Latch::Halted => {
                 let on_stop = match self.config.run.on_stop {
                     Leave::Cancel => "own orders are cancelled",
-                    Leave::Keep => "own orders are left, their countdowns are let go",
+                    Leave::Keep => "own orders stay open, their countdowns are disarmed",
                     Leave::Flatten => "own orders are cancelled and positions closed",
                 };
-                format!("it is stopping, and nothing is latched: {on_stop}")
+                format!("the run is stopping: {on_stop}. This does not halt the next start")
             }
             RunState::Halted | RunState::Paused => session.latches().cause().to_owned(),
         }

@@ -1,5 +1,5 @@
-//! Recordings as the market of a paper run: their events in order, at their own pace or faster.
-//! Time is the recording's; the wall's decides only how long to wait.
+//! Plays recordings as the market of a paper run: their events in order, at the recorded pace or
+//! faster. The time is the recording's. The wall clock only decides how long to wait.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use windvane_engine::{Instrument, InstrumentId, MarketEvent, Time};
 
 use windvane_recording::{Chunk, Recording, RecordingError, Tape};
 
-/// How fast a recording is played.
+/// The speed of a playback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// So many thousandths of the time that it took.
+    /// Thousandths of the recorded speed.
     Permille(u64),
-    /// As fast as it goes.
+    /// Without any wait.
     Max,
 }
 
@@ -41,20 +41,22 @@ impl FromStr for Pace {
     }
 }
 
-/// Recordings being played.
+/// A playback of recordings.
 pub struct Player {
     tape: Tape,
     chunk: Chunk,
     at: usize,
-    /// The engine hears of an event so long after it was recorded, as in a backtest.
+    /// The delay between the recording of an event and its delivery to the engine, as in a
+    /// backtest.
     feed_ns: i64,
     pace: Pace,
-    /// The wall's time and the recording's when playing began.
+    /// The wall clock and the recording's time when the playback started.
     begun: Option<(Instant, Time)>,
 }
 
 impl Player {
-    /// Begins behind what was heard before: the time of the last event, and how many had it.
+    /// Starts after the events that the account received before. `heard` is the time of the last
+    /// one and the number of events at that time.
     ///
     /// # Errors
     /// A recording cannot be read.
@@ -87,13 +89,13 @@ impl Player {
         Ok(player)
     }
 
-    /// When the engine hears of the next event; never after the last.
+    /// When the engine receives the next event; [`Time::NEVER`] after the last.
     pub fn time(&self) -> Time {
         let event = self.chunk.events.get(self.at);
         event.map_or(Time::NEVER, |event| event.recv.plus_ns(self.feed_ns))
     }
 
-    /// How long an event is under way.
+    /// The delay from the recording of an event to the engine.
     pub const fn feed_ns(&self) -> i64 {
         self.feed_ns
     }
@@ -104,20 +106,20 @@ impl Player {
         Some((event.instrument, event.market(&self.chunk.levels)))
     }
 
-    /// Whether there is no event left.
+    /// Whether all events were played.
     pub fn has_ended(&self) -> bool {
         self.time() == Time::NEVER
     }
 
-    /// Has no event any more.
+    /// Ends the playback: no event is left.
     pub fn end(&mut self) {
         self.chunk.events.clear();
     }
 
-    /// Goes on to the next event.
+    /// Moves to the next event.
     ///
     /// # Errors
-    /// The recording cannot be read on.
+    /// The rest of the recording cannot be read.
     pub fn step(&mut self) -> Result<(), RecordingError> {
         self.at += 1;
         if self.at >= self.chunk.events.len() {
@@ -126,7 +128,7 @@ impl Player {
         Ok(())
     }
 
-    /// How long to wait until it is `due`; `now` is where the recording is.
+    /// How long to wait until the time `due`. `now` is the playback's position.
     pub fn wait(&mut self, now: Time, due: Time) -> Duration {
         let Pace::Permille(permille) = self.pace else {
             return Duration::ZERO;

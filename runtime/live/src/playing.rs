@@ -1,8 +1,8 @@
-//! The engine's thread while recordings are played: whatever is due first in the recording's time
-//! happens first, so that the same recordings give the same run at any pace.
+//! The engine's thread while recordings are played. The earliest event in the recording's time is
+//! always handled first, so the same recordings give the same run at any pace.
 //!
-//! Ties go, in this order, to: what the simulated venue says, the engine's timers, the end of the
-//! second, the market. It is the order of a backtest.
+//! Events at the same time are handled in this order, as in a backtest: messages of the simulated
+//! venue, the engine's timers, the end of the second, the market.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::player::Player;
 use super::pulse::{Pulse, State};
 use super::results::Results;
 
-/// So many things happen before people and the journal are looked after.
+/// How many events are handled before commands and the journal get a turn.
 const TURN: usize = 256;
-/// While the journal has no room.
+/// How long to wait while the journal has no room.
 const JOURNAL_PAUSE: Duration = Duration::from_millis(10);
 
 impl Pulse {
-    /// How long to wait for the next thing of the recording; `None` if none is played.
+    /// How long to wait for the recording's next event; `None` if no recording is played.
     pub(super) fn pause_of_playing(&mut self) -> Option<Duration> {
         let next = self.next_of_playing()?;
         if self.session.is_behind() {
@@ -30,7 +30,7 @@ impl Pulse {
         Some(player.wait(time, next))
     }
 
-    /// Does what is due; after the last event the run ends as if it was asked to.
+    /// Handles the events that are due. After the last event the run stops as if it was asked to.
     pub(super) async fn play(&mut self, state: &mut State) {
         for _ in 0..TURN {
             let Some(next) = self.next_of_playing() else {
@@ -38,7 +38,7 @@ impl Pulse {
             };
             let is_stopping = self.session.is_stopping();
             if self.player.as_ref().is_some_and(Player::has_ended) && !is_stopping {
-                tracing::info!("the recordings end");
+                tracing::info!("all recordings were played: the run stops");
                 self.begin_stop(state).await;
                 continue;
             }
@@ -57,7 +57,7 @@ impl Pulse {
         }
     }
 
-    /// The one thing that comes first at a time of the recording.
+    /// Handles the one event that comes first at a time of the recording.
     fn happen(&mut self, time: Time) {
         let now = self.clock.now();
         if self.session.play(now, time) {
@@ -84,7 +84,7 @@ impl Pulse {
                 .handle(now, Input::Market { instrument, event });
         }
         if let Err(error) = player.step() {
-            tracing::error!(%error, "the recording cannot be read on: it ends here");
+            tracing::error!(%error, "cannot read the rest of the recording: the run ends here");
             player.end();
         }
     }
@@ -93,7 +93,7 @@ impl Pulse {
         let player = self.player.as_ref()?;
         let next = player.time().min(self.session.next_played());
         let second = self.results.as_ref().map(Results::next_second);
-        // Once nothing else comes, no second does.
+        // When no other event follows, the seconds end too.
         Some(
             second
                 .filter(|_| next != Time::NEVER)

@@ -1,8 +1,8 @@
-//! The engine's thread: it takes what happened, in order, has the session decide, and does what the
-//! session says. It waits for nothing but the next thing that happens, and while it waits, the tasks
-//! of its thread work (`thread`).
+//! The event loop of the engine's thread. It takes each event in order, passes it to the session,
+//! and performs the outputs of the session. It waits only for the next event. While it waits, the
+//! tasks of its thread run (`thread`).
 //!
-//! What may never enter here: decisions. They are the session's and the engine's.
+//! This module makes no decisions. The session and the engine make them.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
@@ -34,69 +34,71 @@ use super::{tell, venue_wait};
 use windvane_config::Leave;
 use windvane_report::{ResultError, Summary};
 
-/// An order that the client does not send is answered within this.
+/// The client answers within this time for an order that it does not send.
 const SENT_AFTER: Duration = Duration::from_millis(100);
-/// People and commands are looked after this often.
+/// How often commands are read and the state is published.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
-/// A disk that is well has an order's record in less.
+/// A healthy disk writes an order's record in less time.
 const LOOK_OUT: Duration = Duration::from_millis(2);
-/// While it looks out, the way of an order is walked without one this often.
+/// How often the code path of an order is rehearsed while the thread polls.
 const REHEARSE_EVERY: Duration = Duration::from_micros(200);
 
-/// What the thread is made of.
+/// Everything that the engine's thread owns.
 pub struct Pulse {
     pub clock: Clock,
     pub session: Session<LiveGuests>,
     pub journal: Journal,
-    /// Writes calls to the venue; none beside recordings.
+    /// Sends requests to the venue; `None` on recordings.
     pub http: Option<Http>,
     /// The connections of user streams.
     pub sockets: Option<Sockets>,
-    /// The recordings, where they are the market.
+    /// Plays the recordings, if they are the market.
     pub player: Option<Player>,
-    /// What a run on recordings comes to.
+    /// Collects the results of a run on recordings.
     pub results: Option<Results>,
     pub outside: Outside,
     pub inbox: Inbox,
-    /// The thread never sleeps.
+    /// The thread polls without sleeping.
     pub busy_poll: bool,
-    /// Nor do the processors.
+    /// Keeps the processors from sleeping.
     pub _awake: Option<Awake>,
-    /// Asked to stop: the run ends once `on_stop` is done.
+    /// Receives the request to stop. The run ends once `on_stop` is carried out.
     pub stop: Receiver<()>,
 }
 
-/// How it came to an end.
+/// How a run ended.
 pub struct Finish {
-    /// Why.
+    /// The reason of the end.
     pub ended: Ended,
-    /// What `on_stop = "flatten"` did not close.
+    /// Positions that `on_stop = "flatten"` did not close.
     pub remains: Vec<Remains>,
-    /// What the run did not learn before its end, in words; empty where it knows the account.
+    /// The gaps in the run's knowledge of the account, as a sentence. Empty if it knows the
+    /// account.
     pub unknown: String,
-    /// Own orders that may rest at the venue, in words.
+    /// Own orders that may be open at the venue, as text.
     pub resting: String,
-    /// What a run on recordings came to.
+    /// The results of a run on recordings.
     pub results: Option<Result<Summary, ResultError>>,
 }
 
-/// What the thread remembers between turns.
+/// State that the thread keeps between two events.
 #[derive(Default)]
 pub(super) struct State {
-    /// Calls were handed to the tasks of this thread, which are to have their turn.
+    /// Requests were handed to tasks of this thread, which need a turn now.
     handed: bool,
-    /// Requests of orders that were handed over, and when. The log says that one was sent once its
-    /// answer is there, or after [`SENT_AFTER`]: one that the client does not send is answered sooner.
+    /// Order requests that were handed to the client, with the time. The log reports an order as
+    /// sent when its reply arrives, or after [`SENT_AFTER`]: the client replies sooner for an order
+    /// that it does not send.
     sent: VecDeque<(Instant, Request)>,
-    /// A configuration is being read anew.
+    /// A configuration is being read again.
     pub(super) reloading: bool,
-    /// Commands that are done but for their latch, since when.
+    /// Commands that are carried out except for the write of their latch, each with its time.
     pub(super) carried_out: Vec<CarriedOut>,
     ended: Option<Ended>,
 }
 
 impl Pulse {
-    /// Runs until it is asked to stop.
+    /// Runs until the session ends.
     pub async fn run(mut self) -> Finish {
         let mut state = State::default();
         self.perform(&mut state).await;
@@ -132,14 +134,24 @@ impl Pulse {
         for (_, request) in state.sent.drain(..) {
             tell::sent(self.session.engine(), &request);
         }
-        // The disk is waited for elsewhere, so that what still has to leave does.
+        // The disk is awaited on another thread, so that requests on this thread can still leave.
         let journal = self.journal;
         match tokio::task::spawn_blocking(move || journal.close()).await {
             Ok(Ok(_)) => {}
             Ok(Err(failure)) => {
-                tracing::error!(%failure, "the last records may not be durable");
+                tracing::error!(
+                    %failure,
+                    "could not write the end of the journal: its last records may be lost; the next \
+                     start reconciles with the venue"
+                );
             }
-            Err(error) => tracing::error!(%error, "the journal was not ended in order"),
+            Err(error) => {
+                tracing::error!(
+                    %error,
+                    "the journal was not closed properly: its last records may be lost; the next \
+                     start reconciles with the venue"
+                )
+            }
         }
         let session = self.session;
         let results = self.results;
@@ -153,15 +165,15 @@ impl Pulse {
         }
     }
 
-    /// Tells the session, and does what follows.
+    /// Passes an input to the session and performs its outputs.
     pub(super) async fn handle(&mut self, input: Input<'_>, state: &mut State) {
         self.session.handle(self.clock.now(), input);
         self.perform(state).await;
     }
 
-    /// Does what the session says. What may leave, leaves before people are told and before the
-    /// journal is woken, whose thread would take this processor; an order that waits for the journal
-    /// goes to it at once.
+    /// Performs the session's outputs. Requests leave before any log line is written and before the
+    /// journal is woken, because the journal's thread may take this processor. Only when an order
+    /// waits for the journal does the journal go first.
     pub(super) async fn perform(&mut self, state: &mut State) {
         while let Some(output) = self.session.poll_output() {
             let leaves = matches!(output, Output::Send(_) | Output::Handed { .. });
@@ -180,10 +192,15 @@ impl Pulse {
     fn perform_one(&mut self, output: Output, state: &mut State) {
         match output {
             Output::Append(block) => match self.journal.append(block) {
-                // A failed journal says so itself, and is begun anew with a head that holds everything.
+                // The journal reports its failure itself. It is then started again with a
+                // checkpoint that contains everything.
                 Ok(()) | Err(AppendError::Failed(_)) => {}
                 Err(error @ (AppendError::OutOfOrder(_) | AppendError::Full { .. })) => {
-                    tracing::error!(%error, "a block was not taken: the journal is begun anew");
+                    tracing::error!(
+                        %error,
+                        "the journal did not accept a block: a new segment is started; orders wait \
+                         for it"
+                    );
                     let now = self.clock.now();
                     let failed = Input::Journal(JournalEvent::Failed);
                     self.session.handle(now, failed);
@@ -192,7 +209,11 @@ impl Pulse {
             Output::Roll(head, at) => {
                 if let Err(error) = self.journal.roll(head, at) {
                     if matches!(error, RollError::OutOfPlace { .. }) {
-                        tracing::error!(%error, "the journal is not where the engine is");
+                        tracing::error!(
+                            %error,
+                            "the journal and the engine are at different positions: a new segment \
+                             is tried again"
+                        );
                     }
                     let now = self.clock.now();
                     let not_rolled = Input::Journal(JournalEvent::NotRolled);
@@ -200,7 +221,7 @@ impl Pulse {
                 }
             }
             Output::Sign(id, unsigned) => {
-                // A signer process answers later; the keys of this process sign at once.
+                // A signer process would sign later; the keys of this process sign at once.
                 if let Some(requests) = self.session.requests() {
                     let prepared = requests.gateway().sign(&unsigned);
                     let now = self.clock.now();
@@ -272,7 +293,7 @@ impl Pulse {
         self.outside.notice(engine, notice);
     }
 
-    /// The answer to an order says whether it was sent.
+    /// Logs an order as sent, or drops it from the list, by the reply to it.
     fn tell_whether_sent(&self, reply: &Reply, state: &mut State) {
         let Reply::Placed {
             client_order_id,
@@ -291,8 +312,8 @@ impl Pulse {
         }
     }
 
-    /// The next thing. The thread stays awake for it while an order waits for the disk, for a
-    /// moment, or always where it was told so.
+    /// Waits for the next event. The thread polls without sleeping for a moment while an order
+    /// waits for the disk, and always with `busy_poll`.
     async fn next(&mut self) -> Waited {
         let pause = self.pause();
         let begin = Instant::now();
@@ -311,7 +332,7 @@ impl Pulse {
         self.inbox.wait(pause.saturating_sub(begin.elapsed())).await
     }
 
-    /// How long the thread stays awake for the next thing.
+    /// How long the thread polls before it sleeps.
     fn awake(&self) -> Duration {
         let lately = |at: Time| self.clock.moment(at).elapsed() < LOOK_OUT;
         if self.busy_poll {
@@ -325,7 +346,7 @@ impl Pulse {
         }
     }
 
-    /// How long to wait for the next thing.
+    /// How long to wait for the next event.
     fn pause(&mut self) -> Duration {
         if let Some(pause) = self.pause_of_playing() {
             return pause.min(LOOK_AROUND);
@@ -392,7 +413,7 @@ impl Pulse {
         self.perform(state).await;
     }
 
-    /// Tells the session what came back of a call.
+    /// Passes the result of a request to the session.
     fn tell_came(&mut self, id: CallId, came: Came) {
         let now = self.clock.now();
         came.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
@@ -405,28 +426,37 @@ impl Pulse {
                 JournalEvent::Durable(chain.last_record)
             }
             Event::Rolled { chain, segment, .. } => {
-                tracing::info!(segment, "a new segment of the journal");
+                tracing::info!(segment, "started a new segment of the journal");
                 JournalEvent::Rolled(chain.last_record)
             }
             Event::Stalled { waiting } => {
-                tracing::error!(waiting_ms = waiting.as_millis(), "the journal stalls");
+                tracing::error!(
+                    waiting_ms = waiting.as_millis(),
+                    "the journal stalls: the disk does not write; no opening order is sent until \
+                     it does. Check the disk"
+                );
                 JournalEvent::Stalled
             }
             Event::Healthy { .. } => JournalEvent::Healthy,
             Event::Packed { .. } => {
-                // The ledger reads what was packed: sled, which takes much memory, is not opened for it.
+                // The ledger reads packed segments from their files. So sled, which uses much
+                // memory, is not opened for them.
                 self.outside.prune(self.session.modules());
                 return;
             }
             Event::Failed(failure) => {
-                tracing::error!(%failure, "the journal failed: no new exposure until it writes");
+                tracing::error!(
+                    %failure,
+                    "the journal failed: no opening order is sent until it writes again. Check the \
+                     data folder's disk"
+                );
                 JournalEvent::Failed
             }
         };
         self.handle(Input::Journal(event), state).await;
     }
 
-    /// Timers, the recording, and what people asked for.
+    /// Handles timers, the recording and the operator's commands.
     async fn keep_time(&mut self, state: &mut State) {
         if self.player.is_some() {
             self.play(state).await;
@@ -461,7 +491,7 @@ impl Pulse {
         }
     }
 
-    /// Has `on_stop` applied; the second time the run ends at once.
+    /// Applies `on_stop`. A second call ends the run at once.
     pub(super) async fn begin_stop(&mut self, state: &mut State) {
         let is_first = !self.session.is_stopping();
         self.handle(Input::Stop, state).await;
@@ -471,7 +501,7 @@ impl Pulse {
         }
     }
 
-    /// What strategies hold at the end although `on_stop` would have it closed.
+    /// Positions that strategies still hold although `on_stop` requires their close.
     fn remains(&self) -> Vec<Remains> {
         let is_flattened = self.outside.config.run.on_stop == Leave::Flatten;
         if !self.session.is_stopping() || !is_flattened {

@@ -1,5 +1,5 @@
-//! What the data folder gives back of the run before. What follows from it is decided in
-//! `session/recovery`.
+//! Reads what the data folder restores of the earlier run. `session/recovery` decides what follows
+//! from it.
 
 use windvane_journal::Recovered;
 use windvane_session::AccountKind;
@@ -7,23 +7,23 @@ use windvane_session::recovery::{Left, OtherAccount, Remembered, left_of};
 
 use windvane_config::Mode;
 
-/// The journal is one of the other mode.
+/// The journal belongs to a run of the other mode.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "run.data_dir holds the journal of a {left} run, and run.mode is \"{mode}\": give each mode \
-     a folder of its own"
+    "run.data_dir contains the journal of a {left} run, but run.mode is \"{mode}\". Nothing was \
+     started. Use a separate folder for each mode"
 )]
 pub struct OtherMode {
-    /// The journal's.
+    /// The journal's mode.
     left: Mode,
-    /// The configuration's.
+    /// The configuration's mode.
     mode: Mode,
 }
 
-/// A simulated account and a venue's are never mixed up.
+/// Makes sure that a simulated account and a venue's account never use the same folder.
 ///
 /// # Errors
-/// The folder is one of the other mode.
+/// The folder belongs to the other mode.
 pub fn must_be_of(left: &Left, mode: Mode) -> Result<(), OtherMode> {
     let account = match mode {
         Mode::Live => AccountKind::Venue,
@@ -38,14 +38,14 @@ pub fn must_be_of(left: &Left, mode: Mode) -> Result<(), OtherMode> {
     })
 }
 
-/// Reads what the journal gives back.
+/// Reads the state that the journal restores.
 pub fn left(recovered: Recovered) -> Left {
     let verdict = recovered.verdict.clone();
     tracing::info!(
         ?verdict,
         segment = recovered.segment,
         blocks = recovered.blocks.len(),
-        "the journal"
+        "read the journal"
     );
     let left = left_of(Remembered {
         is_authority: verdict.is_authority(),
@@ -59,8 +59,9 @@ pub fn left(recovered: Recovered) -> Left {
         tracing::error!(
             ?verdict,
             paper,
-            "the journal is not believed: the venue, or the simulated account as far as it was \
-             found, is the authority"
+            "the journal cannot be trusted and is not used: the run starts from the venue's \
+             account, or from the simulated account as far as it was found. Check positions and \
+             orders before you resume"
         );
     }
     left

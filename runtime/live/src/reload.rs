@@ -1,8 +1,8 @@
-//! A running instance takes its configuration and modules anew. What is slow (reading, building,
-//! compiling) happens beside the engine's thread; what follows there is one moment.
+//! Reloads configuration and modules in a running instance. The slow steps (read, build, compile)
+//! run outside the engine's thread. The change itself is one step on that thread.
 //!
-//! All or nothing: each changed module is tried with the state of the running one first. One that
-//! does not begin leaves everything as it was.
+//! A reload changes everything or nothing. Each changed module is first tried with the state of the
+//! running one. If one module does not start, nothing changes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Strategy, fixed_difference};
 
-/// Reads the configuration again as it was read at the start; why not, in words. A file that whoever
-/// asks means has to be the one of the start.
+/// Reads the configuration in the same way as at the start, or returns the error as text. If the
+/// caller names a file, it must be the file of the start.
 pub type Reread = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
 
-/// What is to be taken, and who asked.
+/// The result of reading for a reload, with its command.
 pub struct Reload {
-    /// Who asked.
+    /// The command that asked for it.
     pub steer: Steer,
-    /// What was read, or why nothing was.
+    /// The new configuration, or the error.
     pub fresh: Result<Fresh, NotTaken>,
 }
 
-/// Why nothing was read, or not taken.
+/// Why a reload failed.
 pub struct NotTaken {
     refused: Refused,
-    /// What was read, where it is of another run.
+    /// The configuration that was read, if it needs a restart.
     config: Option<Box<Config>>,
 }
 
@@ -48,7 +48,7 @@ impl From<Refused> for NotTaken {
     }
 }
 
-/// A configuration with its modules, none of which has begun.
+/// A configuration with its modules, none of which is started.
 pub struct Fresh {
     config: Config,
     guests: Vec<Guest>,
@@ -60,18 +60,20 @@ impl std::fmt::Debug for Reload {
     }
 }
 
-/// Reads, builds and compiles; may take minutes.
+/// Reads, builds and compiles. May take minutes.
 pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, NotTaken> {
     let config = reread(meant).map_err(|error| Refused {
         error,
-        what_to_do: "correct the configuration and reload again; nothing was changed".to_owned(),
+        what_to_do: "correct the configuration and run windvane reload again; nothing was changed"
+            .to_owned(),
     })?;
     if let Some(key) = fixed_difference(old, &config) {
         let refused = Refused {
             error: format!("{key} cannot change while running"),
-            what_to_do: "set it back and reload, or stop the instance and start it again; \
-                         nothing was changed"
-                .to_owned(),
+            what_to_do:
+                "set it back and run windvane reload, or stop the instance and start it again; \
+                 nothing was changed"
+                    .to_owned(),
         };
         return Err(NotTaken {
             refused,
@@ -81,20 +83,21 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
     let guests = modules::load(&config, &mut |step| tracing::info!(step, "building"));
     let guests = guests.map_err(|error| Refused {
         error: error.to_string(),
-        what_to_do: "mend the module and reload again; nothing was changed".to_owned(),
+        what_to_do: "fix the module and run windvane reload again; nothing was changed".to_owned(),
     })?;
     if let Err(error) = modules::keep(&guests, &config.run.data_dir) {
-        tracing::warn!(%error, "modules are not kept: a replay takes their answers as recorded");
+        tracing::warn!(%error, "could not archive the modules: a replay of this run will use their \
+                                recorded outputs. Trading is not affected");
     }
     Ok(Fresh { config, guests })
 }
 
 impl Pulse {
-    /// Begins to read beside this thread; the answer comes back through the mailbox.
+    /// Starts to read on another thread. The result comes back through the mailbox.
     pub(super) fn begin_reload(&mut self, steer: Steer, state: &mut State) {
         if state.reloading {
             let refused = Refused {
-                error: "a reload is under way".to_owned(),
+                error: "another reload is still running".to_owned(),
                 what_to_do: "wait for it, then reload again".to_owned(),
             };
             drop(steer.answer.send(Err(refused)));
@@ -110,12 +113,15 @@ impl Pulse {
         });
     }
 
-    /// Takes what was read, and answers.
+    /// Applies what was read, and replies.
     pub(super) async fn take_reload(&mut self, reload: Reload, state: &mut State) {
         state.reloading = false;
         let Reload { steer, fresh } = reload;
         if !steer.is_wanted() {
-            tracing::warn!("a reload came too late for whoever asked: nothing was changed");
+            tracing::warn!(
+                "the caller of a reload gave up before the configuration was read: nothing was \
+                 changed"
+            );
             return;
         }
         let answer = match fresh {
@@ -124,25 +130,31 @@ impl Pulse {
         };
         match &answer {
             Ok(applied) => tracing::warn!(changes = ?applied.changes, "reloaded"),
-            Err(refused) => tracing::error!(error = refused.error, "the reload is refused"),
+            Err(refused) => tracing::error!(
+                error = refused.error,
+                "the reload failed: nothing was changed"
+            ),
         }
         drop(steer.answer.send(answer));
     }
 
-    /// Who is told to start again instead has to know what that leaves to nobody.
+    /// The error reply. If it advises a restart, it also names the positions that the restart would
+    /// leave without a strategy.
     fn refusal(&self, not_taken: NotTaken) -> Refused {
         let NotTaken { refused, config } = not_taken;
         let engine = self.session.engine();
         let remains = config.map_or_else(Vec::new, |config| {
             left_out(engine, &remains::configured(&config))
         });
-        let what = "a start with the configuration that was read would leave a position to nobody";
-        let what_to_do = "put it back in the configuration, or flatten the strategy first";
+        let what = "a restart with the configuration that was read would leave a position without \
+                    a strategy";
+        let what_to_do = "put the strategy back into the configuration, or close its position with \
+                          windvane flatten first";
         tell::remains(&remains, what, what_to_do);
         let words = remains.iter().map(|one| {
             let strategy = &one.strategy;
             format!(
-                "{one}, which a start with this configuration leaves to nobody: \
+                "{one}; a restart with this configuration leaves it without a strategy: run \
                  `windvane flatten --strategy {strategy}` first"
             )
         });
@@ -167,7 +179,8 @@ impl Pulse {
         self.perform(state).await;
         let reloaded = reloaded.map_err(|error| Refused {
             error: error.to_string(),
-            what_to_do: "mend it and reload again; the one before runs on, and nothing was changed"
+            what_to_do: "fix it and run windvane reload again; the earlier version keeps running, \
+                         and nothing was changed"
                 .to_owned(),
         })?;
         if config.journal != old.journal {
@@ -187,7 +200,7 @@ impl Pulse {
         })
     }
 
-    /// What differs from the configuration that runs, in words.
+    /// The differences from the running configuration, as text.
     fn changes(&self, config: &Config, guests: &[Guest]) -> Vec<String> {
         let old = &self.outside.config;
         let mut changes = Vec::new();
@@ -212,7 +225,7 @@ impl Pulse {
     }
 }
 
-/// What changes for a strategy, in words.
+/// The differences of one strategy, as text.
 fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<String> {
     let id = after.id.as_str();
     let mut changes = Vec::new();

@@ -1,6 +1,6 @@
-//! What is left to people when a run ends, in words: positions that stay open, and own orders that may
-//! rest. Reads the engine and changes nothing. Which positions strategies leave is decided in
-//! `session/recovery`.
+//! Describes what a run leaves open at its end, for people: positions, and own orders that may be
+//! open. It reads the engine and changes nothing. `session/recovery` decides which positions a
+//! strategy leaves.
 
 use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
@@ -13,11 +13,11 @@ use super::show;
 use windvane_config::Config;
 use windvane_config::assembly;
 
-/// So many orders are named.
+/// At most this many orders are named.
 const NAMED: usize = 20;
 
-/// What the engine does not know of the account, in words: a position that it names may then be another one
-/// at the venue. Empty where it knows the account.
+/// The gaps in the engine's knowledge of the account, as one sentence. Then a position that the
+/// engine names may be different at the venue. Empty if it knows the account.
 pub fn unknown(engine: &Engine) -> String {
     let mut missing = engine.told_doubts(&engine.doubts());
     let lacks_fill = |order: &&Order| order.reported_qty > order.executed_qty;
@@ -29,7 +29,8 @@ pub fn unknown(engine: &Engine) -> String {
     missing.join("; ")
 }
 
-/// Own orders that may rest at the venue, and why they were not cancelled where the venue refuses that.
+/// Own orders that may be open at the venue. Where the venue refuses to cancel them, the text gives
+/// the reason.
 pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
     let engine = driver.engine();
     let named: Vec<_> = show::own_orders(driver)
@@ -39,12 +40,12 @@ pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
         })
         .collect();
     let mut words = match named.len() {
-        0 => "no own order is known to rest".to_owned(),
-        1 => format!("1 own order may rest at the venue: {}", named[0]),
+        0 => "no own order is known to be open".to_owned(),
+        1 => format!("1 own order may be open at the venue: {}", named[0]),
         many => {
             let shown = named[..many.min(NAMED)].join(", ");
             let more = if many > NAMED { ", and others" } else { "" };
-            format!("{many} own orders may rest at the venue: {shown}{more}")
+            format!("{many} own orders may be open at the venue: {shown}{more}")
         }
     };
     let refused = engine.blocks().filter_map(|(block, state)| match block {
@@ -52,13 +53,13 @@ pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
         _ => None,
     });
     for reason in refused.filter(|_| !named.is_empty()) {
-        words = format!("{words}. The venue refuses to cancel: {reason}");
+        words = format!("{words}. The venue refuses to cancel them: {reason}");
     }
     words
 }
 
-/// What the account holds that is of no strategy, as a sentence for the one who closes everything; empty
-/// where there is nothing.
+/// A sentence about the account's positions that no strategy opened, for the reply to a `flatten`
+/// of everything. Empty if there are none.
 pub fn of_nobody(engine: &Engine) -> String {
     let external = engine.ledgers().external.iter();
     let open = external.filter(|(_, _, held)| held.position.qty != 0);
@@ -77,14 +78,14 @@ pub fn of_nobody(engine: &Engine) -> String {
         return String::new();
     }
     format!(
-        "the account holds {} that no strategy opened: it is left; close it by hand at the venue if you \
-         want it closed",
+        "the account holds {} that no strategy opened. It stays open; close it by hand at the \
+         venue if you want it closed",
         positions.join(", ")
     )
 }
 
-/// Every position that stays open when a run ends: quantity, instrument, and the strategy that holds it. On
-/// spot, what no strategy bought is the account's own.
+/// Every position that stays open when a run ends, with quantity, instrument and strategy. Spot
+/// holdings that no strategy bought are left out: they are the account's own.
 pub fn stays_open(engine: &Engine) -> Vec<String> {
     let of_strategies = held(engine, |_, _| true);
     let named = of_strategies.iter().map(|one| {
@@ -107,7 +108,7 @@ pub fn stays_open(engine: &Engine) -> Vec<String> {
     named.chain(unowned).collect()
 }
 
-/// What a configuration trades.
+/// The strategies and instruments of a configuration.
 pub fn configured(config: &Config) -> Configured {
     let strategies = config.strategies.iter();
     let instruments = assembly::instrument_names(config);

@@ -1,4 +1,5 @@
-//! What a played run comes to: the rows and the summary of a backtest, from the same tally.
+//! The results of a run on recordings: the same rows and summary as a backtest, from the same
+//! tally.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,7 +18,7 @@ use windvane_report::{ResultError, Summary};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The results of a run on recordings, as they come.
+/// Collects the results of a run on recordings.
 pub struct Results {
     config: Config,
     recordings: Vec<Recording>,
@@ -28,9 +29,9 @@ pub struct Results {
 }
 
 impl Results {
-    /// Nothing happened yet; the files go into `out`, if it is given.
+    /// Starts empty. The files are written to `out`, if it is given.
     ///
-    /// # Errors
+    /// The files cannot be created.
     /// The files cannot be made.
     pub fn new(
         config: &Config,
@@ -52,29 +53,29 @@ impl Results {
         })
     }
 
-    /// A public event on its way to the engine.
+    /// Counts a public event that goes to the engine.
     pub fn event(&mut self, input: &Input<'_>, feed_ns: i64) {
         self.tally.event(input);
         self.tally.feed_latency(feed_ns);
     }
 
-    /// What the engine tells people.
+    /// Counts a notice of the engine.
     pub fn notice(&mut self, engine: &Engine, notice: &Notice) {
         self.tally.notice(engine, notice);
     }
 
-    /// The whole second that is over next.
+    /// The end of the current second.
     pub const fn next_second(&self) -> Time {
         self.next_second
     }
 
-    /// A second is over.
+    /// Takes the sample at the end of a second.
     pub fn sample(&mut self, engine: &Engine) {
         self.tally.sample(engine, self.next_second);
         self.next_second = self.next_second.plus_ns(SECOND_NS);
     }
 
-    /// The summary, once the files are written.
+    /// Writes the files and returns the summary.
     ///
     /// # Errors
     /// The files cannot be written.

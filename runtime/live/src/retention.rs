@@ -1,5 +1,5 @@
-//! What the data folder keeps: segments of the journal by size and age, and of the modules those
-//! that one of them needs for its replay.
+//! Deletes old data: journal segments by size and age. It keeps the modules that a kept
+//! segment needs for its replay.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,30 +26,31 @@ pub fn keep(of: &Journal) -> Keep {
 
 static PRUNING: Mutex<()> = Mutex::new(());
 
-/// Why modules are not dropped.
+/// Why modules are not deleted.
 #[derive(Debug, thiserror::Error)]
 enum Undropped {
     #[error(transparent)]
     Disk(#[from] io::Error),
     #[error(transparent)]
     Segment(#[from] ExportError),
-    #[error("the head of segment {0:08x} cannot be read")]
+    #[error("the checkpoint of segment {0:08x} cannot be read")]
     Head(u32),
 }
 
-/// Brings the ledger up to date, drops old market data and old segments, then the modules that only
-/// they needed; `running` are in use.
+/// Brings the ledger up to date, then deletes old market data, old segments, and the modules that
+/// only those segments needed. Modules in `running` stay.
 pub fn prune(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
-    // Two prunings at once would enter a segment twice.
+    // Two calls at once would enter a segment into the ledger twice.
     let _one = PRUNING.lock().unwrap_or_else(PoisonError::into_inner);
     drop_old(directory, keep, running);
-    // The ledger read all of a segment.
+    // Reading a whole segment leaves much unused memory.
     memory::give_back();
 }
 
 fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     if let Err(error) = ledger::update(directory) {
-        tracing::warn!(%error, "the ledger is not up to date: no segment is dropped");
+        tracing::warn!(%error, "could not bring the ledger up to date: no old segment is deleted \
+                                and the journal keeps growing; check the data folder's disk");
         return;
     }
     match directory.prune(keep, SystemTime::now()) {
@@ -60,29 +61,36 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
         Ok(pruned) => {
             tell_market(&pruned);
             let segments = pruned.segments.len();
-            tracing::info!(segments, bytes = pruned.bytes, "old segments were dropped");
+            tracing::info!(
+                segments,
+                bytes = pruned.bytes,
+                "deleted old segments of the journal"
+            );
         }
         Err(error) => {
-            tracing::warn!(%error, "old segments cannot be dropped");
+            tracing::warn!(%error, "could not delete old segments of the journal: it keeps \
+                                    growing; check the data folder's disk");
             return;
         }
     }
     match prune_modules(directory, running) {
         Ok(0) => {}
-        Ok(modules) => tracing::info!(modules, "modules that no segment names were dropped"),
-        Err(error) => tracing::warn!(%error, "old modules are kept"),
+        Ok(modules) => tracing::info!(modules, "deleted modules that no segment names"),
+        Err(error) => {
+            tracing::warn!(%error, "could not delete old modules; they stay in the data folder")
+        }
     }
 }
 
 fn tell_market(pruned: &Pruned) {
     if !pruned.markets.is_empty() {
         let (segments, bytes) = (pruned.markets.len(), pruned.market_bytes);
-        tracing::info!(segments, bytes, "market data of old segments was dropped");
+        tracing::info!(segments, bytes, "deleted market data of old segments");
     }
 }
 
-/// Drops each kept module that no head of a segment names. One that was kept since the oldest
-/// segment began stays: a reload may have used it between two heads.
+/// Deletes each kept module that no checkpoint names. A module that was saved after the start of
+/// the oldest segment stays, because a reload may have used it between two checkpoints.
 fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, Undropped> {
     let data_dir = directory.path();
     let Some(oldest) = directory.oldest_begun()? else {
@@ -94,7 +102,8 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
         .map(|(sha256, _)| sha256)
         .collect();
     let segments = windvane_journal::segments(data_dir)?;
-    // The last one is being written; its modules run, or those before it name them.
+    // The last segment is still being written. Its modules are running, or earlier segments name
+    // them.
     let (_, written) = segments.split_last().unwrap_or((&0, &[]));
     for number in written {
         if unneeded.is_empty() {
@@ -110,7 +119,7 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
     Ok(unneeded.len())
 }
 
-/// The modules that the head of a segment names.
+/// The modules in the checkpoint of a segment.
 fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
     let segment = windvane_journal::segment(data_dir, number)?;
     let head = Head::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
@@ -134,7 +143,7 @@ mod tests {
     use windvane_build::modules::{keep_module, kept};
     use windvane_session::head::SavedStrategy;
 
-    /// Begins a segment whose head names a module that was kept an hour before.
+    /// Starts a segment whose checkpoint names a module that was saved an hour before.
     fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {
         let sha256: [u8; 32] = Sha256::digest(module).into();
         kept_before(directory, module);
@@ -168,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_goes_with_the_last_segment_that_names_it() {
+    fn a_module_is_deleted_with_the_last_segment_that_names_it() {
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::lock(folder.path()).unwrap());
         let [a, b, c, d] = [b"a", b"b", b"c", b"d"].map(|module| segment(&directory, module));
@@ -184,7 +193,7 @@ mod tests {
             market_age: Duration::MAX,
         };
         prune(&directory, keep_all, &[running, d]);
-        assert_eq!(left(), [true; 6], "nothing was dropped");
+        assert_eq!(left(), [true; 6], "nothing was deleted");
         let keep_little = Keep {
             bytes: 0,
             ..keep_all

@@ -1,5 +1,5 @@
-//! The engine's state as people are shown it: orders, positions, balances, strategies. Reads the
-//! engine and changes nothing.
+//! Turns the engine's state into the rows that the operator sees: orders, positions, balances,
+//! strategies. It reads the engine and changes nothing.
 
 use rust_decimal::Decimal;
 use windvane_admin::view::{
@@ -18,12 +18,12 @@ use windvane_session::{Driver, Guests, LatchState, Module};
 use super::not_sent::NotSent;
 use windvane_report::utc::seconds_text;
 
-/// A series of refusals is shown for so long after its last order, or after the end of its pause.
+/// How long a series of rejections is shown after its last order, or after the end of its pause.
 const SERIES_SHOWN_MS: i64 = 60_000;
-/// An order that waits for the dead man's switch for so long is shown: a request takes less.
+/// An order that waits this long for the dead man's switch is shown. A request usually takes less.
 const COUNTDOWN_WAIT_MS: i64 = 1_000;
 
-/// The state in the words of the admin server.
+/// Maps the run's state to the admin server's type.
 pub const fn state(state: RunState) -> State {
     match state {
         RunState::Ready => State::Ready,
@@ -35,8 +35,9 @@ pub const fn state(state: RunState) -> State {
     }
 }
 
-/// Own orders that may be live at the venue, oldest first: those that wait for a countdown or for the
-/// journal were not sent, and those whose end the venue reported only lack fills.
+/// Own orders that may be open at the venue, oldest first. Orders that wait for a countdown or for
+/// the journal are left out, because they were not sent. Orders whose end the venue reported are
+/// left out too: they only lack fills.
 pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let orders = driver.engine().orders().iter();
     orders.filter(|order| {
@@ -44,7 +45,7 @@ pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrd
     })
 }
 
-/// Own orders that may be live at the venue; then those of others on the account.
+/// Own orders that may be open at the venue, then orders on the account from outside this run.
 pub fn orders<G: Guests>(driver: &Driver<G>) -> Vec<Order> {
     let engine = driver.engine();
     let own = own_orders(driver).filter_map(|order| order_row(engine, order));
@@ -85,7 +86,8 @@ fn order_row(engine: &Engine, order: &OwnOrder) -> Option<Order> {
     })
 }
 
-/// The venue's word where it has one; a cancel on its way is ours alone.
+/// The order's status as the venue reports it. A requested cancel is the engine's own state, which
+/// the venue does not know.
 const fn status(order: &OwnOrder) -> &'static str {
     match order.state {
         OrderState::CancelRequested if order.executed_qty > 0 => "PARTIALLY_FILLED",
@@ -94,8 +96,8 @@ const fn status(order: &OwnOrder) -> &'static str {
     }
 }
 
-/// Positions that are not flat: the account's, then each strategy's part, then those of the account on
-/// symbols that are not configured, which no strategy holds.
+/// Positions that are not flat: first the account's, then each strategy's part, then the account's
+/// positions on symbols that are not configured.
 pub fn positions(engine: &Engine) -> Vec<Position> {
     let ledgers = engine.ledgers();
     let mut rows = rows_of(engine, &ledgers.account, None);
@@ -133,7 +135,7 @@ fn rows_of(engine: &Engine, ledger: &Ledger, strategy: Option<&str>) -> Vec<Posi
     .collect()
 }
 
-/// Balances of all assets that are known.
+/// Balances of all known assets.
 pub fn balances(engine: &Engine) -> Vec<Balance> {
     let name = |index: usize| engine.assets().get(index).cloned().unwrap_or_default();
     engine
@@ -142,19 +144,20 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
             surface: surface.to_string(),
             asset: name(usize::from(asset.0)),
             total: amount(balance.total),
-            // What is locked is as old as the last reading: what is left is never less than nothing.
+            // `locked` is from the last account snapshot and may be too large by now. Never show a
+            // negative value.
             available: amount((balance.total - balance.locked).max(Amount::ZERO)),
         })
         .collect()
 }
 
-/// Strategies as configured.
+/// The strategies in the order of the configuration.
 pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> Vec<Strategy> {
     let row = |place| strategy(engine, modules, latches, place);
     (0..modules.len()).filter_map(row).collect()
 }
 
-/// The strategy at this place of the configuration.
+/// The strategy at this position of the configuration.
 pub fn strategy(
     engine: &Engine,
     modules: &[Module],
@@ -187,9 +190,9 @@ pub fn strategy(
     })
 }
 
-/// What a person should know although nothing is in doubt, one sentence each: strategies in quarantine,
-/// blocked instruments and assets, accounts on trial, orders of unknown outcome, commissions that count as an
-/// estimate.
+/// Problems that the operator should know about although they do not degrade the run, one sentence
+/// each: quarantined strategies, blocked instruments, accounts and assets, orders of unknown
+/// outcome, orders that wait for a countdown, and commissions that are only estimated.
 pub fn hindrances(
     engine: &Engine,
     modules: &[Module],
@@ -205,8 +208,8 @@ pub fn hindrances(
         let since = engine.fault_since(strategy);
         let since = since.map_or_else(String::new, |at| format!(" since {} UTC", seconds_text(at)));
         sentences.push(format!(
-            "strategy {id} is in quarantine{since} and is not called: {reason}; mend it, then \
-             windvane resume --strategy {id}"
+            "strategy {id} is in quarantine{since} and is not called: {reason}. Fix the cause, \
+             then run windvane resume --strategy {id}"
         ));
     }
     sentences.extend(blocks(engine));
@@ -233,16 +236,16 @@ pub fn hindrances(
     sentences.extend(engine.unpriced_fees().map(|asset| {
         let name = engine.assets().get(usize::from(asset.0));
         format!(
-            "commissions are taken in {}, whose price the venue has not told: the loss limits count an estimate \
-             by the value of each fill. Add an instrument of this asset and the quote asset to the \
-             configuration to count them exactly",
+            "the venue takes commissions in {}, whose price is not known yet: the loss limits use \
+             an estimate from the value of each fill. Add an instrument of this asset and the \
+             quote asset to the configuration to count them exactly",
             name.map_or("", String::as_str)
         )
     }));
     sentences
 }
 
-/// Orders that wait for the dead man's switch of their symbol for longer than one request takes.
+/// Orders that wait for the dead man's switch of their symbol longer than one request takes.
 fn countdown_waits(engine: &Engine) -> Vec<String> {
     let waits = engine.countdown_waits().into_iter();
     let words = waits.filter_map(|wait| {
@@ -254,13 +257,14 @@ fn countdown_waits(engine: &Engine) -> Vec<String> {
         let waited_ms = engine.now().millis() - wait.since.millis();
         match wait.barred_until {
             Some(until) => Some(format!(
-                "{orders} of {instrument} not sent yet: the dead man's switch of the symbol was stopped a moment \
-                 ago, and can be armed again from {} UTC on; cancels and closes that only reduce are sent",
+                "{orders} of {instrument} not sent yet: the dead man's switch of the symbol was \
+                 disarmed a moment ago and cannot be armed again before {} UTC. They are sent \
+                 then; cancels and closes that only reduce are sent now",
                 seconds_text(until)
             )),
             None if waited_ms >= COUNTDOWN_WAIT_MS => Some(format!(
-                "{orders} of {instrument} not sent yet: the venue has not confirmed the dead man's switch of the \
-                 symbol for {} s",
+                "{orders} of {instrument} not sent yet: the venue has not confirmed the dead man's \
+                 switch of the symbol for {} s. They are sent once it does",
                 waited_ms / 1_000
             )),
             None => None,
@@ -269,7 +273,7 @@ fn countdown_waits(engine: &Engine) -> Vec<String> {
     words.collect()
 }
 
-/// What cannot be traded, one sentence each.
+/// Blocked accounts, instruments and assets, one sentence each.
 fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
     engine.blocks().map(|(block, state)| {
         let words = engine.block_words(block, state);
@@ -281,8 +285,8 @@ fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
     })
 }
 
-/// Own orders that are cancelled by a halt of the account or of their strategy. A market order cannot rest:
-/// it is a close.
+/// Own orders that a halt of the account or of their strategy cancels. Market orders are left out:
+/// they cannot rest, so they are closes.
 pub fn cancelled_by_halt<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let engine = driver.engine();
     let is_halted = engine.latch() == Latch::Halted;
@@ -292,8 +296,8 @@ pub fn cancelled_by_halt<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = 
     })
 }
 
-/// Why own orders rest although a halt cancels them, one sentence for each account whose key the venue
-/// refuses.
+/// Why own orders stay open although a halt cancels them. One sentence for each account whose key
+/// the venue refuses.
 pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
     let engine = driver.engine();
     let resting = |surface: Surface| {
@@ -320,7 +324,7 @@ pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
     refused.collect()
 }
 
-/// So many own orders.
+/// A number of own orders as text.
 pub fn own_orders_in_words(count: usize) -> String {
     match count {
         1 => "1 own order".to_owned(),
@@ -328,7 +332,7 @@ pub fn own_orders_in_words(count: usize) -> String {
     }
 }
 
-/// The trading status of each account and instrument, and of assets that are short.
+/// The trading status of each account and instrument, and of assets whose balance is too small.
 pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
     let instruments = engine.instruments();
     let surfaces = Surface::ALL.iter().copied();
@@ -368,17 +372,18 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
         });
     }
     for row in refused_instruments(engine).chain(not_sent.rows(engine.now())) {
-        // A block of the engine says more.
+        // A block by the engine has more detail, so it stays.
         if let Some(open) = rows.iter_mut().find(|one| one.open && one.what == row.what) {
             *open = row;
         }
     }
-    // The instrument is open for others.
+    // Other strategies can still trade the instrument, so these are extra rows.
     rows.extend(unknown_orders(engine));
     rows
 }
 
-/// Strategies that open nothing in an instrument, because the outcome of their orders there is not known.
+/// Strategies that may open nothing in an instrument, because the outcome of their orders there is
+/// unknown.
 fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     let orders = engine.unknown_orders().into_iter();
     orders.map(|orders| {
@@ -395,8 +400,8 @@ fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     })
 }
 
-/// Instruments for which the venue refuses every order, again and again, with a code that names neither the
-/// account nor the instrument.
+/// Instruments whose orders the venue rejects again and again, with a code that is not about the
+/// account or the instrument.
 fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     let ids = (0..engine.instruments().len()).map(|index| InstrumentId(index as u16));
     ids.filter_map(|id| {
@@ -414,10 +419,10 @@ fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
             what: engine.instrument(id)?.name(),
             scope: view::Scope::Instrument,
             open: false,
-            reason: Some(format!("the venue refuses its orders (code {})", last.code)),
+            reason: Some(format!("the venue rejects its orders (code {})", last.code)),
             what_to_do: Some(
-                "read the venue's words in the log. Each strategy tries again after growing pauses, and exits \
-                 every few seconds"
+                "read the venue's message in the log and remove the cause. Each strategy tries \
+                 again after growing pauses; exits are tried every few seconds"
                     .to_owned(),
             ),
             since_ms: series.iter().map(|series| series.since.millis()).min(),
@@ -428,7 +433,7 @@ fn refused_instruments(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     })
 }
 
-/// Orders that were not placed again and again, by strategy, instrument and side.
+/// Series of orders that were not placed, by strategy, instrument and side.
 pub fn refusals(engine: &Engine) -> Vec<view::Refusals> {
     let repeated = engine
         .refusals()
@@ -448,7 +453,7 @@ pub fn refusals(engine: &Engine) -> Vec<view::Refusals> {
     repeated.filter_map(row).collect()
 }
 
-/// How many strategies are in which state.
+/// The number of strategies in each state.
 pub fn counts(strategies: &[Strategy]) -> StrategyCounts {
     let of = |state| strategies.iter().filter(|one| one.state == state).count() as u64;
     StrategyCounts {

@@ -1,7 +1,7 @@
-//! The connections of streams: opens and closes them as the session says, and tells what happens
-//! on them. They are heard on the engine's thread.
+//! The connections of streams. It opens and closes them as the session decides and reports their
+//! events. They are read on the engine's thread.
 //!
-//! What may never enter here: when to connect, and what events say.
+//! This file does not decide when to connect, and does not read the content of events.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Sockets {
         }
     }
 
-    /// Does something with a connection.
+    /// Performs an action on a connection.
     pub fn act(&mut self, surface: Surface, link: u64, action: SocketAction) {
         let command = match action {
             SocketAction::Open(path) => return self.open(surface, link, &path),
@@ -43,7 +43,7 @@ impl Sockets {
             SocketAction::Ping => SocketCommand::Ping,
         };
         if let Some(socket) = self.open.get(&(surface, link)) {
-            // A socket that is gone says so by its own event.
+            // A closed socket reports its end by its own event.
             let _ = socket.send(command);
         }
     }
@@ -63,12 +63,18 @@ impl Sockets {
             Ok(commands) => {
                 self.open.insert((surface, link), commands);
             }
-            // The configuration was checked for it.
-            Err(error) => tracing::error!(%surface, %error, "no stream"),
+            // The configuration was checked for this, so it should not happen.
+            Err(error) => {
+                tracing::error!(
+                    %surface,
+                    %error,
+                    "could not open a stream; its data is missing until the run is restarted"
+                )
+            }
         }
     }
 
-    /// A connection ended.
+    /// Removes a connection that ended.
     pub fn ended(&mut self, surface: Surface, link: u64) {
         self.open.remove(&(surface, link));
     }

@@ -1,5 +1,6 @@
-//! What a run trades on: a venue with its account, a venue's public data with a simulated account,
-//! or recordings with one. Brings instruments and their rules, and opens what speaks of the market.
+//! The environment of a run: a venue with its account, a venue's public data with a simulated
+//! account, or recordings with a simulated account. It provides instruments with their rules and
+//! opens the sources of market data.
 
 use std::sync::Arc;
 
@@ -24,36 +25,36 @@ use windvane_config::{Config, InstrumentName, Latency, Mode};
 use windvane_recording::{Recording, RulesSource};
 use windvane_session::paper::{Links, Paper};
 
-/// What a run trades on.
+/// The environment of a run.
 pub enum Stage {
-    /// A venue; whose account it is, `run.mode` says.
+    /// A venue. With `run.mode = "live"` the account is the venue's, else it is simulated.
     Venue(Client),
     /// Recordings.
     Recordings(Recorded),
 }
 
-/// What a start learns of its stage.
+/// The facts that a start learns from its environment.
 pub struct Found {
     pub instruments: Vec<Instrument>,
     pub assets: Assets,
-    /// Where the futures account is read.
+    /// The route that reads the futures account.
     pub futures_account: FuturesAccount,
-    /// The session's requests, which leave through the gateway of the client; none beside recordings.
+    /// The session's requests, which leave through the gateway of the client; `None` on recordings.
     pub requests: Option<Requests>,
-    /// The shell's clock, which the requests go by.
+    /// The clock that the requests use.
     pub clock: Clock,
 }
 
-/// Recordings as a market.
+/// Recordings that serve as the market.
 pub struct Recorded {
     recordings: Vec<Recording>,
-    /// Where the rules of each instrument come from.
+    /// The source of each instrument's rules.
     sources: Vec<RulesSource>,
     playing: Playing,
 }
 
 impl Stage {
-    /// The stage of a run, and what a start learns there.
+    /// Makes the environment of a run, and returns what a start learns from it.
     pub async fn set(
         config: &Config,
         market: Market,
@@ -68,7 +69,7 @@ impl Stage {
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
-        counter.say("the venue is asked for its clock and its instruments");
+        counter.say("reading the venue's clock and instruments; no order is sent yet");
         let surfaces = start::surfaces(names);
         let wants = || {
             surfaces
@@ -88,7 +89,7 @@ impl Stage {
         Ok((Self::Venue(client), found))
     }
 
-    /// The client of the venue, if there is one.
+    /// The client of the venue; `None` on recordings.
     pub fn client(&self) -> Option<Client> {
         match self {
             Self::Venue(client) => Some(client.clone()),
@@ -96,7 +97,8 @@ impl Stage {
         }
     }
 
-    /// The recordings, to be played behind what a simulated account has heard.
+    /// The player of the recordings. It starts after the last event that the simulated account
+    /// received.
     pub fn player(
         &self,
         config: &Config,
@@ -119,7 +121,7 @@ impl Stage {
         Ok(Some(player))
     }
 
-    /// What a run on recordings comes to, from `start` on.
+    /// The collector of results for a run on recordings, from `start` on.
     pub fn results(&self, config: &Config, start: Time) -> Result<Option<Results>, LiveError> {
         let Self::Recordings(recorded) = self else {
             return Ok(None);
@@ -129,7 +131,7 @@ impl Stage {
         Ok(Some(Results::new(config, recordings, sources, out, start)?))
     }
 
-    /// The account of this stage: `paper` is what an earlier process left of a simulated one.
+    /// The simulated account of a paper run. `paper` is the state that an earlier process saved.
     pub fn account(
         &self,
         config: &Config,
@@ -152,10 +154,10 @@ impl Stage {
         Ok(Some(Box::new(paper)))
     }
 
-    /// The public streams of a run that begins `now`; none beside recordings.
+    /// The public streams of a run that starts at `now`; `None` on recordings.
     ///
     /// # Errors
-    /// What has to be polled cannot be.
+    /// A topic that must be polled cannot be polled.
     pub fn public_streams(
         &self,
         config: &Config,
@@ -171,7 +173,7 @@ impl Stage {
         Ok(Some(streams.map_err(StreamStartError::from)?))
     }
 
-    /// Tells people of stops of the venue.
+    /// Logs when the venue stops accepting requests, in a live run.
     pub fn watch_stops(&self, config: &Config, names: &[InstrumentName]) {
         if let (Self::Venue(client), Mode::Live) = (self, config.run.mode) {
             let surfaces = start::surfaces(names);
@@ -213,7 +215,7 @@ fn show(progress: Progress<'_>) {
     }
 }
 
-/// How long messages of a simulated account travel.
+/// The latencies of messages between the engine and the simulated account.
 fn links(config: &Config) -> Result<Links, LiveError> {
     match config.sim.latency {
         Latency::Constant { feed_ns, order_ns } => Ok(Links {

@@ -1,4 +1,5 @@
-//! What a live run is made of, from the configuration and from what the venue says of itself.
+//! Builds the parts of a live run from the configuration and from what the venue reports about
+//! itself.
 
 use std::time::Duration;
 
@@ -32,14 +33,15 @@ use windvane_config::{self as config, Config, InstrumentName, Leave, MarketData,
 
 pub use windvane_session::surfaces;
 
-/// An order may reach the venue so much later than its time allows, by clocks and by networks.
+/// How much later than its time window an order may still reach the venue, because of clocks and
+/// networks.
 const ABSENCE_MARGIN_MS: i64 = 5_000;
-/// A timestamp may be so far ahead of the venue's clock (spec 2, Authentication).
+/// How far a timestamp may be ahead of the venue's clock (spec 2, Authentication).
 const AHEAD_MS: i64 = 1_000;
 /// The widest window of nonces that spec 4, section 1, names.
 const NONCE_WINDOW_MS: i64 = 60_000;
 
-/// What a start of a run has to find out.
+/// The facts that a run must learn from the venue when it starts.
 pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
     let trades = config.run.mode == config::Mode::Live;
     StartTerms {
@@ -49,7 +51,7 @@ pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
     }
 }
 
-/// How it is found where the futures account is read, if futures are traded.
+/// How to find the route that reads the futures account; `None` if no futures are traded.
 pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAccount> {
     let find = match config.venue.market_data {
         MarketData::Documented => FindAccount::Documented,
@@ -58,11 +60,11 @@ pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAcc
     Some(find).filter(|_| surfaces(names).contains(&Surface::Futures))
 }
 
-/// Asks the venue until all of `terms` is known; answers with the shell's clock, which the requests go
-/// by. `limits_known` is called once the venue told its limits.
+/// Queries the venue until everything in `terms` is known. Returns it with the clock that the
+/// requests use. Calls `limits_known` once the venue reported its limits.
 ///
 /// # Errors
-/// The venue's answers cannot be used, or `limits_known` failed.
+/// A response of the venue cannot be used, or `limits_known` failed.
 pub async fn find_out<E: From<StartError>>(
     config: &Config,
     client: &Client,
@@ -85,7 +87,7 @@ pub async fn find_out<E: From<StartError>>(
     Ok((known, clock))
 }
 
-/// Does what a start says until it is over.
+/// Performs the outputs of a start until it has its result.
 async fn perform<E: From<StartError>>(
     mut start: Start,
     client: &Client,
@@ -132,7 +134,7 @@ async fn perform<E: From<StartError>>(
     }
 }
 
-/// Tells the start what came back of a call.
+/// Passes the result of a request to the start.
 fn tell(start: &mut Start, clock: Clock, id: CallId, came: Came) {
     came.with_answer(|answer| start.handle(clock.now(), StartInput::Answer(id, answer)));
 }
@@ -174,14 +176,15 @@ fn live_config(config: &Config, names: &[InstrumentName]) -> LiveConfig {
     }
 }
 
-/// Whether a watchdog process watches spot orders: spot has no dead man's switch of its own.
+/// Whether a watchdog process must protect spot orders, which have no dead man's switch at the
+/// venue.
 pub fn is_watched(config: &Config, names: &[InstrumentName]) -> bool {
     let countdown = exchange::capabilities(config).countdown;
     let has_countdown = |surface: &Surface| countdown.contains(surface);
     config.run.mode == config::Mode::Live && !surfaces(names).iter().all(has_countdown)
 }
 
-/// What happens to own orders and positions at the stop.
+/// The treatment of own orders and positions at the stop.
 pub const fn on_stop(config: &Config) -> OnStop {
     match config.run.on_stop {
         Leave::Cancel => OnStop::Cancel,
@@ -190,7 +193,7 @@ pub const fn on_stop(config: &Config) -> OnStop {
     }
 }
 
-/// When a request that was lost can no longer arrive (promise 2).
+/// How long a lost request may still arrive at the venue, in milliseconds (promise 2).
 pub fn absence_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
@@ -202,7 +205,7 @@ pub fn absence_ms(config: &Config) -> i64 {
     window_ms + ABSENCE_MARGIN_MS
 }
 
-/// When a copy of a futures request that was answered does nothing any more.
+/// How long a second copy of an answered futures request may still take effect, in milliseconds.
 fn copy_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     match venue.futures.api.unwrap_or(venue.api) {
@@ -211,11 +214,11 @@ fn copy_ms(config: &Config) -> i64 {
     }
 }
 
-/// The public streams of a run that begins `now`, with the weight that polling has by the gateway's
-/// budgets.
+/// The public streams of a run that starts at `now`. The gateway's budgets give the request weight
+/// for polling.
 ///
 /// # Errors
-/// What has to be polled cannot be.
+/// A topic that must be polled cannot be polled.
 pub fn public_streams(
     config: &Config,
     surfaces: &[Surface],
@@ -239,7 +242,7 @@ pub fn public_streams(
     Ok(PublicStreams::new(now, feeds))
 }
 
-/// What a configuration asks of a surface, for the plan of weights.
+/// The request weight that a configuration needs on a surface.
 pub fn wants(config: &Config, surface: Surface) -> Wants {
     let names = assembly::instrument_names(config);
     let symbols = names.iter().filter(|name| name.surface == surface).count();
@@ -255,7 +258,7 @@ pub fn wants(config: &Config, surface: Surface) -> Wants {
     }
 }
 
-/// What the watchdog process of spot orders watches for the run of this epoch.
+/// Which spot orders the watchdog process must watch for the run of this epoch.
 pub fn watchdog_plan(config: &Config, names: &[InstrumentName], epoch: u64) -> WatchdogPlan {
     let spot = names.iter().filter(|name| name.surface == Surface::Spot);
     let strategies = config.strategies.iter();
@@ -271,7 +274,7 @@ pub fn watchdog_plan(config: &Config, names: &[InstrumentName], epoch: u64) -> W
     }
 }
 
-/// The public topics of a surface: what strategies are told, and what risk and equity need.
+/// The public topics of a surface that strategies, risk limits and equity need.
 pub fn topics(config: &Config, surface: Surface) -> Vec<Topic> {
     let documented = config.venue.market_data == MarketData::Documented;
     let mut topics = Vec::new();
@@ -282,12 +285,12 @@ pub fn topics(config: &Config, surface: Surface) -> Vec<Topic> {
             .filter(|name| name.surface == surface)
         {
             let mut add = |feed| topics.push(Topic::of(&name.symbol, feed));
-            // Collars and equity are measured from mid.
+            // Price collars and equity use the mid price.
             add(Feed::BookTicker);
             if surface == Surface::Futures {
                 add(Feed::MarkPrice { every_second: true });
             }
-            // A simulated venue fills by all that is shown.
+            // The simulated venue needs the whole public book and all trades to fill orders.
             let paper = config.run.mode == config::Mode::Paper;
             let bars = |stream: &Stream| matches!(stream, Stream::Bar { .. });
             let trades =

@@ -1,5 +1,5 @@
-//! Commands of the operator on the engine's thread: for all, or for one strategy. Each is answered
-//! once its latch is durable and people can see what it did.
+//! The operator's commands on the engine's thread, for the whole run or for one strategy. The reply
+//! to a command waits until its latch is durable and its effect is published.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,27 @@ use windvane_session::{Freed, Input, Kept, Renewed};
 use super::pulse::{Pulse, State};
 use super::{closes, remains, show};
 
-/// A command is answered after so long even if its latch is not durable, and says so.
+/// A command is answered after this time even if its latch is not durable yet. The reply then says
+/// so.
 const LATCH_WITHIN: Duration = Duration::from_secs(1);
 
-/// A command that is done but for its latch.
+/// A command that is carried out except for the write of its latch.
 pub struct CarriedOut {
     steer: Steer,
     strategy: Option<StrategyId>,
-    /// What there is to say of it.
+    /// A note about the result for the operator.
     note: String,
     since: Instant,
 }
 
-/// Sentences in one, without those that are empty.
+/// Joins the sentences that are not empty.
 pub fn joined(texts: impl IntoIterator<Item = String>) -> String {
     let texts = texts.into_iter().filter(|text| !text.is_empty());
     texts.collect::<Vec<_>>().join("; ")
 }
 
 impl Pulse {
-    /// Carries a command out.
+    /// Carries out a command.
     pub(super) async fn command(&mut self, steer: Steer, state: &mut State) {
         let command = match steer.command {
             Word::Pause => Command::Pause,
@@ -41,8 +42,9 @@ impl Pulse {
             Word::Reload if steer.strategy.is_none() => return self.begin_reload(steer, state),
             Word::Reload => {
                 let refused = Refused {
-                    error: "reload is for the whole configuration".to_owned(),
-                    what_to_do: "leave the strategy out: what did not change is left alone"
+                    error: "reload works for the whole configuration only".to_owned(),
+                    what_to_do: "run windvane reload without --strategy: strategies that did not \
+                                 change keep running"
                         .to_owned(),
                 };
                 drop(steer.answer.send(Err(refused)));
@@ -50,7 +52,7 @@ impl Pulse {
             }
         };
         let strategy = steer.strategy.as_deref();
-        tracing::warn!(?command, strategy, "a command of the operator");
+        tracing::warn!(?command, strategy, "received a command of the operator");
         let done = match strategy {
             None => {
                 self.command_all(command, state).await;
@@ -69,7 +71,7 @@ impl Pulse {
         }
     }
 
-    /// Answers commands whose latch is durable, cannot be made durable, or takes too long.
+    /// Replies to commands when their latch is durable, cannot be made durable, or takes too long.
     pub(super) fn answer_commands(&mut self, state: &mut State) {
         let Some(oldest) = state.carried_out.first() else {
             return;
@@ -96,7 +98,7 @@ impl Pulse {
         self.handle(Input::Command(command, None), state).await;
     }
 
-    /// Answers which strategy it was, and what there is to say of it.
+    /// Returns the strategy and what the operator should know about the result.
     async fn command_one(
         &mut self,
         name: &str,
@@ -118,17 +120,18 @@ impl Pulse {
             Ok(Some(freed)) => tell_freed(name, freed),
             Err(reason) => {
                 return Err(Refused {
-                    error: format!("strategy {name} does not begin: {reason}"),
-                    what_to_do: "mend its module or parameters, reload, then resume it again; it \
-                                 stays in quarantine"
-                        .to_owned(),
+                    error: format!("strategy {name} could not start: {reason}"),
+                    what_to_do:
+                        "fix its module or parameters, run windvane reload, then resume it again; \
+                         until then it stays in quarantine and sends no orders"
+                            .to_owned(),
                 });
             }
         };
         Ok((Some(strategy), note))
     }
 
-    /// Shows what a command led to, and says it.
+    /// Publishes the effect of a command and describes it.
     pub(super) fn applied(&mut self, strategy: Option<StrategyId>) -> Applied {
         let lag = self.lag();
         self.outside.publish(&self.session, lag, true);
@@ -165,7 +168,7 @@ impl Pulse {
             if strategy.is_none() && engine.latch() == Latch::None && held {
                 let is = row(at).map_or("", |row| row.state.as_str());
                 pending.push(format!(
-                    "{name} stays {is}: resume --strategy {name} frees it"
+                    "{name} stays {is}: windvane resume --strategy {name} ends that"
                 ));
             }
         }
@@ -180,17 +183,25 @@ impl Pulse {
     }
 }
 
-/// Says that a strategy is free from quarantine, and answers what the operator is to know of it.
+/// Logs that a strategy left quarantine, and returns what the operator should know about it.
 fn tell_freed(strategy: &str, freed: Freed) -> String {
     match freed.renewed {
         Renewed::WithState => {
             let with_state = freed.had_state;
-            tracing::warn!(strategy, with_state, "free from quarantine");
+            tracing::warn!(
+                strategy,
+                with_state,
+                "strategy left quarantine and is called again, with its state"
+            );
             String::new()
         }
         Renewed::Fresh(reason) => {
-            tracing::warn!(strategy, reason, "free from quarantine, begun afresh");
-            format!("it began afresh, without its state: {reason}")
+            tracing::warn!(
+                strategy,
+                reason,
+                "strategy left quarantine and is called again, without its saved state"
+            );
+            format!("it started without its saved state: {reason}")
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What the engine tells people, as log lines with the ids of orders and strategies, and as
-//! metrics. Decides nothing.
+//! Writes the engine's notices for people: as log lines with the ids of orders and strategies, and
+//! as metrics. It makes no decisions.
 
 use std::slice;
 
@@ -30,12 +30,12 @@ pub const fn placed_by(request: &Request) -> Option<&ClientOrderId> {
     }
 }
 
-/// Whether an answer says that the order never left the process.
+/// Whether a reply says that the order never left the process.
 pub const fn never_left(outcome: &Outcome<OrderReport>) -> bool {
     matches!(outcome, Outcome::Refused(refusal) if refusal.is_not_sent())
 }
 
-/// Tells of a request that has left.
+/// Logs a request that left the process.
 pub fn sent(engine: &Engine, request: &Request) {
     match request {
         Request::Place(order) => placed(engine, slice::from_ref(order)),
@@ -48,7 +48,7 @@ pub fn sent(engine: &Engine, request: &Request) {
         } => cancelled(engine, client_order_ids),
         Request::CancelAll { instrument } => {
             let instrument = engine.instrument(*instrument).map(Instrument::name);
-            tracing::info!(instrument, "the cancel of all orders was sent");
+            tracing::info!(instrument, "sent a cancel of all orders of the instrument");
         }
         _ => {}
     }
@@ -68,7 +68,7 @@ fn placed(engine: &Engine, orders: &[NewOrder]) {
             side = terms.side.as_str(),
             price = terms.price.map(|price| display(instrument.price(price.0))),
             qty = terms.qty.map(|qty| display(instrument.qty(qty.0))),
-            "an order was sent"
+            "order sent"
         );
     }
 }
@@ -78,15 +78,16 @@ fn cancelled(engine: &Engine, ids: &[ClientOrderId]) {
         if engine.probed(id).is_some() {
             tracing::debug!(
                 id = id.as_str(),
-                "asked whether the key may trade: a cancel of an order that cannot exist was sent"
+                "sent a cancel of an order that does not exist, to test whether the API key may \
+                 trade"
             );
             continue;
         }
-        tracing::info!(strategy = owner(id), id = id.as_str(), "a cancel was sent");
+        tracing::info!(strategy = owner(id), id = id.as_str(), "cancel sent");
     }
 }
 
-/// The strategy that an own id names.
+/// The strategy in an own client order id.
 fn owner(id: &ClientOrderId) -> &str {
     id.as_str().split('.').next().unwrap_or_default()
 }
@@ -98,27 +99,29 @@ fn instance_watch(id: &ClientOrderId, until: Option<Time>, adopted: usize) {
         tracing::warn!(
             id,
             until,
-            "this data folder never gave out an order that rests or was placed lately: another \
-             instance trades on this account, or the data folder was wiped; nothing is sent until \
-             the watch for new orders ends"
+            "found an open or recent order that this data folder did not create: another instance \
+             trades on this account, or the data folder was deleted. No order is sent until the \
+             watch for new orders ends. If another instance runs, stop it"
         );
     } else {
         tracing::warn!(id, adopted, "{}", end_of_watch(adopted));
     }
 }
 
-/// What became of the orders that began a watch.
+/// The message about the orders that started a watch.
 const fn end_of_watch(adopted: usize) -> &'static str {
     match adopted {
         0 => {
-            "no other instance placed an order during the watch, and none of its orders rests any more: nothing \
-             is adopted. Its countdown at the venue may have cancelled them"
+            "no other instance placed an order during the watch, and none of its orders is still \
+             open: nothing is adopted. Its countdown at the venue may have cancelled them"
         }
         1 => {
-            "no other instance placed an order during the watch: its order that still rests is adopted"
+            "no other instance placed an order during the watch: its order that is still open is \
+             adopted"
         }
         _ => {
-            "no other instance placed an order during the watch: its orders that still rest are adopted"
+            "no other instance placed an order during the watch: its orders that are still open \
+             are adopted"
         }
     }
 }
@@ -126,9 +129,9 @@ const fn end_of_watch(adopted: usize) -> &'static str {
 fn another_instance(id: &ClientOrderId) {
     tracing::error!(
         id = id.as_str(),
-        "another instance trades on this account: it placed an order that this data folder never \
-         gave out. The run is degraded, and no position is opened. Positions of both instances add \
-         up on the account. Stop one of the two, then windvane resume"
+        "another instance trades on this account: it placed an order that this data folder did not \
+         create. The run is degraded and opens no position. The positions of both instances add up \
+         on the account. Stop one of the two, then run windvane resume"
     );
 }
 
@@ -136,12 +139,13 @@ fn instances_unseen(surface: Surface) {
     tracing::warn!(
         %surface,
         what_to_do = "make sure that no other windvane runs on this account",
-        "the venue lists neither account trades nor orders: another instance whose orders fill at once \
-         cannot be excluded. It is seen by the events of its next order, after which this run is degraded"
+        "the venue lists neither account trades nor orders, so this run cannot exclude another \
+         instance whose orders fill at once. It notices such an instance by the events of its next \
+         order, and is then degraded"
     );
 }
 
-/// Tells of one notice.
+/// Logs one notice and counts it in the metrics.
 pub fn tell(engine: &Engine, notice: &Notice) {
     match notice {
         Notice::Filled { .. } | Notice::Recovered { .. } => fill(engine, notice),
@@ -164,7 +168,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     count,
                     code,
                     since,
-                    "an order was accepted again after orders that were not placed"
+                    "the venue accepts orders again, after orders that were not placed"
                 );
             }
         }
@@ -184,7 +188,13 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let what = engine.block_words(*block, state).what;
             let since = seconds_text(state.since);
             let (rejected, not_sent) = (state.rejected, state.not_sent);
-            tracing::info!(what, since, rejected, not_sent, "trading is open again");
+            tracing::info!(
+                what,
+                since,
+                rejected,
+                not_sent,
+                "the block ended: opening orders are sent again"
+            );
             table::TRADING_BLOCKED.of([what.as_str()]).set(0.0);
             table::TRADING_BLOCKED_SINCE.of([what.as_str()]).set(0.0);
         }
@@ -194,7 +204,11 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             ..
         } => {
             let strategy = name(engine, *strategy);
-            tracing::debug!(strategy, %rejection, "an intent broke a rule");
+            tracing::debug!(
+                strategy,
+                %rejection,
+                "an order of the strategy broke a local rule and was not sent"
+            );
             table::ORDERS.of([strategy, "rejected"]).increment(1);
         }
         Notice::Funding { amount, .. } => {
@@ -202,20 +216,30 @@ pub fn tell(engine: &Engine, notice: &Notice) {
         }
         Notice::Quarantined { strategy, kind, .. } => {
             let (strategy, fault) = (name(engine, *strategy), kind.as_str());
-            tracing::error!(strategy, fault, "a strategy is quarantined");
+            tracing::error!(
+                strategy,
+                fault,
+                "strategy quarantined: it is not called any more, and sends no orders; windvane \
+                 status shows the reason"
+            );
             table::QUARANTINES.of([strategy, fault]).increment(1);
         }
         Notice::InvariantBroken { broken, .. } => {
             tracing::error!(
                 %broken,
-                "the program found a mistake in its own books: own orders are cancelled and none is sent. Compare \
-                 positions and orders with the venue, and send the newest file of the folder bug-reports with a \
-                 report; then windvane resume, which checks the books again"
+                "the program found an error in its own books: own orders are cancelled and no \
+                 order is sent. Compare positions and orders with the venue, and attach the newest \
+                 file of the folder bug-reports to a bug report. Then run windvane resume, which \
+                 checks the books again"
             );
         }
         Notice::Halted { limit, .. } => {
             let limit = limit.map(windvane_engine::risk::LossLimit::key);
-            tracing::error!(limit, "halted: own orders are cancelled, none is sent");
+            tracing::error!(
+                limit,
+                "halted: own orders are cancelled and no order is sent; windvane status shows the \
+                 reason, windvane resume ends the halt"
+            );
         }
         Notice::Adjusted {
             adjustment, cause, ..
@@ -226,7 +250,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::warn!(
                 strategy,
                 id,
-                "the outcome of an order was lost: it is asked for"
+                "the outcome of an order is unknown: it counts as open until the venue reports it; \
+                 the engine queries it"
             );
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
@@ -236,7 +261,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::warn!(
                 strategy,
                 id,
-                "the venue denies an order that it had confirmed: it stays counted and is asked for"
+                "the venue reports no such order, although it confirmed the order before: it still \
+                 counts as open, and the engine queries it again"
             );
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
@@ -248,20 +274,25 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);
         }
-        // What may go on for long: `Troubles` tells it.
+        // These may repeat for a long time, so `Troubles` logs them.
         Notice::Heartbeat { .. } | Notice::Reconciled { .. } => {}
         Notice::Watchdog { armed: true, .. } => {
-            tracing::info!("a watchdog process of spot orders is armed");
+            tracing::info!(
+                "the watchdog process is armed: it cancels this run's spot orders if the run dies \
+                 or hangs"
+            );
             table::WATCHDOG.of([]).set(1.0);
         }
         Notice::Watchdog { armed: false, .. } => {
-            tracing::warn!("no watchdog process covers spot orders: none is sent");
+            tracing::warn!(
+                "no watchdog process protects spot orders: no spot order is sent until one does"
+            );
             table::WATCHDOG.of([]).set(0.0);
         }
         Notice::Adopted { order, .. } => {
             let strategy = name(engine, order.strategy);
             let id = order.client_order_id.as_str();
-            tracing::info!(strategy, id, "an order of an earlier process is taken over");
+            tracing::info!(strategy, id, "adopted an open order of an earlier process");
         }
         Notice::Dust {
             strategy,
@@ -278,11 +309,16 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     instrument,
                     %left,
                     what_to_do = "close the rest by hand at the venue",
-                    "a rest of the position stays open: it is smaller than the symbol's smallest order, so \
-                     no order can close it"
+                    "a rest of the position stays open: it is below the symbol's minimum order \
+                     size, so no order can close it"
                 );
             } else {
-                tracing::info!(strategy, instrument, %left, "no order can close what is left: it counts as flat");
+                tracing::info!(
+                    strategy,
+                    instrument,
+                    %left,
+                    "the rest of the position is too small for any order: it counts as flat"
+                );
             }
         }
         Notice::Unclosed {
@@ -297,16 +333,17 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 strategy,
                 instrument = rules.map(Instrument::name),
                 left = rules.map(|rules| display(rules.qty(*qty))),
-                what_to_do = "windvane status shows the refusal: remove its cause, or close the position by hand at the venue",
-                "a position stays open: its closing orders come to nothing. They are tried once a minute from now on, until \
-                 the position is closed or you resume"
+                what_to_do = "windvane status shows the venue's rejection: remove its cause, or \
+                              close the position by hand at the venue",
+                "a position stays open: its closing orders fail. From now on the engine tries once \
+                 a minute, until the position is closed or you run windvane resume"
             );
         }
         Notice::Stray { report, .. } => {
             let id = report.client_order_id.as_str();
             tracing::warn!(
                 id,
-                "an order of a strategy that is not configured: cancelled"
+                "cancelled an open order of a strategy that is not configured"
             );
         }
         Notice::AnotherInstance { id, .. } => another_instance(id),
@@ -328,8 +365,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 instrument = rules.map(Instrument::name),
                 qty = rules.map(|rules| display(rules.qty(*qty))),
                 realized_pnl = %realized_pnl.to_decimal(),
-                "orders of others closed this quantity: the strategy holds it no more, and no close is \
-                 sent for it"
+                "orders from outside this run closed this quantity: the strategy no longer holds \
+                 it, and the engine sends no close for it"
             );
         }
         Notice::NotClosedOutside {
@@ -344,8 +381,8 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 strategy,
                 instrument = rules.map(Instrument::name),
                 qty = rules.map(|rules| display(rules.qty(*qty))),
-                "a fill of an own order was reported late: it closed the position, and nobody else \
-                 did. The strategy holds this quantity again"
+                "a fill of an own order arrived late: this fill closed the position, not an order \
+                 from outside. The strategy holds this quantity again"
             );
         }
         Notice::ForcedClose { report, .. } => forced::tell(engine, report),
@@ -367,8 +404,9 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 strategy,
                 instrument,
                 side = side.as_str(),
-                "post-only orders of the strategy ended at once, because they would have traded: the \
-                 next ones on this side wait for a growing pause. Check whether market data is late"
+                "post-only orders of the strategy ended at once, because they would have traded at \
+                 once: the next ones on this side wait for a growing pause. Check whether market \
+                 data is late"
             );
         }
         Notice::FeeUnpriced { asset, .. } => {
@@ -376,10 +414,10 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let asset = asset.map_or("", String::as_str);
             tracing::warn!(
                 asset,
-                "commissions are taken in an asset that no configured instrument prices. The venue is asked for \
-                 its price every minute; until it answers, the loss limits count an estimate by the value \
-                 of each fill. Add an instrument of this asset and the quote asset to the configuration to \
-                 count them exactly"
+                "the venue takes commissions in an asset that no configured instrument prices. The \
+                 engine queries its price every minute; until it has one, the loss limits use an \
+                 estimate from the value of each fill. Add an instrument of this asset and the \
+                 quote asset to the configuration to count them exactly"
             );
         }
         Notice::LateFee {
@@ -400,7 +438,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                 trade = trade_id.0,
                 fee = %fee.to_decimal(),
                 asset,
-                "the commission of a fill was booked later than the fill"
+                "booked the commission of a fill later than the fill"
             );
         }
         Notice::Unexplained {
@@ -417,18 +455,19 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                     %surface,
                     asset,
                     %amount,
-                    "a balance fell, and neither an event nor the venue's income history explains it: it \
-                     counts as a loss for the loss limits. If you withdrew it and a limit halts the run, \
-                     windvane resume accepts it"
+                    "a balance fell, and neither an event nor the venue's income history explains \
+                     it: it counts as a loss for the loss limits. If you withdrew it and a limit \
+                     halts the run, windvane resume accepts the new balance"
                 );
             } else {
                 tracing::warn!(
                     %surface,
                     asset,
                     %amount,
-                    "a balance rose, and neither an event nor the venue's income history explains it: it \
-                     counts as a deposit, so the loss limits count from a start that is higher by it. If it \
-                     was a profit and a limit halts the run too early, windvane resume begins a new count"
+                    "a balance rose, and neither an event nor the venue's income history explains \
+                     it: it counts as a deposit, so the loss limits start from a higher value. If \
+                     it was a profit and a limit halts the run too early, windvane resume starts a \
+                     new count"
                 );
             }
         }
@@ -439,13 +478,13 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             let surface = engine.instrument(update.instrument);
             let surface = surface.map_or_else(String::new, |one| one.surface.to_string());
             let id = update.client_order_id.as_str();
-            tracing::info!(%surface, id, "an order or a fill of others on the account");
+            tracing::info!(%surface, id, "an order or fill from outside this run on the account");
             table::EXTERNAL.of([surface.as_str()]).increment(1);
         }
     }
 }
 
-/// Tells of positions that are left to people, each with what to do next.
+/// Logs positions that a person must handle, each with what to do next.
 pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
     for one in all {
         tracing::warn!(
@@ -459,29 +498,31 @@ pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
     }
 }
 
-/// Tells of positions that the stop was to close.
+/// Logs positions that `on_stop = "flatten"` did not close.
 pub fn unclosed(all: &[Remains]) {
     let what = "on_stop = \"flatten\" did not close a position";
-    let what_to_do = "close it by hand at the venue, or start the run again and windvane flatten";
+    let what_to_do =
+        "close it by hand at the venue, or start the run again and run windvane flatten";
     remains(all, what, what_to_do);
 }
 
-/// Tells of every position that stays open at the end of a run. `failed` says that the stop was to close them.
+/// Logs every position that stays open at the end of a run. `failed` means that the stop tried to
+/// close them.
 pub fn stays_open(engine: &Engine, failed: bool) {
     let positions = remains::stays_open(engine);
     if !positions.is_empty() {
         tracing::warn!(
             positions = positions.join(", "),
             what_to_do = what_to_do_with_open(failed),
-            "positions stay open after this stop, and nothing protects them: no strategy watches them and no \
-             loss limit holds"
+            "positions stay open after this stop, and nothing protects them: no strategy manages \
+             them and no loss limit applies"
         );
     }
 }
 
 const fn what_to_do_with_open(failed: bool) -> &'static str {
     if failed {
-        "close them by hand at the venue, or start the run again and windvane flatten"
+        "close them by hand at the venue, or start the run again and run windvane flatten"
     } else {
         "start the run again, close them by hand at the venue, or stop with run.on_stop = \"flatten\""
     }
@@ -519,12 +560,13 @@ fn fill(engine: &Engine, notice: &Notice) {
                 tracing::warn!(
                     strategy,
                     trade,
-                    "a fill that the stream missed was recovered"
+                    "recovered a fill that the user stream missed"
                 );
             } else {
                 tracing::info!(
                     strategy,
-                    "a fill was booked from the venue's answer, with an estimated commission: its event is late"
+                    "booked a fill from the venue's response, with an estimated commission, \
+                     because its event is late"
                 );
             }
             table::FILLS_RECOVERED.of([strategy]).increment(1);
@@ -541,7 +583,8 @@ fn advice(code: i32) -> &'static str {
     error.advice()
 }
 
-/// One line for the first of several orders that are not placed; the others are counted.
+/// Writes one line for the first of several orders in a row that were not placed; the rest are only
+/// counted.
 fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
     let strategy = name(engine, order.strategy);
     let id = order.client_order_id.as_str();
@@ -568,7 +611,7 @@ fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
             code,
             reason,
             what_to_do = advice(code),
-            "the venue rejected an order; further ones in a row are counted in windvane status"
+            "the venue rejected an order; windvane status counts further ones in a row"
         ),
         (false, 1) => tracing::warn!(
             strategy,
@@ -576,7 +619,7 @@ fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
             instrument,
             side,
             reason,
-            "an order was not sent; further ones in a row are counted in windvane status"
+            "an order was not sent; windvane status counts further ones in a row"
         ),
         (true, count) => {
             tracing::debug!(
@@ -592,7 +635,7 @@ fn not_placed(engine: &Engine, order: &Order, words: &NotPlaced) {
 fn ended(engine: &Engine, order: &Order) {
     let strategy = name(engine, order.strategy);
     if order.state == OrderState::Rejected {
-        // Told as not placed, or as absent.
+        // `Notice::NotPlaced` or `Adjustment::Absent` reports it.
         return;
     }
     let (id, state) = (order.client_order_id.as_str(), order.state.as_str());
@@ -606,7 +649,7 @@ fn ended(engine: &Engine, order: &Order) {
             .zip(order.terms.price)
             .map(|(rules, price)| display(rules.price(price.0))),
         executed = rules.map(|rules| display(rules.qty(order.executed_qty))),
-        "an order ended"
+        "order ended"
     );
     let outcome = match order.state {
         OrderState::Filled => "filled",
@@ -626,7 +669,7 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
         Adjustment::Settled { .. } => "settled",
     };
     table::ADJUSTMENTS.of([kind]).increment(1);
-    // Where the venue states commissions in the balance alone, each fill leads to one.
+    // Some venues state commissions only through the balance. Then each fill causes one adjustment.
     let is_routine = matches!(cause, Cause::Rounding | Cause::Commission);
     let cause = cause.as_str();
     match adjustment {
@@ -639,9 +682,23 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             let asset = engine.assets().get(usize::from(asset.0));
             let (from, to) = (from.to_decimal(), to.to_decimal());
             if is_routine {
-                tracing::debug!(%surface, asset, %from, %to, cause, "a balance is the venue's");
+                tracing::debug!(
+                    %surface,
+                    asset,
+                    %from,
+                    %to,
+                    cause,
+                    "balance overwritten with the venue's value"
+                );
             } else {
-                tracing::warn!(%surface, asset, %from, %to, cause, "a balance is the venue's");
+                tracing::warn!(
+                    %surface,
+                    asset,
+                    %from,
+                    %to,
+                    cause,
+                    "balance overwritten with the venue's value"
+                );
             }
         }
         Adjustment::Position {
@@ -653,22 +710,32 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
             if let Some(rules) = engine.instrument(*instrument) {
                 let (instrument, side) = (rules.name(), side.as_str());
                 let (from, to) = (rules.qty(*from), rules.qty(*to));
-                tracing::warn!(instrument, side, %from, %to, cause, "a position is the venue's");
+                tracing::warn!(
+                    instrument,
+                    side,
+                    %from,
+                    %to,
+                    cause,
+                    "position overwritten with the venue's value"
+                );
             }
         }
         Adjustment::Absent { order } => {
             let words = if cause == Cause::Denial.as_str() {
-                "the venue denied an order that it had confirmed for ten minutes: it is over"
+                "the venue kept reporting no such order, although it had confirmed the order before: \
+                 it counts as ended"
             } else {
                 table::ORDERS
                     .of([owner_of(engine, *order), "absent"])
                     .increment(1);
-                "the venue knows no such order: it never arrived"
+                "the venue knows no such order: the request never arrived, and the order counts as \
+                 rejected"
             };
             tracing::warn!(order = order.0, cause, "{words}");
         }
         Adjustment::Alive { order } => {
-            let words = "an order that had ended is open at the venue: it is taken up again";
+            let words =
+                "an order that counted as ended is open at the venue: it counts as open again";
             tracing::warn!(order = order.0, cause, "{words}");
         }
         Adjustment::Settled {
@@ -687,7 +754,8 @@ fn adjusted(engine: &Engine, adjustment: &Adjustment, cause: Cause) {
                 qty = rules.map(|rules| display(rules.qty(*qty))),
                 value = %quote.to_decimal(),
                 cause,
-                "opposite positions of two strategies were settled at the mark price, without an order"
+                "settled opposite positions of two strategies against each other at the mark \
+                 price, without an order"
             );
         }
     }
@@ -707,15 +775,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_watch_says_that_orders_are_adopted_only_where_some_are() {
+    fn the_end_of_a_watch_names_the_orders_that_are_adopted() {
         assert!(end_of_watch(0).contains("nothing is adopted"));
         assert!(!end_of_watch(0).contains("are adopted"));
-        assert!(end_of_watch(1).contains("its order that still rests is adopted"));
-        assert!(end_of_watch(2).contains("its orders that still rest are adopted"));
+        assert!(end_of_watch(1).contains("its order that is still open is adopted"));
+        assert!(end_of_watch(2).contains("its orders that are still open are adopted"));
     }
 
     #[test]
-    fn a_flatten_that_failed_is_not_advised_again() {
+    fn after_a_failed_flatten_the_advice_omits_on_stop() {
         assert!(what_to_do_with_open(false).contains("on_stop"));
         let words = what_to_do_with_open(true);
         assert!(!words.contains("on_stop"), "{words}");

@@ -1,5 +1,5 @@
-//! The terms of instruments as people see them: rules that the venue changed, leverage and margin type
-//! that a person changed. Decides nothing.
+//! Shows the terms of instruments to the operator: rules that the venue changed, and leverage and
+//! margin type. It makes no decisions.
 
 use windvane_admin::metrics::table;
 use windvane_admin::view;
@@ -7,7 +7,7 @@ use windvane_engine::instrument::{LotSize, PriceFilter};
 use windvane_engine::protocol::MarginTerms;
 use windvane_engine::{Amount, Decimal, Engine, Instrument, InstrumentId};
 
-/// The rules that people compare, in words.
+/// The rules that are compared, as text.
 fn rules(of: &Instrument) -> [(&'static str, String); 8] {
     let PriceFilter {
         min_price,
@@ -33,7 +33,7 @@ fn rules(of: &Instrument) -> [(&'static str, String); 8] {
     ]
 }
 
-/// Logs what the venue changed of an instrument's rules.
+/// Logs the rules of an instrument that the venue changed.
 pub fn changed(engine: &Engine, id: InstrumentId, before: &Instrument) {
     let Some(now) = engine.instrument(id) else {
         return;
@@ -53,8 +53,8 @@ pub fn changed(engine: &Engine, id: InstrumentId, before: &Instrument) {
     tracing::warn!(
         instrument,
         changes,
-        "the venue changed the rules of an instrument: orders are checked by the new ones from now \
-         on, and resting orders stay as they are"
+        "the venue changed the rules of an instrument: new orders are checked by the new rules, \
+         and open orders stay as they are"
     );
 }
 
@@ -64,8 +64,9 @@ pub fn unusable(engine: &Engine, id: InstrumentId, why: &str) {
     tracing::error!(
         instrument,
         why,
-        what_to_do = "restart the run to trade by the new rules; closing orders pass until then",
-        "the new rules of an instrument cannot be used: nothing opens there"
+        what_to_do =
+            "restart the run to trade by the new rules; closing orders are sent until then",
+        "the new rules of an instrument cannot be used: no opening order is sent for it"
     );
 }
 
@@ -78,9 +79,9 @@ pub fn margin_changed(engine: &Engine, before: &MarginTerms, after: &MarginTerms
         leverage = after.leverage,
         margin_type_before = before.isolated.map(margin_type),
         margin_type = after.isolated.map(margin_type),
-        what_to_do = "change it back at the venue if it was not meant",
-        "somebody changed the leverage or the margin type of a symbol: its margin and its liquidation \
-         price are others now"
+        what_to_do = "change it back at the venue if this was not intended",
+        "the leverage or the margin type of a symbol was changed outside this run: its margin and \
+         its liquidation price are different now"
     );
 }
 

@@ -1,15 +1,16 @@
-//! The engine's thread and the async runtime that it is: what is spawned there works while the
-//! engine waits, and nothing has to be woken between a public frame, the engine and the socket that
-//! an order leaves by.
+//! The engine's thread, which is also an async runtime. Tasks that are spawned on it run while the
+//! engine waits. So no other thread must be woken between a public frame, the engine and the socket
+//! of an order.
 //!
-//! What may never enter here: tasks that take long. The engine waits for them as they for it.
+//! Tasks here must be short: the engine waits for them.
 
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use super::pulse::{Finish, Pulse};
 
-/// The thread, before the engine is there. Its tasks work already; it ends with this value.
+/// The thread before the engine exists. Its tasks run already. The thread ends when this value is
+/// dropped.
 pub struct EngineThread {
     handle: Handle,
     seat: oneshot::Sender<Pulse>,
@@ -17,23 +18,23 @@ pub struct EngineThread {
 }
 
 impl EngineThread {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The operating system refuses a thread.
     pub fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (seat, seated) = oneshot::channel::<Pulse>();
         let (tell_end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("engine".to_owned());
-        // Nobody waits for the thread itself: a panic drops the sender, which is told.
+        // The thread is not joined. A panic drops the sender, which the receiver notices.
         thread.spawn(move || {
             let finish = runtime.block_on(async { Some(Box::pin(seated.await.ok()?.run()).await) });
             if let Some(finish) = finish {
                 let _ = tell_end.send(finish);
             }
-            // Lookups of names may still block.
+            // Name lookups may still block, so do not wait for them.
             runtime.shutdown_background();
         })?;
         Ok(Self {
@@ -43,14 +44,15 @@ impl EngineThread {
         })
     }
 
-    /// Where tasks of this thread are spawned.
+    /// The handle to spawn tasks on this thread.
     pub const fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Has the engine run. Its end is told; if the thread breaks, the sender is gone.
+    /// Runs the engine on this thread. The receiver gets its result, or an error if the thread
+    /// panics.
     pub fn run(self, pulse: Pulse) -> oneshot::Receiver<Finish> {
-        // A thread that broke already has dropped its end of `ended`, too.
+        // If the thread has already panicked, its end of `ended` is dropped too.
         drop(self.seat.send(pulse));
         self.ended
     }

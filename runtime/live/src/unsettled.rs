@@ -1,5 +1,5 @@
-//! What keeps a run from being ready, in words: the orders that nothing settles and the questions
-//! that are not answered, with what was answered last. Decides nothing.
+//! Describes why a run is not ready yet: orders of unknown outcome, and queries without a useful
+//! response, with the last response. It makes no decisions.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Engine, Outcome, Reply, Surface};
 
-/// So many are named at most.
+/// At most this many orders are named.
 const NAMED: usize = 3;
-const NO_ANSWER: &str = "it was not sent, or no answer came: the log says which, and why";
+const NO_ANSWER: &str = "the request was not sent or got no response; the log says which, and why";
 
-/// The last answers that settled nothing.
+/// The last responses that did not help.
 #[derive(Debug, Default)]
 pub struct Unsettled {
     orders: BTreeMap<ClientOrderId, String>,
@@ -19,7 +19,7 @@ pub struct Unsettled {
 }
 
 impl Unsettled {
-    /// Hears an answer.
+    /// Remembers a reply.
     pub fn hear(&mut self, engine: &Engine, reply: &Reply) {
         match reply {
             Reply::Queried {
@@ -49,7 +49,7 @@ impl Unsettled {
                         None => return,
                     },
                     Subject::Income { .. } => (Surface::Futures, "the income history"),
-                    // It keeps no run from being ready.
+                    // A run can become ready without these.
                     Subject::ForcedOrders { .. }
                     | Subject::OutsideOrder { .. }
                     | Subject::Rules { .. }
@@ -72,7 +72,7 @@ impl Unsettled {
         self.orders.retain(|id, _| is_open(id));
     }
 
-    /// What is not settled; `None` where nothing is known to be in the way.
+    /// Why the run is not ready; `None` if no obstacle is known.
     pub fn reason(&self, engine: &Engine) -> Option<String> {
         let orders = engine.orders().iter();
         let unknown: Vec<_> = orders
@@ -81,19 +81,22 @@ impl Unsettled {
             .collect();
         let named = unknown.iter().take(NAMED).map(|id| {
             let answer = self.orders.get(id);
-            let answer = answer.map_or("it is being asked for", String::as_str);
-            format!("order {} is not settled: {answer}", id.as_str())
+            let answer = answer.map_or("the engine is querying it", String::as_str);
+            format!("the outcome of order {} is unknown: {answer}", id.as_str())
         });
         let mut words: Vec<String> = named.collect();
         if unknown.len() > NAMED {
-            words.push(format!("{} more orders are not", unknown.len() - NAMED));
+            words.push(format!(
+                "the outcome of {} more orders is unknown",
+                unknown.len() - NAMED
+            ));
         }
         words.extend(self.rounds.values().cloned());
         (!words.is_empty()).then(|| words.join("; "))
     }
 }
 
-/// What an answer that settles nothing says.
+/// Describes a reply that did not help.
 fn trouble<T>(outcome: &Outcome<T>) -> Option<String> {
     match outcome {
         Outcome::Done(_) => None,
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_was_refused_is_named_until_it_is_answered() {
+    fn a_rejected_query_is_named_until_it_succeeds() {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let mut unsettled = Unsettled::default();
         assert_eq!(unsettled.reason(&engine), None);

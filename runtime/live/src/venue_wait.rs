@@ -1,4 +1,4 @@
-//! Tells people how long the venue takes no requests after a refusal for a limit.
+//! Shows the operator how long the venue accepts no requests after a limit was exceeded.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use windvane_engine::{Engine, Instrument, Surface, Time};
 use windvane_report::utc::seconds_text;
 use windvane_session::venue_surface;
 
-/// Tells people of every refusal that stops a whole surface, whatever request met it. The session tells its
-/// engine.
+/// Logs every rejection that stops a whole surface, whichever request received it. The session
+/// informs its engine.
 pub async fn watch(client: Client, surfaces: Vec<Surface>) {
     let mut refusals = client.refusals();
     while refusals.changed().await.is_ok() {
@@ -21,20 +21,21 @@ pub async fn watch(client: Client, surfaces: Vec<Surface>) {
             tracing::warn!(
                 %surface,
                 wait_s = left.as_secs_f64().ceil(),
-                "the venue refused a request for a limit: nothing is sent before the wait is over; \
-                 then cancels leave first, then closes, then renewals"
+                "the venue rejected a request because a limit was exceeded: nothing is sent during \
+                 this wait, not even cancels. Then cancels are sent first, then closes, then \
+                 renewals of countdowns"
             );
         }
     }
 }
 
-/// The waits of now, with what is still open because of each.
+/// The current waits, with the orders and positions that stay open because of each.
 pub fn shown(engine: &Engine) -> Vec<view::VenueWait> {
     waits(engine).into_iter().map(|(wait, _)| wait).collect()
 }
 
-/// Tells at once what a stop waits for: nothing else is logged before the wait is over. `longest` is how long a
-/// stop waits at most.
+/// Logs what a stop waits for, at once, because nothing else is logged before the wait is over.
+/// `longest` is the maximum duration of a stop.
 pub fn tell_stop(engine: &Engine, longest: Duration) {
     for (wait, until) in waits(engine) {
         if wait.open.is_empty() {
@@ -61,18 +62,19 @@ fn stop_words(wait: &view::VenueWait) -> &'static str {
             "the stop waits for the end of the venue's order limit: no close is sent before that"
         }
         _ => {
-            "the stop waits until the venue takes requests again: no cancel and no close is sent before that"
+            "the stop waits until the venue accepts requests again: no cancel and no close is sent \
+             before that"
         }
     }
 }
 
 const fn stop_advice(is_too_long: bool) -> &'static str {
     if is_too_long {
-        "the wait is longer than a stop lasts: the run ends before it, and what is open stays open. Cancel and \
-         close it by hand at the venue"
+        "the wait is longer than the stop may last: the run ends first, and everything open stays \
+         open. Cancel and close it by hand at the venue"
     } else {
-        "wait for the end, or cancel and close by hand at the venue. A second signal ends the run at once and \
-         leaves open what is open"
+        "wait for the end, or cancel and close by hand at the venue. A second signal ends the run \
+         at once and leaves everything open"
     }
 }
 
@@ -100,12 +102,12 @@ fn waits(engine: &Engine) -> Vec<(view::VenueWait, Time)> {
 /// A wait as one sentence.
 pub fn in_words(wait: &view::VenueWait) -> String {
     let what = match wait.what.as_str() {
-        "orders" => "takes no new order",
-        _ => "takes no request",
+        "orders" => "accepts no new order",
+        _ => "accepts no request",
     };
     let (surface, left_s) = (&wait.surface, wait.left_s);
     let open = match wait.open.as_slice() {
-        [] => "nothing has to be cancelled or closed".to_owned(),
+        [] => "nothing waits to be cancelled or closed".to_owned(),
         open => format!("still open: {}", open.join(", ")),
     };
     format!("{surface}: the venue {what} for {left_s} s, because a limit was exceeded; {open}")
@@ -118,7 +120,7 @@ fn left_s(engine: &Engine, until: Time) -> u64 {
         .ceil() as u64
 }
 
-/// Requests that leave once the wait is over, in that order. The order limit delays closes alone.
+/// Requests that are sent once the wait is over, in that order. The order limit delays only closes.
 fn open(engine: &Engine, surface: Surface, all: bool) -> Vec<String> {
     let (positions, orders) = engine.left_open(surface);
     let name = |id| {
@@ -166,7 +168,7 @@ mod tests {
             open: vec!["close of 1 futures:BTCUSDT of mm".to_owned()],
         };
         assert!(stop_words(&wait("orders")).contains("order limit"));
-        assert!(stop_words(&wait("requests")).contains("takes requests again"));
+        assert!(stop_words(&wait("requests")).contains("accepts requests again"));
         assert!(stop_advice(false).contains("wait for the end"));
         assert!(stop_advice(true).contains("stays open"));
     }

@@ -1,4 +1,5 @@
-//! A module that plays along beside the recorded one, and how a module begins in a replay.
+//! Runs a second module of a strategy beside the recorded one in a replay, and starts modules
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +11,17 @@ use windvane_session::{EngineLoop, Guests, InitResult};
 
 use windvane_build::modules::{Guest, engine_fault};
 
-/// A newcomer that plays along.
+/// A module that receives the same events as the recorded one.
 pub(super) struct Beside {
     pub(super) guest: Guest,
-    /// Its timers by token: the engine does not know them.
+    /// Its timers by token. The replayed engine does not know them.
     pub(super) timers: BTreeMap<i64, Time>,
-    /// It failed.
+    /// Whether it failed. Then it receives nothing more.
     pub(super) fell: bool,
 }
 
 impl Beside {
-    /// An event of a timer is for whoever set it.
+    /// Whether it receives this event. A timer event only goes to the module that set the timer.
     pub(super) fn hears(&self, event: &Event) -> bool {
         !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
     }
@@ -59,7 +60,7 @@ impl Beside {
     }
 }
 
-/// `start`, then `load`; what `start` intends.
+/// Calls `start`, then `load`, and returns the intents of `start`.
 pub(super) fn begin_guest(
     core: &mut EngineLoop,
     guest: &mut Guest,
@@ -71,7 +72,7 @@ pub(super) fn begin_guest(
     begun.map_err(|error| error.fault())
 }
 
-/// One strategy whose output was shown when it ran.
+/// One strategy whose log output is dropped, because the recorded run showed it already.
 struct Silent<'a>(&'a mut Guest);
 
 impl Guests for Silent<'_> {

@@ -1,8 +1,8 @@
-//! Records of the journal in words that other programs can read: JSON, one object per record.
+//! Converts journal records to JSON for other programs, one object per record.
 //!
-//! Prices and quantities are decimals where the engine's own records are shown; inside a `request`,
-//! `reply` or `user` event they are the engine's integers, whose scales the line of the segment's
-//! head states.
+//! Prices and quantities of the engine's own records are decimals. Inside a `request`, `reply` or
+//! `user` event they are the engine's integers. The line of the segment's checkpoint has their
+//! scales.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use windvane_engine::{
 use windvane_report::utc::utc_text;
 use windvane_session::Head;
 
-/// Words for the records of a segment.
+/// Names and scales for the records of a segment.
 #[derive(Debug)]
 pub struct Words {
     segment: u32,
@@ -29,7 +29,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The words of a segment, from its head; `None` if that is none of ours.
+    /// Reads them from the segment's checkpoint; `None` if it cannot be read.
     pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
         let head = Head::from_bytes(head)?;
         let engine = Engine::restore(&head.engine).ok()?;
@@ -45,12 +45,12 @@ impl Words {
         })
     }
 
-    /// Number of the segment.
+    /// The segment's number.
     pub const fn segment(&self) -> u32 {
         self.segment
     }
 
-    /// The line of the segment's head.
+    /// The line for the segment's checkpoint.
     pub fn head(&self) -> Value {
         let instruments = self.instruments.iter().map(|rules| {
             json!({
@@ -73,7 +73,7 @@ impl Words {
         })
     }
 
-    /// The line of a record.
+    /// The line for a record.
     pub fn record(&self, sequence: u64, record: &Record) -> Value {
         let (kind, body) = match &record.body {
             RecordBody::Config(text) => ("config", json!({ "text": text })),
@@ -185,7 +185,7 @@ impl Words {
                 "bid": self.level(id, bid),
                 "ask": self.level(id, ask),
             }),
-            // The codec reads depth as an input of its own.
+            // The codec decodes depth as an input of its own.
             MarketEvent::Depth { update_id, .. } => {
                 json!({"kind": "depth", "instrument": instrument, "update_id": update_id})
             }
@@ -275,7 +275,7 @@ impl Words {
         })
     }
 
-    /// What a strategy wants.
+    /// An intent of a strategy.
     pub fn intent(&self, intent: &Intent) -> Value {
         match intent {
             Intent::Submit { order, terms } => {
@@ -298,7 +298,7 @@ impl Words {
         }
     }
 
-    /// What an order asks for.
+    /// The terms of an order.
     pub fn terms(&self, terms: &OrderTerms) -> Value {
         let id = terms.instrument;
         json!({
@@ -347,7 +347,8 @@ impl Words {
     }
 }
 
-/// Whether a request that changes something never left the process, or the venue rejected it.
+/// How a request that changes something failed: it never left the process, or the venue rejected
+/// it.
 fn refused(reply: &Reply) -> Option<&'static str> {
     const fn of<T>(outcome: &Outcome<T>) -> Option<&'static str> {
         match outcome {
@@ -365,7 +366,7 @@ fn refused(reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// As JSON; these types are made of numbers, words and lists, so that it cannot fail.
+/// Converts to JSON. It cannot fail, because these types contain only numbers, strings and lists.
 fn value<T: Serialize>(what: &T) -> Value {
     serde_json::to_value(what).unwrap_or(Value::Null)
 }

@@ -1,5 +1,5 @@
-//! The rows of the ledger: all orders, fills, fees and funding of each segment, from a replay of it.
-//! They stay when the segment is dropped.
+//! The rows of the ledger: all orders, fills, fees and funding of each segment. They come from a
+//! replay of the segment and stay when the segment is deleted.
 
 use serde_json::{Value, json};
 use windvane_engine::order_state::OrderState;
@@ -10,22 +10,22 @@ use windvane_report::utc::utc_text;
 use windvane_session::recovery::Replay;
 use windvane_session::{EngineLoop, Head, Paper};
 
-/// The ledger could not be brought up to date.
+/// Why the ledger could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// Its file.
+    /// The ledger's file cannot be read or written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The journal's folder.
+    /// The journal's folder cannot be read.
     #[error(transparent)]
     Journal(#[from] ExportError),
 }
 
-/// Enters each segment that is not in the ledger, but for the last one, which is being written or
-/// is the one that a start reads. Answers how many were entered.
+/// Enters every segment that is not in the ledger yet, and returns how many. The last segment is
+/// left out: it is being written, or a start reads it.
 ///
 /// # Errors
-/// The disk refused, or the ledger is damaged: nothing may be pruned.
+/// The disk refuses, or the ledger is damaged. Then no segment may be deleted.
 pub fn update(directory: &Directory) -> Result<usize, UpdateError> {
     let mut ledger = directory.ledger()?;
     let segments = windvane_journal::segments(directory.path())?;
@@ -38,7 +38,8 @@ pub fn update(directory: &Directory) -> Result<usize, UpdateError> {
     for &number in missing {
         let lines = match windvane_journal::segment(directory.path(), number) {
             Ok(stored) => rows(number, stored),
-            // What cannot be read now will not be read later either.
+            // A segment that cannot be read now will not be readable later either, so record the
+            // gap.
             Err(ExportError::Segment { problem, .. }) => vec![gap(number, &problem)],
             Err(error) => return Err(error.into()),
         };
@@ -53,12 +54,12 @@ pub fn update(directory: &Directory) -> Result<usize, UpdateError> {
     Ok(entered)
 }
 
-/// Something of a segment is not in the ledger.
+/// A row that records that part of a segment is missing in the ledger.
 fn gap(segment: u32, problem: &str) -> Value {
     json!({"row": "gap", "segment": segment, "problem": problem})
 }
 
-/// The rows of a segment.
+/// The rows of a segment, from a replay of it.
 pub fn rows(number: u32, stored: StoredSegment) -> Vec<Value> {
     let head = Head::from_bytes(&stored.head);
     let engine = head.as_ref().map(|head| Engine::restore(&head.engine));
@@ -239,7 +240,7 @@ mod tests {
         archives
     }
 
-    /// The data folder in what was unpacked.
+    /// The data folder inside an unpacked archive.
     fn data_folder(folder: &Path) -> PathBuf {
         if folder.join("journal").is_dir() {
             return folder.to_owned();

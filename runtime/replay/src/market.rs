@@ -1,4 +1,5 @@
-//! The market data of a journal as a recording: what the engine was told, when it was told.
+//! The market data of a journal as a recording: the events that the engine received, with their
+//! times.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,24 +11,25 @@ use windvane_journal::Blocks;
 use windvane_recording::{Chunk, Chunks, RecordingError};
 use windvane_session::Head;
 
-/// Events of a chunk: as many as a recording's have.
+/// The number of events in a chunk, the same as in a recording.
 const EVENTS: usize = 16 * 1024;
 
-/// Segment by segment, in the instruments of the newest one.
+/// Reads segment by segment, with the instruments of the newest segment.
 #[derive(Debug)]
 pub struct JournalMarket {
     data_dir: PathBuf,
     numbers: VecDeque<u32>,
     instruments: Vec<Instrument>,
     segment: u32,
-    /// The segment that is read, and its instruments by their places in ours.
+    /// The blocks of the current segment, and its instruments as indexes into `instruments`.
     open: Option<(Blocks, Vec<Option<InstrumentId>>)>,
     spare: Chunk,
     notices: Vec<String>,
 }
 
 impl JournalMarket {
-    /// From the oldest segment on. What cannot be read is left out, and told.
+    /// Starts at the oldest segment. Parts that cannot be read are skipped and listed in the
+    /// notices.
     pub fn new(data_dir: &Path, instruments: Vec<Instrument>) -> Self {
         let numbers = windvane_journal::segments(data_dir).unwrap_or_default();
         Self {
@@ -41,7 +43,7 @@ impl JournalMarket {
         }
     }
 
-    /// Opens the next segment; `false` after the last.
+    /// Opens the next segment. Returns `false` after the last.
     fn next_segment(&mut self) -> bool {
         let Some(segment) = self.numbers.pop_front() else {
             return false;
@@ -58,7 +60,7 @@ impl JournalMarket {
         let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
         let Some(engine) = engine else {
             self.notices.push(format!(
-                "segment {segment:08x} is left out: its head cannot be read"
+                "segment {segment:08x} is skipped: its checkpoint cannot be read"
             ));
             return true;
         };
@@ -94,7 +96,7 @@ impl Chunks for JournalMarket {
             };
             if block.lacks_market() {
                 let segment = self.segment;
-                let notice = format!("segment {segment:08x}: market data is lost or was dropped");
+                let notice = format!("segment {segment:08x}: market data is lost or was deleted");
                 if self.notices.last() != Some(&notice) {
                     self.notices.push(notice);
                 }

@@ -1,5 +1,5 @@
-//! The inputs of one segment in their order, with a look at the one that comes next, and the
-//! blocks that they must make again.
+//! Reads the inputs of one segment in order, with a view of the next one, and compares the blocks
+//! that they produce with the recorded blocks.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use super::segments::ReplayError;
 use windvane_session::paper::Paper;
 use windvane_session::recovery::{Difference, Pairs, compare_paper};
 
-/// An input with its place.
+/// An input with its position.
 #[derive(Clone, Debug)]
 pub struct Next {
-    /// Number of its block.
+    /// The number of its block.
     pub block: u64,
-    /// Its sequence.
+    /// The sequence number of its record.
     pub record: u64,
     /// When it was handled.
     pub time: Time,
@@ -25,7 +25,7 @@ pub struct Next {
     pub input: RecordedInput,
 }
 
-/// A segment being read.
+/// The reader of a segment.
 #[derive(Debug)]
 pub struct Reading {
     blocks: Blocks,
@@ -34,15 +34,16 @@ pub struct Reading {
     paper: Option<Paper>,
     last_block: Option<u64>,
     counts: (u64, u64),
-    /// The block where reading ended early: its market records are lost.
+    /// The block at which reading stopped early, because its market records are missing.
     pub lost: Option<u64>,
-    /// The first record that came out otherwise.
+    /// The first record that differs from the recorded one.
     pub difference: Option<Difference>,
 }
 
 impl Reading {
-    /// Nothing read yet; `paper` is the simulated account of a paper run. Where a program with other
-    /// engine rules wrote the segment, blocks are compared one by one, not as a chain.
+    /// A reader at the start of the segment. `paper` is the simulated account of a paper run. If a
+    /// program with other engine rules wrote the segment, blocks are compared one by one, not as a
+    /// chain.
     ///
     /// # Errors
     /// The simulated account cannot be read.
@@ -65,12 +66,12 @@ impl Reading {
         })
     }
 
-    /// Blocks and records so far.
+    /// The number of blocks and of records so far.
     pub const fn counts(&self) -> (u64, u64) {
         self.counts
     }
 
-    /// Reads one more block; `false` at the end.
+    /// Reads one more block. Returns `false` at the end.
     fn load(&mut self) -> bool {
         if self.lost.is_some() {
             return false;
@@ -102,7 +103,7 @@ impl Reading {
         true
     }
 
-    /// The next input, which stays.
+    /// The next input, without taking it.
     pub fn peek(&mut self) -> Option<Next> {
         while self.ready.is_empty() {
             if !self.load() {
@@ -117,7 +118,7 @@ impl Reading {
         self.pop_if(|_| true)
     }
 
-    /// Takes the next input if it is such a one.
+    /// Takes the next input if `is_it` accepts it.
     pub fn pop_if(&mut self, is_it: impl FnOnce(&RecordedInput) -> bool) -> Option<Next> {
         while self.ready.is_empty() {
             if !self.load() {
@@ -132,7 +133,7 @@ impl Reading {
         }
     }
 
-    /// Whether a process began with this segment: its first inputs say so.
+    /// Whether a process started with this segment. Its first inputs show that.
     pub fn begins_a_process(&mut self) -> bool {
         let mut at = 0;
         loop {
@@ -152,14 +153,14 @@ impl Reading {
         }
     }
 
-    /// Ends the last block of the segment, if its driver did.
+    /// Seals the last block of the segment, if the recorded run did.
     pub fn seal_last(&self, engine: &mut Engine) {
         if self.last_block == Some(engine.chain().next_block) {
             engine.seal();
         }
     }
 
-    /// Holds the blocks that were made against those that were recorded.
+    /// Compares the produced blocks with the recorded ones.
     pub fn compare(&mut self, engine: &mut Engine) {
         self.pairs.made(std::iter::from_fn(|| engine.poll_block()));
         let difference = self.pairs.difference();
@@ -167,8 +168,8 @@ impl Reading {
     }
 }
 
-/// Ends the block that its driver ended before this one began; others end by themselves, at an
-/// intent or when full.
+/// Seals a block that the recorded run sealed by time. Blocks that end with an intent or that are
+/// full seal themselves.
 pub fn seal_before(block: u64, engine: &mut Engine) {
     if engine.chain().next_block < block {
         engine.seal();

@@ -1,11 +1,11 @@
-//! A journal again with its modules: each strategy is told what it was told, asks an engine that
-//! is in the state that it was in, and what it answers is held against what was recorded. The
-//! engine itself always goes on with the recorded answers, so that every difference is the
-//! module's own.
+//! Replays a journal with its modules. Each strategy receives its recorded events and calls an
+//! engine in its recorded state. The replay compares the strategy's intents with the recorded ones.
+//! The engine always continues with the recorded intents, so every difference comes from the
+//! module.
 //!
-//! A module that was changed can be put beside the one that ran: it hears the same, and what it
-//! would have done otherwise is told. Its own orders never come to life here: what they would
-//! have led to is for a simulation.
+//! A changed module can run beside the recorded one: it receives the same events, and the replay
+//! lists the intents that differ. Its own orders are never placed here. A simulation shows what
+//! they would have led to.
 
 mod saved;
 mod scene;
@@ -30,7 +30,7 @@ use super::whatif::Changes;
 use scene::Scene;
 use windvane_build::modules::{self, Guest};
 
-/// A module to be put beside the one that ran.
+/// A module that runs beside the recorded one.
 #[derive(Clone, Debug)]
 pub struct Newcomer {
     /// The strategy's id.
@@ -39,48 +39,48 @@ pub struct Newcomer {
     pub module: Arc<[u8]>,
 }
 
-/// How a module of the journal was played.
+/// How a module of the journal was replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// The strategy's id.
     pub id: String,
-    /// Hash of the module that ran.
+    /// The hash of the recorded module.
     pub sha256: String,
-    /// Why its answers were taken as recorded; `None` where the module itself ran.
+    /// Why the recorded outputs were used; `None` if the module itself ran.
     pub from_journal: Option<String>,
-    /// Its file is another one, or is gone: what the module would have answered nobody knows.
+    /// Its file is missing or was changed, so its outputs cannot be computed again.
     pub altered: bool,
 }
 
-/// What was played.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub struct Rerun {
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
-    /// Blocks in them.
+    /// The number of blocks in them.
     pub blocks: u64,
-    /// Records in them.
+    /// The number of records in them.
     pub records: u64,
-    /// Answers that the modules themselves gave again.
+    /// How many outputs the modules themselves produced again.
     pub answers: u64,
-    /// Where it came out otherwise first: segment and place.
+    /// The first difference, with its segment.
     pub difference: Option<(u32, Difference)>,
-    /// What other engine rules led to.
+    /// Differences in segments of a program with other engine rules.
     pub other_rules: Option<OtherRules>,
-    /// What of the journal is missing or damaged, so that it was not played.
+    /// Parts of the journal that are missing or damaged, so they were not replayed.
     pub problems: Vec<Problem>,
-    /// Who played.
+    /// How each module was replayed.
     pub roles: Vec<Role>,
-    /// What else a reader should know.
+    /// Other facts that a reader should know.
     pub notes: Vec<String>,
-    /// What the newcomer would have done otherwise.
+    /// Orders and cancels that only one of the two modules sent.
     pub changes: Changes,
-    /// What it takes to let it trade on the recorded market.
+    /// The inputs of a simulation on the recorded market.
     pub trial: Option<Trial>,
 }
 
 impl Rerun {
-    /// Whether all that the journal should hold was played and came out as it was recorded.
+    /// Whether the complete journal was replayed and gave the recorded results.
     pub fn is_equal(&self) -> bool {
         let altered = self.roles.iter().any(|role| role.altered);
         self.difference.is_none()
@@ -90,13 +90,13 @@ impl Rerun {
     }
 }
 
-/// Segments of a program with other engine rules: such a program decides otherwise, so that its
-/// journal cannot be verified by this one.
+/// Segments of a program with other engine rules. Such a program decides differently, so this one
+/// cannot verify them.
 #[derive(Debug, Default)]
 pub struct OtherRules {
-    /// The engine rules of those segments.
+    /// The numbers of their engine rules.
     pub rules: BTreeSet<u32>,
-    /// The programs that wrote them.
+    /// The versions of the programs that wrote them.
     pub programs: BTreeSet<String>,
     /// The first differences, with their segments.
     pub differences: Vec<(u32, Difference)>,
@@ -105,7 +105,7 @@ pub struct OtherRules {
 }
 
 impl OtherRules {
-    /// So many differences are listed.
+    /// At most this many differences are listed.
     const LISTED: usize = 20;
 
     fn add(&mut self, segment: u32, difference: Difference) {
@@ -116,7 +116,7 @@ impl OtherRules {
     }
 }
 
-/// The ids of the strategies in a journal, up to the segment, from its end, that has this one.
+/// The ids of the strategies in a journal, from its end back to the segment that contains `id`.
 ///
 /// # Errors
 /// The journal is in use, or its folder cannot be read.
@@ -124,7 +124,7 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
     let _ours = Directory::lock(data_dir)?;
     let mut ids = BTreeSet::new();
     for segment in windvane_journal::segments(data_dir)?.into_iter().rev() {
-        // What cannot be read is told by the replay itself.
+        // The replay itself reports segments that cannot be read.
         let stored = windvane_journal::segment(data_dir, segment).ok();
         let head = stored.and_then(|stored| Head::from_bytes(&stored.head));
         ids.extend(
@@ -139,11 +139,11 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
     Ok(ids)
 }
 
-/// Plays the journal of a data folder: up to the first difference, or, with a newcomer, to its
-/// end. A segment that cannot be read is a problem of the journal and left out.
+/// Replays the journal of a data folder, up to the first difference, or to its end if there is a
+/// newcomer. Segments that cannot be read are listed as problems and skipped.
 ///
 /// # Errors
-/// It is in use, or cannot be read, or there is no WebAssembly here.
+/// The journal is in use or cannot be read, or this machine cannot run WebAssembly.
 pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, ReplayError> {
     let ours = Directory::lock(data_dir)?;
     let report = ours.verify().map_err(|error| ExportError::Folder {
@@ -176,16 +176,16 @@ pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, Repl
     Ok(stage.result)
 }
 
-/// One strategy.
+/// One strategy in the replay.
 struct Player {
     id: String,
-    /// The module that ran; without it, answers are those of the journal.
+    /// The recorded module. Without it, the recorded outputs are used.
     module: Option<Guest>,
-    /// What it saved last.
+    /// The state that it saved last.
     saved: Option<Vec<u8>>,
-    /// What it took to record that.
+    /// The cost of recording that state.
     cost: Cost,
-    /// The module beside it.
+    /// The new module beside it.
     beside: Option<Beside>,
 }
 
@@ -194,7 +194,7 @@ struct Stage<'a> {
     host: Host,
     newcomer: Option<&'a Newcomer>,
     cast: Vec<Player>,
-    /// Where the segment before ended.
+    /// The end of the previous segment.
     ended: Option<Chain>,
     result: Rerun,
 }
@@ -256,7 +256,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// The module of a saved strategy, not begun; and who plays it.
+    /// Loads the module of a saved strategy without starting it, and notes how it is replayed.
     fn module(&mut self, saved: &SavedStrategy) -> Option<Guest> {
         let module = modules::kept(self.data_dir, &saved.sha256);
         let altered = module.is_err();
@@ -300,18 +300,18 @@ impl Stage<'_> {
         }
     }
 
-    /// Market records that a kill or retention took are no difference, but nothing behind them can
-    /// be played.
+    /// Notes market records that a kill or the retention removed. They are not a difference, but
+    /// the rest of the segment cannot be replayed.
     fn note_lost(&mut self, segment: u32, lost: Option<u64>, dropped: bool) {
         let Some(block) = lost else { return };
         let why = if dropped {
-            "were dropped by retention ([journal] retain_market_days)"
+            "were deleted by retention ([journal] retain_market_days)"
         } else {
             "are lost"
         };
         self.note(format!(
             "segment {segment:08x}: market records from block {block} on {why}; this segment was \
-             played up to there"
+             replayed up to there"
         ));
     }
 

@@ -1,4 +1,4 @@
-//! All segments of a data folder again, each as [`Replay`] does it.
+//! Replays all segments of a data folder, each with [`Replay`].
 
 use std::path::Path;
 
@@ -13,28 +13,34 @@ use windvane_session::{EngineLoop, Head};
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// An instance writes it.
+    /// A running instance writes it.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// It cannot be read.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// No WebAssembly here.
+    /// This machine cannot run WebAssembly.
     #[error(transparent)]
     Host(#[from] windvane_host::HostError),
-    /// A segment's head is none of ours.
-    #[error("segment {segment:08x}: its head cannot be read: damaged, or of another version?")]
+    /// The checkpoint of a segment cannot be read.
+    #[error(
+        "segment {segment:08x}: its checkpoint cannot be read: it is damaged, or another version \
+         wrote it"
+    )]
     Head {
         /// The segment.
         segment: u32,
     },
-    /// A segment's simulated account cannot be used.
-    #[error("segment {segment:08x}: its simulated account cannot be read: of another version?")]
+    /// The simulated account of a segment cannot be read.
+    #[error(
+        "segment {segment:08x}: its simulated account cannot be read: another version may have \
+         written it"
+    )]
     Paper {
         /// The segment.
         segment: u32,
     },
-    /// A segment's snapshot cannot be used.
+    /// The engine's snapshot of a segment cannot be restored.
     #[error("segment {segment:08x}: {error}")]
     Snapshot {
         /// The segment.
@@ -44,25 +50,25 @@ pub enum ReplayError {
     },
 }
 
-/// What was replayed.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Segments.
+    /// The number of segments.
     pub segments: u64,
-    /// Blocks in them.
+    /// The number of blocks in them.
     pub blocks: u64,
-    /// Records in them.
+    /// The number of records in them.
     pub records: u64,
-    /// Where it came out otherwise first: segment and place.
+    /// The first difference, with its segment.
     pub difference: Option<(u32, Difference)>,
-    /// Segments that end early here: the market records of this block and those after it are lost.
+    /// Segments that end early, each with the first block whose market records are lost.
     pub lost: Vec<(u32, u64)>,
 }
 
 /// Replays every segment of a data folder, up to the first difference.
 ///
 /// # Errors
-/// It is in use, or cannot be read.
+/// The journal is in use or cannot be read.
 pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     let _ours = Directory::lock(data_dir)?;
     let mut verified = Verified::default();

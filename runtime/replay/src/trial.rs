@@ -1,4 +1,4 @@
-//! What two modules of one strategy would have come to on the market of a journal, each alone.
+//! Simulates the old and the new module of one strategy on the market of a journal, each alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use windvane_build::modules::{self, Guest};
 use windvane_config::{Config, PositionMode};
 use windvane_session::SavedStrategy;
 
-/// One strategy alone on its account, for a simulation of the old and of the new module.
+/// The inputs for a simulation of one strategy, alone on its account.
 #[derive(Debug)]
 pub struct Trial {
-    /// The account as the journal left it, flat, with this strategy alone.
+    /// The account as the journal left it, but flat and with this strategy alone.
     pub engine: EngineConfig,
-    /// The strategy as the journal has it.
+    /// The strategy as the journal saved it.
     pub saved: SavedStrategy,
 }
 
-/// What a module would have come to on the recorded market: its orders meet the simulated venue
-/// on the terms of `[sim]`, and nothing else has happened to the account.
+/// The results of both modules on the recorded market. Their orders go to the simulated venue with
+/// the terms of `[sim]`. Nothing else happens on the account.
 #[derive(Debug)]
 pub struct Tried {
-    /// The module that ran, where it was kept.
+    /// The recorded module, if its file was kept.
     pub old: Option<Played>,
-    /// The newcomer.
+    /// The new module.
     pub new: Option<Played>,
 }
 
 impl Trial {
-    /// Lets both modules trade.
+    /// Simulates both modules.
     ///
     /// # Errors
     /// See [`BacktestError`].

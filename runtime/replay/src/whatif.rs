@@ -1,48 +1,49 @@
-//! What a changed module would have done otherwise: intents of the one and not of the other.
+//! Compares a changed module with the recorded one: orders and cancels that only one of the two
+//! sends.
 
 use serde_json::{Value, json};
 use windvane_engine::{Engine, Intent, OrderTerms, Time};
 
 use super::export::Words;
 
-/// So many changes are told; the rest is counted.
+/// How many changes are kept in full; further ones are only counted.
 const TOLD: usize = 100_000;
 
-/// Who would have done it.
+/// Which module sent the intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The new module alone.
+    /// Only the new module.
     New,
-    /// The old one alone.
+    /// Only the old module.
     Old,
 }
 
-/// One intent that the other module did not have at this moment.
+/// One intent that only one of the two modules had at this moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// When.
+    /// The time of the callback.
     pub time: Time,
-    /// Whose it is.
+    /// The module that had it.
     pub by: By,
     /// `submit`, `cancel` or `cancel_all`.
     pub kind: &'static str,
-    /// The order, as far as it is known.
+    /// The order's terms, if they are known.
     pub order: Value,
 }
 
-/// All of them.
+/// All changes of a replay.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// The first ones.
+    /// The first changes, up to a limit.
     pub told: Vec<Change>,
-    /// Of the new module: submitted, cancelled.
+    /// Numbers of the new module: submits, cancels.
     pub new: [u64; 2],
-    /// Of the old one.
+    /// The same numbers of the old module.
     pub old: [u64; 2],
 }
 
 impl Changes {
-    /// One more.
+    /// Adds a change.
     pub fn push(&mut self, change: Change) {
         let counts = match change.by {
             By::New => &mut self.new,
@@ -54,13 +55,14 @@ impl Changes {
         }
     }
 
-    /// How many there are.
+    /// The number of changes.
     pub const fn total(&self) -> u64 {
         self.new[0] + self.new[1] + self.old[0] + self.old[1]
     }
 }
 
-/// Orders are numbered by whoever is first: what counts is what they ask for.
+/// Whether two intents ask for the same. Order numbers do not count, because they depend on which
+/// module submits first.
 fn same(one: &Intent, other: &Intent) -> bool {
     match (one, other) {
         (Intent::Submit { terms: one, .. }, Intent::Submit { terms: other, .. }) => one == other,
@@ -69,8 +71,8 @@ fn same(one: &Intent, other: &Intent) -> bool {
 }
 
 impl Change {
-    /// What of the intents of one moment only one module had. Timers and what was refused on the
-    /// spot lead to nothing at the venue and are left out.
+    /// The intents of one moment that only one module had. Timers and locally rejected intents are
+    /// left out, because they cause nothing at the venue.
     pub fn between(
         time: Time,
         mut old: Vec<Intent>,
@@ -124,7 +126,7 @@ mod tests {
     use windvane_session::Head;
 
     #[test]
-    fn intents_of_one_module_alone_are_told_once_each() {
+    fn each_intent_of_only_one_module_is_listed_once() {
         let mut engine = Engine::new(EngineConfig::default()).unwrap();
         let head = Head {
             version: String::new(),

@@ -1,4 +1,4 @@
-//! What the venue costs: a market event that concerns no own order, one with two own orders in
+//! Benchmarks of the venue: a market event that concerns no own order, one with two own orders in
 //! the book, placing and cancelling, and a market order with its fill.
 
 #![allow(clippy::expect_used, reason = "a panic is how a bench fails")]
@@ -59,7 +59,7 @@ fn venue() -> Venue {
     Venue::new(config, vec![instrument]).expect("a valid configuration")
 }
 
-/// Trades and tops in equal numbers around a walking mid; with `drift` 0 it stays in place.
+/// Trades and tops in equal numbers around a moving mid price; with `drift` 0 it does not move.
 fn tape(events: usize, drift: i64) -> Vec<MarketEvent<'static>> {
     let mut state = 20_240_607_u64;
     let mut draw = move |bound: u64| {
@@ -199,7 +199,7 @@ fn requests(c: &mut Criterion) {
             .collect();
         let mut n = 0;
         b.iter(|| {
-            // A fresh display each time, so that the order always fills.
+            // A new displayed quantity each time, so that the order always fills.
             venue.market(Time(n as i64), BTC, &top(600_000, 600_001 + (n as i64 % 2)));
             venue.request(Time(n as i64), &sides[n % sides.len()]);
             drain(&mut venue);
@@ -209,8 +209,8 @@ fn requests(c: &mut Criterion) {
     group.finish();
 }
 
-/// A maker without any strategy: one bid and ask 3 ticks from the touch, replaced when filled or
-/// when the mid has moved more than 5 ticks.
+/// A market maker without a strategy: one bid and one ask 3 ticks from the best price, replaced
+/// when filled or when the mid price has moved more than 5 ticks.
 fn maker(c: &mut Criterion) {
     let mut group = c.benchmark_group("maker_session");
     let tape = tape(1_000_000, 1);

@@ -1,4 +1,4 @@
-//! Balances and positions. Sums only: nothing here knows orders, books or events.
+//! Balances and positions. This file only keeps sums: it does not know orders, books or events.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::MARK_SCALE;
@@ -25,7 +25,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Makes room for an asset, so that the accessors cannot miss.
+    /// Makes room for an asset. The accessors panic for other assets.
     pub(crate) fn admit(&mut self, asset: AssetId) {
         let len = usize::from(asset.0) + 1;
         self.spot
@@ -54,7 +54,7 @@ impl Account {
         &mut self.wallets[usize::from(asset.0)]
     }
 
-    /// Every asset that was ever admitted.
+    /// Every asset that was ever added.
     pub(crate) fn assets(&self) -> impl Iterator<Item = AssetId> + use<> {
         (0..self.spot.len() as u16).map(AssetId)
     }
@@ -69,10 +69,10 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// Takes a fill of `qty` (signed) for `notional` (positive), and answers the realized profit
-    /// before fees. `notional_of` prices the closing part of a fill that turns the position round.
+    /// Applies a fill of `qty` (signed) for `notional` (positive), and returns the realized profit
+    /// before fees. `notional_of` prices the closing part of a fill that reverses the position.
     ///
-    /// Closing q of Q releases `cost * q / Q`, half to even, and all of it when q = Q.
+    /// Closing q of Q releases `cost * q / Q`, rounded half to even, and the whole cost if q = Q.
     pub(crate) fn apply(
         &mut self,
         qty: i64,
@@ -124,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn a_part_closed_releases_its_part_of_the_cost() {
+    fn a_partial_close_releases_its_share_of_the_cost() {
         let mut position = Position::default();
         assert_eq!(position.apply(3, Amount(100), at(0)), Amount::ZERO);
-        // A third of 100 is 33, half to even.
+        // A third of 100 is 33, rounded half to even.
         assert_eq!(position.apply(-1, Amount(50), at(50)), Amount(17));
         assert_eq!((position.qty, position.cost), (2, Amount(67)));
         assert_eq!(position.apply(-2, Amount(60), at(30)), Amount(-7));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_beyond_the_position_turns_it_round() {
+    fn a_fill_beyond_the_position_reverses_it() {
         let mut position = Position::default();
         position.apply(-2, Amount(200), at(100));
         assert_eq!(position.apply(5, Amount(450), at(90)), Amount(20));

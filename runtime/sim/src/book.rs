@@ -1,9 +1,9 @@
-//! The recorded book of one instrument: what is displayed, and how much of it own orders have
+//! The recorded book of one instrument: its displayed levels, and how much of each own orders have
 //! already taken. Own orders are never in it, and own fills never change what it displays.
 //!
-//! Two kinds of recording feed it. With a depth snapshot it holds the levels; without one the
-//! book is its top. Tops and depth differences carry comparable update ids: a top newer than the
-//! depth trims the levels that it proves gone, and an older difference must not bring them back.
+//! It accepts two kinds of recording. With a depth snapshot it has all levels; without one it has
+//! only the top. Tops and depth differences have comparable update ids. A top that is newer than
+//! the depth removes the levels that it disproves, and an older difference must not restore them.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::{Level, Side};
@@ -13,7 +13,7 @@ use windvane_engine::{Level, Side};
 pub(crate) struct BookLevel {
     pub(crate) price: i64,
     pub(crate) qty: i64,
-    /// Taken by own orders since the level was last updated.
+    /// Quantity that own orders took since the level was last updated.
     pub(crate) used: i64,
 }
 
@@ -31,7 +31,7 @@ impl BookLevel {
     }
 }
 
-/// One side, sorted so that the best level is the last.
+/// One side of the book, sorted with the best level last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Ladder {
     levels: Vec<BookLevel>,
@@ -50,7 +50,7 @@ impl Ladder {
         let at = self.at_or_after(level.price);
         let present = self.levels.get(at).is_some_and(|l| l.price == level.price);
         match (present, level.qty > 0) {
-            // An unchanged quantity is no update: what was taken of it stays taken.
+            // An unchanged quantity is not an update, so the taken quantity stays.
             (true, true) if self.levels[at].qty == level.qty => {}
             (true, true) => self.levels[at] = BookLevel::new(level),
             (true, false) => drop(self.levels.remove(at)),
@@ -59,7 +59,7 @@ impl Ladder {
         }
     }
 
-    /// The best level is `level`: what was better is gone.
+    /// Makes `level` the best one. Better levels are removed.
     fn trim_to(&mut self, level: Level) {
         if level.qty <= 0 {
             return self.levels.clear();
@@ -75,7 +75,7 @@ impl Ladder {
         self.set(level);
     }
 
-    /// The levels are `levels`. Answers those before.
+    /// Replaces all levels. Returns the earlier ones.
     fn reset(&mut self, levels: &[Level]) -> Vec<BookLevel> {
         let shown = levels.iter().filter(|level| level.qty > 0);
         let mut fresh: Vec<_> = shown.map(|level| BookLevel::new(*level)).collect();
@@ -92,7 +92,7 @@ impl Ladder {
         before
     }
 
-    /// The only level known is `level`.
+    /// Makes `level` the only level.
     #[inline]
     fn replace(&mut self, level: Level) {
         if let [only] = self.levels.as_mut_slice()
@@ -114,7 +114,7 @@ impl Ladder {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Book {
     sides: [Ladder; 2],
-    /// A snapshot was seen and no gap since.
+    /// Whether a snapshot was received, without a gap since.
     deep: bool,
     depth_id: i64,
     top_id: i64,
@@ -134,7 +134,7 @@ impl Book {
         }
     }
 
-    /// Best bid and ask. False if the depth is newer, so that nothing changed.
+    /// Sets the best bid and ask. Returns false if the depth is newer, so nothing changed.
     #[inline]
     pub(crate) fn top(&mut self, update_id: i64, bid: Level, ask: Level) -> bool {
         if !self.deep {
@@ -168,7 +168,7 @@ impl Book {
         self.depth_id = update_id;
     }
 
-    /// Whether a difference means anything: there is a book to apply it to.
+    /// Whether there is a complete book that a difference can be applied to.
     pub(crate) const fn takes_differences(&self) -> bool {
         self.deep
     }
@@ -178,7 +178,7 @@ impl Book {
         update_id < self.top_id
     }
 
-    /// Applies one level of a difference. False if a newer top contradicts it.
+    /// Applies one level of a difference. Returns false if a newer top contradicts it.
     pub(crate) fn difference(&mut self, side: Side, level: Level, stale: bool) -> bool {
         let ladder = &mut self.sides[side as usize];
         let shadowed = |best: &BookLevel| level.price * ladder.sign >= best.price * ladder.sign;
@@ -189,12 +189,12 @@ impl Book {
         true
     }
 
-    /// All levels of a difference are applied.
+    /// Ends a difference after all of its levels are applied.
     pub(crate) const fn advance(&mut self, update_id: i64) {
         self.depth_id = update_id;
     }
 
-    /// The depth sequence is broken: only the top is left.
+    /// Handles a break in the depth sequence: only the top is kept.
     pub(crate) fn gap(&mut self) {
         self.deep = false;
         self.depth_id = 0;
@@ -217,7 +217,7 @@ impl Book {
         levels.get(levels.len().checked_sub(n + 1)?)
     }
 
-    /// Takes `qty` of what the `n`-th best level displays.
+    /// Takes `qty` of the quantity that the `n`-th best level displays.
     #[inline]
     pub(crate) fn take(&mut self, side: Side, n: usize, qty: i64) {
         let levels = &mut self.sides[side as usize].levels;
@@ -229,13 +229,13 @@ impl Book {
         );
     }
 
-    /// The quantity displayed at a price; `None` where the recording does not say.
+    /// The displayed quantity at a price; `None` if the recording does not contain it.
     pub(crate) fn displayed(&self, side: Side, price: i64) -> Option<i64> {
         let ladder = &self.sides[side as usize];
         let at = ladder.at_or_after(price);
         match ladder.levels.get(at) {
             Some(level) if level.price == price => Some(level.qty),
-            // Better than the best, or a hole in a known book.
+            // Better than the best price, or an empty price in a complete book.
             None if !ladder.levels.is_empty() => Some(0),
             _ if self.deep => Some(0),
             _ => None,
@@ -273,7 +273,7 @@ mod tests {
         assert!(!book.takes_differences());
         book.top(1, level(100, 5), level(101, 4));
         assert_eq!(book.displayed(Side::Buy, 100), Some(5));
-        assert_eq!(book.displayed(Side::Buy, 99), None, "nobody knows");
+        assert_eq!(book.displayed(Side::Buy, 99), None, "it is unknown");
         assert_eq!(
             book.displayed(Side::Sell, 100),
             Some(0),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_stays_taken_until_the_level_changes() {
+    fn taken_quantity_stays_until_the_level_changes() {
         let mut book = deep();
         book.take(Side::Sell, 0, 3);
         book.top(11, level(100, 5), level(101, 4));

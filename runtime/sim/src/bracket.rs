@@ -1,10 +1,10 @@
-//! Leverage brackets of one instrument (spec 4, GET leverageBracket): how much leverage a
-//! position of some size may have, and what margin it must keep. Tables only, no account.
+//! Leverage brackets of one instrument (spec 4, GET leverageBracket): the maximum leverage for a
+//! position of some size, and the margin that it must keep. This file has tables only, no account.
 //!
-//! The maintenance margin of a notional n in bracket k is `rate_k * n - cum_k`, where
+//! The maintenance margin of a notional n in bracket k is `rate_k * n - cum_k`, with
 //! `cum_k = cum_(k-1) + floor_k * (rate_k - rate_(k-1))`, so that it does not jump at a floor. An
-//! instrument whose brackets were never set has one: leverage 125, no cap, and the configured
-//! maintenance rate.
+//! instrument without configured brackets has a single one: leverage 125, no cap, and the
+//! configured maintenance rate.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{decimal, exact_mantissa};
@@ -12,7 +12,7 @@ use windvane_engine::{Amount, Decimal};
 
 use crate::config::{Rate, VenueConfigError};
 
-/// Leverage that no instrument exceeds (spec 4, POST leverage).
+/// The maximum leverage of every instrument (spec 4, POST leverage).
 pub(crate) const LEVERAGE_MAX: u32 = 125;
 
 /// One bracket.
@@ -26,7 +26,7 @@ pub struct Bracket {
     pub notional_cap: Amount,
     /// `maintMarginRatio`, a fraction.
     pub maintenance_rate: Decimal,
-    /// `cum`; not read when brackets are set, as it follows from the rest.
+    /// `cum`. It follows from the other values, so it is ignored when brackets are set.
     pub cum: Amount,
 }
 
@@ -61,7 +61,8 @@ impl Brackets {
         }
     }
 
-    /// Checks that brackets follow one another: floors meet caps, leverage falls, rates rise.
+    /// Checks that each bracket continues the previous one: floors equal caps, leverage falls,
+    /// rates do not fall.
     pub(crate) fn new(instrument: &str, brackets: &[Bracket]) -> Result<Self, VenueConfigError> {
         let refuse = |rule| VenueConfigError::Brackets {
             instrument: instrument.to_owned(),
@@ -117,7 +118,7 @@ impl Brackets {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// Maintenance margin of a position's notional, which is not negative.
+    /// Maintenance margin for a notional that is not negative.
     #[inline]
     pub(crate) fn maintenance(&self, notional: Amount) -> Amount {
         if self.rest.is_empty() {
@@ -128,14 +129,14 @@ impl Brackets {
         tier.rate.of(notional) - tier.cum
     }
 
-    /// The rate and `cum` that hold for a notional.
+    /// The rate and `cum` for a notional.
     pub(crate) fn terms(&self, notional: Amount) -> (Rate, Amount) {
         let tier = self.tiers().find(|tier| notional <= tier.cap);
         let tier = tier.unwrap_or_else(|| self.last());
         (tier.rate, tier.cum)
     }
 
-    /// The largest rate: maintenance grows no faster.
+    /// The largest rate: the maintenance margin never grows faster.
     pub(crate) fn steepest(&self) -> Rate {
         self.last().rate
     }

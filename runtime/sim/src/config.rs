@@ -1,19 +1,19 @@
-//! What the simulated venue is told at its start, and the rates in integers. No state.
+//! The configuration of the simulated venue, and its rates as integers. No state.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{AMOUNT_ONE, exact_mantissa};
 use windvane_engine::{Amount, AssetId, Decimal, Surface};
 
-/// How a resting order advances in its price level's queue. The formulas stand in
-/// [`crate::queue`].
+/// How a resting order advances in the queue of its price level. [`crate::queue`] has the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum QueueModel {
-    /// Only trades at the price, and a displayed quantity below the quantity ahead, count.
+    /// Only trades at the price, and a displayed quantity below the quantity ahead, move it
+    /// forward.
     #[default]
     RiskAverse,
-    /// Quantity that leaves the level is split between ahead and behind by a power law.
+    /// A decrease of the level is split between ahead and behind by a power law.
     Probabilistic,
-    /// Nobody is ahead: a touch fills.
+    /// No quantity is ahead, so a touch fills.
     None,
 }
 
@@ -32,17 +32,17 @@ pub struct VenueConfig {
     pub taker_fee: Decimal,
     /// Queue model.
     pub queue: QueueModel,
-    /// Starts in hedge mode.
+    /// Whether the account starts in hedge mode.
     pub hedge_mode: bool,
-    /// Seed of everything that is drawn. Matching draws nothing: the seed belongs to
-    /// [`crate::latency::Latency`], which the driver makes from the same configuration.
+    /// Seed of random draws. Matching draws nothing: the seed is for [`crate::latency::Latency`],
+    /// which the driver makes from the same configuration.
     pub seed: u64,
 }
 
-/// Why a venue cannot be made.
+/// Why a venue cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VenueConfigError {
-    /// A rate has more than 8 decimals or lies outside its range.
+    /// A rate has more than 8 decimals or is outside its range.
     #[error("{field} = {value} must lie between {min} and {max} and have at most 8 decimals")]
     Rate {
         /// The configuration key.
@@ -54,10 +54,10 @@ pub enum VenueConfigError {
         /// Largest value.
         max: Decimal,
     },
-    /// Leverage outside 1 to 125.
+    /// The leverage is outside 1 to 125.
     #[error("leverage = {0} must lie between 1 and 125 (spec 4, POST leverage)")]
     Leverage(u32),
-    /// A negative start balance.
+    /// A start balance is negative.
     #[error("start_balance of {surface} asset {asset} is {amount}: it must not be negative")]
     StartBalance {
         /// Surface.
@@ -67,7 +67,7 @@ pub enum VenueConfigError {
         /// The balance.
         amount: Amount,
     },
-    /// A scale that the integer arithmetic has no room for.
+    /// A scale is too large for the integer arithmetic.
     #[error("{instrument}: {field} = {value} is over {max}; give the instrument a smaller scale")]
     Scale {
         /// The instrument's name.
@@ -79,15 +79,15 @@ pub enum VenueConfigError {
         /// The largest.
         max: u8,
     },
-    /// Leverage brackets that do not follow one another.
+    /// Leverage brackets do not continue each other.
     #[error("{instrument}: leverage brackets: {rule}")]
     Brackets {
         /// The instrument's name.
         instrument: String,
-        /// The rule that they break.
+        /// The rule that is broken.
         rule: &'static str,
     },
-    /// New rules of an instrument that change what its integers mean.
+    /// New rules of an instrument would change the meaning of its integers.
     #[error("{instrument}: {field} cannot change while the venue runs")]
     Fixed {
         /// The instrument's name.
@@ -95,7 +95,7 @@ pub enum VenueConfigError {
         /// The field.
         field: &'static str,
     },
-    /// A filter's fraction that does not fit 8 decimals.
+    /// A fraction of a filter does not fit 8 decimals.
     #[error("{instrument}: {field} = {value} must be positive and have at most 8 decimals")]
     Filter {
         /// The instrument's name.
@@ -115,7 +115,7 @@ impl Rate {
     /// One: 100 percent.
     pub(crate) const ONE: i64 = 100_000_000;
 
-    /// This share of an amount, half to even at 8 decimals.
+    /// This share of an amount, rounded half to even at 8 decimals.
     #[inline]
     pub(crate) const fn of(self, amount: Amount) -> Amount {
         Amount(windvane_engine::decimal::div_half_even(
@@ -140,7 +140,7 @@ impl Rate {
     }
 }
 
-/// The configuration's rates, checked.
+/// The checked rates of the configuration.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) maker: Rate,
@@ -177,7 +177,7 @@ impl Rates {
         }
     }
 
-    /// The fee that a spot buy must be able to pay, whichever way it fills.
+    /// The largest fee that a spot buy may have to pay, as maker or taker.
     pub(crate) fn fee_bound(&self, notional: Amount) -> Amount {
         Rate(self.maker.0.max(self.taker.0).max(0)).of(notional)
     }

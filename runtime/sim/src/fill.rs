@@ -1,9 +1,10 @@
-//! What a fill, a reservation and an end do to order, account and position, and what the user
-//! stream says of it.
+//! The effect of a fill, a reservation and an end on order, account and position, and the user
+//! events for them.
 //!
-//! Fees are rate times notional, half to even at 8 decimals, in the quote asset on both surfaces.
-//! Trade ids rise by one per instrument, from 1. The account's change follows the order's,
-//! and has the position even when it is closed now: a server decides what it sends of that.
+//! A fee is rate times notional, rounded half to even at 8 decimals, in the quote asset on both
+//! surfaces. Trade ids rise by one per instrument, from 1. The account event follows the order
+//! event. It contains the position even if it is closed now: a server decides what it sends of
+//! that.
 
 use windvane_engine::decimal::div_half_even;
 use windvane_engine::protocol::{Fill, OrderUpdate};
@@ -16,7 +17,7 @@ use crate::stream::{Cause, Met};
 use crate::venue::Venue;
 
 impl Venue {
-    /// Books one fill. The caller takes a filled order out of the book.
+    /// Books one fill. The caller removes a filled order from the book.
     pub(crate) fn fill(&mut self, key: OrderKey, price: i64, qty: i64, maker: bool, met: Met) {
         let order = self.orders.at_mut(key);
         let market = &mut self.markets[usize::from(order.terms.instrument.0)];
@@ -84,7 +85,7 @@ impl Venue {
         }
     }
 
-    /// A commission as the same share of what was bought, half to even.
+    /// A commission as the same share of the bought quantity, rounded half to even.
     fn in_base(&self, key: OrderKey, qty: i64, quote_qty: Amount, fee: Amount) -> Amount {
         let bought = self.base_amount(self.orders.at(key).terms.instrument, qty);
         if quote_qty.0 == 0 {
@@ -143,11 +144,11 @@ impl Venue {
         realized
     }
 
-    /// Brings what the order reserves in line with its state: on spot balance is locked, on
-    /// futures the open notional of its position side changes.
+    /// Adjusts the reservation of an order to its state: on spot, balance is locked; on futures,
+    /// the open notional of its position side changes.
     ///
-    /// Conditional orders reserve nothing until they trigger, market orders never do, and on
-    /// futures neither do orders that can only close.
+    /// Three kinds of orders reserve nothing: conditional orders before they trigger, market
+    /// orders, and futures orders that can only close.
     pub(crate) fn reserve(&mut self, key: OrderKey) {
         let order = self.orders.at(key);
         let (instrument, side) = (order.terms.instrument, order.terms.side);
@@ -175,7 +176,7 @@ impl Venue {
         }
     }
 
-    /// What the rest of an order at `price` asks of the account.
+    /// The amount that the rest of an order at `price` needs from the account.
     fn commitment(&self, key: OrderKey, price: i64) -> Amount {
         let order = self.orders.at(key);
         let instrument = order.terms.instrument;
@@ -190,7 +191,7 @@ impl Venue {
         }
     }
 
-    /// Ends an order that is no longer in the book: its status, and what it frees.
+    /// Ends an order that is no longer in the book: sets its status and releases its reservation.
     pub(crate) fn end(&mut self, key: OrderKey, status: OrderStatus) {
         let execution = match status {
             OrderStatus::Canceled => ExecutionType::Canceled,
@@ -241,7 +242,7 @@ impl Venue {
         self.tell_update(update, fill.map(|(_, met)| met));
     }
 
-    /// The balances and the position that an order touches.
+    /// Reports the balances and the position that an order concerns.
     pub(crate) fn tell_account(&mut self, key: OrderKey) {
         let order = self.orders.at(key);
         let (instrument, surface) = (order.terms.instrument, order.surface);

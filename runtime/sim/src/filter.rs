@@ -1,13 +1,15 @@
-//! What an order must look like on arrival: parameters by type, modes, precision and filters
-//! (spec 1, Place order and Symbol rules; spec 2, New order and Exchange information). Pure
-//! checks of one order; what the account can afford is checked elsewhere.
+//! Checks of an order on arrival: parameters by type, modes, precision and filters (spec 1, Place
+//! order and Symbol rules; spec 2, New order and Exchange information). Each check is pure and
+//! concerns one order. Whether the account can afford it is checked elsewhere.
 //!
-//! Where the documents leave a choice: orders with a price are measured by `PERCENT_PRICE` against
-//! the mark on futures and the index on spot (mark or mid where there is no index), with -4016 and
-//! -4024; the price of a STOP or `TAKE_PROFIT` order is measured against its own stop price too, with
-//! the same multipliers and -4183 and -4184; the stop price itself has no band; market orders
-//! take `MARKET_LOT_SIZE`, and `LOT_SIZE` where the symbol has none; spot filters NOTIONAL,
-//! `MIN_NOTIONAL` and `MAX_NOTIONAL` take price times quantity, `quoteOrderQty` where that is sent.
+//! Choices where the documents are open:
+//! - `PERCENT_PRICE` compares orders that have a price with the mark price on futures and the index
+//!   price on spot (mark or mid without an index), with -4016 and -4024.
+//! - The price of a STOP or `TAKE_PROFIT` order is also compared with its own stop price, with the
+//!   same multipliers and -4183 and -4184. The stop price itself has no band.
+//! - Market orders use `MARKET_LOT_SIZE`, or `LOT_SIZE` if the symbol has no such filter.
+//! - The spot filters NOTIONAL, `MIN_NOTIONAL` and `MAX_NOTIONAL` use price times quantity, or
+//!   `quoteOrderQty` if it is sent.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{MARK_SCALE, pow10};
@@ -74,16 +76,16 @@ impl Fractions {
     }
 }
 
-/// What the checks must know besides the order and its instrument.
+/// The inputs of the checks besides the order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) instrument: &'a Instrument,
     pub(crate) fractions: &'a Fractions,
     pub(crate) hedge: bool,
     pub(crate) batch: bool,
-    /// Mark price (or mid), scale 8; 0 where unknown.
+    /// Mark price (or mid), scale 8; 0 if unknown.
     pub(crate) mark: i64,
-    /// Reference of the spot percent filters, scale 8; 0 where unknown.
+    /// Reference price of the spot percent filters, scale 8; 0 if unknown.
     pub(crate) index: i64,
 }
 
@@ -93,8 +95,8 @@ const fn ensure(holds: bool, code: Code) -> Check {
     if holds { Ok(()) } else { Err(code) }
 }
 
-/// Every check, in the order in which a service would notice: symbol, words, parameters, numbers,
-/// filters.
+/// Runs every check, in the order in which a venue would find the errors: symbol, enum values,
+/// parameters, numbers, filters.
 pub(crate) fn check(context: &Context<'_>, terms: &OrderTerms) -> Check {
     symbol(context.instrument)?;
     words(context.instrument, terms)?;
@@ -150,7 +152,7 @@ fn modes(context: &Context<'_>, terms: &OrderTerms) -> Check {
             terms.order_type,
             OrderType::StopMarket | OrderType::TakeProfitMarket
         );
-        // A batch has no closePosition (spec 2, Place multiple orders).
+        // A batch cannot contain closePosition (spec 2, Place multiple orders).
         ensure(closes && !context.batch, Code::ClosePositionNotRequired)?;
         ensure(terms.qty.is_none(), Code::QtyWithClosePosition)?;
         let opens = matches!(
@@ -179,8 +181,8 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     exactly(stops, terms.stop_price.is_some(), stop_price)?;
     let callback = (Code::NoCallbackRate, Code::CallbackRateNotRequired);
     exactly(trailing, terms.callback_ppm.is_some(), callback)?;
-    // The table of mandatory parameters takes either for MARKET (spec 1, Place order); rules 1 and
-    // 2 name the quote amount for buys only.
+    // The table of mandatory parameters allows either for MARKET (spec 1, Place order). Rules 1 and
+    // 2 mention the quote amount only for buys.
     let quoted = by_quote && terms.qty.is_none();
     let quote_qty = (Code::NoQuoteQty, Code::QuoteQtyNotRequired);
     exactly(quoted, terms.quote_qty.is_some(), quote_qty)?;
@@ -200,8 +202,8 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     )
 }
 
-/// A parameter is sent if, and only if, it belongs to the order: else the first code where it is
-/// missing, and the second where it is too much.
+/// Checks that a parameter is sent exactly when the order needs it. The first code is for a missing
+/// parameter, the second for one that is not allowed.
 const fn exactly(needed: bool, sent: bool, (missing, surplus): (Code, Code)) -> Check {
     match (needed, sent) {
         (true, false) => Err(missing),
@@ -210,7 +212,7 @@ const fn exactly(needed: bool, sent: bool, (missing, surplus): (Code, Code)) -> 
     }
 }
 
-/// Callback rates: 0.1 to 5 percent, in a batch to 4 (spec 2, Place multiple orders).
+/// Callback rates: 0.1 to 5 percent, in a batch up to 4 (spec 2, Place multiple orders).
 fn trailing(context: &Context<'_>, terms: &OrderTerms) -> Check {
     let max = if context.batch { 40_000 } else { 50_000 };
     let fits = terms
@@ -310,8 +312,8 @@ fn percent(context: &Context<'_>, terms: &OrderTerms) -> Check {
     within(context, terms.side, price.0, reference, band, by_stop)
 }
 
-/// `PERCENT_PRICE` and `PERCENT_PRICE_BY_SIDE` for a price, an order's own or a counterparty's.
-/// Where the reference price is unknown they hold.
+/// `PERCENT_PRICE` and `PERCENT_PRICE_BY_SIDE` for a price of the order or of a counterparty. They
+/// pass if the reference price is unknown.
 pub(crate) fn percent_price(
     context: &Context<'_>,
     side: Side,
@@ -330,9 +332,9 @@ pub(crate) fn percent_price(
     Ok(())
 }
 
-/// A price within a band around a reference price of the given scale: the first code where it is
-/// above, the second where it is below. Futures bind a buy from above and a sell from below; spot
-/// binds both from both.
+/// Checks a price against a band around a reference price of the given scale. The first code is for
+/// a price above the band, the second for one below. On futures, a buy has only the upper bound and
+/// a sell only the lower one; on spot, both have both.
 fn within(
     context: &Context<'_>,
     side: Side,
@@ -341,7 +343,7 @@ fn within(
     (down, up): (Rate, Rate),
     (over, under): (Code, Code),
 ) -> Check {
-    // Both sides at the scale of a rate plus those of price and reference: exact.
+    // Both sides have the scale of a rate plus those of price and reference, so this is exact.
     let unit = i128::from(pow10(context.instrument.price_scale));
     let price = i128::from(price) * 10_i128.pow(RATE_SCALE + u32::from(scale));
     let bound = |rate: Rate| i128::from(reference) * i128::from(rate.0) * unit;
@@ -376,7 +378,7 @@ fn notional(context: &Context<'_>, terms: &OrderTerms) -> Check {
     ensure(!bounded || value <= rule.max_notional, Code::MaxNotional)
 }
 
-/// Price times quantity; market orders use the mark price. `None` where that is unknown.
+/// Price times quantity. Market orders use the mark price; `None` if it is unknown.
 fn value(context: &Context<'_>, terms: &OrderTerms) -> Option<Amount> {
     if let Some(quote) = terms.quote_qty {
         return Some(quote);

@@ -1,7 +1,7 @@
-//! What a test makes happen: fills, ends, liquidations, funding, new rules. Each goes the way
-//! that the market would have gone, so that events and sums are the usual ones.
+//! Events that a test triggers: fills, ends, liquidations, funding, new rules. Each takes the path
+//! of a real market event, so that events and sums are as usual.
 //!
-//! Forced fills are maker fills at the order's own price. They take nothing of the recorded book.
+//! Forced fills are maker fills at the order's own price. They take nothing from the recorded book.
 
 use windvane_engine::protocol::Refusal;
 use windvane_engine::{
@@ -16,9 +16,9 @@ use crate::order::{OrderKey, Stage};
 use crate::stream::Met;
 use crate::venue::Venue;
 
-/// Orders.
+/// Forced events of orders.
 impl Venue {
-    /// Fills at most `qty` of an order that rests in the book; answers how much it was.
+    /// Fills at most `qty` of an order that is in the book. Returns the filled quantity.
     ///
     /// # Errors
     /// -2013 for an unknown order, -4000 for one that is not in the book.
@@ -43,15 +43,15 @@ impl Venue {
     /// Cancels an open order by the venue's id.
     ///
     /// # Errors
-    /// -2011 where it is not open.
+    /// -2011 if it is not open.
     pub fn cancel_order(&mut self, now: Time, id: VenueOrderId) -> Result<(), Refusal> {
         self.end_order(now, id, OrderStatus::Canceled)
     }
 
-    /// Ends an open order as the matching engine would (`EXPIRED`), for example in maintenance.
+    /// Expires an open order as the matching engine would (`EXPIRED`), for example in maintenance.
     ///
     /// # Errors
-    /// -2011 where it is not open.
+    /// -2011 if it is not open.
     pub fn expire_order(&mut self, now: Time, id: VenueOrderId) -> Result<(), Refusal> {
         self.end_order(now, id, OrderStatus::Expired)
     }
@@ -78,10 +78,10 @@ impl Venue {
     }
 }
 
-/// Positions.
+/// Forced events of positions.
 impl Venue {
-    /// Liquidates now: all crossed positions of the symbol's margin asset, or in isolated margin
-    /// the positions of the symbol.
+    /// Liquidates now: in cross margin all crossed positions of the symbol's margin asset, in
+    /// isolated margin the positions of the symbol.
     ///
     /// # Errors
     /// -2024 without a position, -1112 without a mark price, -1020 on spot.
@@ -108,8 +108,8 @@ impl Venue {
         Ok(())
     }
 
-    /// Sends a margin call now: of the crossed positions of the symbol's margin asset, or in
-    /// isolated margin of the positions of the symbol.
+    /// Sends a margin call now: in cross margin for the crossed positions of the symbol's margin
+    /// asset, in isolated margin for the positions of the symbol.
     ///
     /// # Errors
     /// -2024 without a position, -1020 on spot.
@@ -124,7 +124,7 @@ impl Venue {
         Ok(())
     }
 
-    /// Auto-deleverages at most `qty` of a position at the mark price; answers how much it was.
+    /// Auto-deleverages at most `qty` of a position at the mark price. Returns the closed quantity.
     ///
     /// # Errors
     /// -2024 without a position, -1112 without a mark price, -1020 on spot.
@@ -149,7 +149,7 @@ impl Venue {
         Ok(Qty(closed))
     }
 
-    /// Pays funding now, at `rate` (scale 8) of the value at the mark price.
+    /// Pays funding now, `rate` (scale 8) times the value at the mark price.
     ///
     /// # Errors
     /// -1020 on spot, -1121 for an unknown instrument.
@@ -167,7 +167,7 @@ impl Venue {
     }
 }
 
-/// Terms.
+/// Changes of terms.
 impl Venue {
     /// Gives an instrument new rules: status, filters, precisions, fractions. Open orders stay.
     ///
@@ -205,10 +205,11 @@ impl Venue {
         Ok(())
     }
 
-    /// Gives a futures instrument leverage brackets. A leverage over the first is lowered to it.
+    /// Gives a futures instrument leverage brackets. A leverage above the first bracket is lowered
+    /// to it.
     ///
     /// # Errors
-    /// Names the rule that the brackets break, or that the instrument is none of futures.
+    /// Names the rule that the brackets break, or reports that this is not a futures instrument.
     pub fn set_brackets(
         &mut self,
         instrument: InstrumentId,
@@ -229,19 +230,19 @@ impl Venue {
         Ok(())
     }
 
-    /// The next order gets the id after this one, if that is more than what was given so far: so
-    /// that several accounts can share one sequence.
+    /// Continues the order ids after this one, if it is above the newest id. So several accounts
+    /// can share one sequence.
     pub fn order_ids_after(&mut self, id: VenueOrderId) {
         self.order_id = self.order_id.max(id.0);
     }
 
-    /// The newest order id that was given.
+    /// The newest order id that was used.
     pub const fn newest_order_id(&self) -> VenueOrderId {
         VenueOrderId(self.order_id)
     }
 
-    /// How many finished orders are remembered from now on of each surface, of those that have
-    /// traded and of the others: [`crate::FINISHED_MAX`] each at first.
+    /// Sets how many finished orders of each surface are kept, separately for orders with and
+    /// without a trade. The default is [`crate::FINISHED_MAX`] for each.
     pub fn remember_finished(&mut self, traded: usize, untraded: usize) {
         self.orders
             .remember_finished(traded.max(1), untraded.max(1));

@@ -1,9 +1,9 @@
-//! Money that comes and goes other than by trading: deposits, withdrawals, transfers (spec 1 and
-//! 2, transfers; spec 3, withdrawals). Each is followed by its account update.
+//! Changes of balances other than trading: deposits, withdrawals, transfers (spec 1 and 2,
+//! transfers; spec 3, withdrawals). Each is followed by its account event.
 //!
-//! An amount that is not positive is refused with -4055, one over what is free with -2018: on
-//! spot the free balance, on futures `maxWithdrawAmount`, which leaves out unrealized profit and
-//! all margin in use.
+//! An amount that is not positive is refused with -4055, an amount above the free balance with
+//! -2018. On spot the limit is the free balance; on futures it is `maxWithdrawAmount`, without
+//! unrealized profit and without margin in use.
 
 use windvane_engine::protocol::Refusal;
 use windvane_engine::{Amount, AssetId, Surface, Time};
@@ -13,7 +13,7 @@ use crate::stream::Cause;
 use crate::venue::Venue;
 
 impl Venue {
-    /// Adds to a balance. An asset that the account did not know is known from here on.
+    /// Adds to a balance. A new asset is added to the account.
     ///
     /// # Errors
     /// -4055 for an amount that is not positive.
@@ -34,10 +34,10 @@ impl Venue {
         Ok(())
     }
 
-    /// Takes from a balance what is free of it.
+    /// Takes an amount from the free part of a balance.
     ///
     /// # Errors
-    /// -4055 for an amount that is not positive, -2018 where less is free.
+    /// -4055 for an amount that is not positive, -2018 if less is free.
     pub fn debit(
         &mut self,
         now: Time,
@@ -60,7 +60,7 @@ impl Venue {
     /// Moves an amount from one surface to the other (`SPOT_FUTURE`, `FUTURE_SPOT`).
     ///
     /// # Errors
-    /// As [`Venue::debit`]; nothing has moved then.
+    /// As for [`Venue::debit`]; then nothing was moved.
     pub fn transfer(
         &mut self,
         now: Time,
@@ -76,7 +76,7 @@ impl Venue {
         self.credit(now, to, asset, amount, Cause::AssetTransfer)
     }
 
-    /// What may leave a balance.
+    /// The amount that may be withdrawn from a balance.
     pub fn withdrawable(&self, surface: Surface, asset: AssetId) -> Amount {
         if !self.account.knows(asset) {
             return Amount::ZERO;

@@ -1,6 +1,6 @@
-//! A hash index from client order id, or from the venue's order id, to order, whose hash is the
-//! same on every machine and whose iteration order nobody can see: it can only be asked for one
-//! id.
+//! A hash index from a client order id, or from the venue's order id, to an order. The hash is the
+//! same on every machine. The index has no iteration, only lookups of one id, so its internal order
+//! can have no effect.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,10 +9,10 @@ use windvane_engine::{ClientOrderId, VenueOrderId};
 
 use crate::order::OrderKey;
 
-/// Open addressing with linear probing; at most half full.
+/// Uses open addressing with linear probing. At most half of the slots are used.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Index {
-    /// Hash and key; a vacant slot holds [`VACANT`].
+    /// Hash and key; an empty slot contains [`VACANT`].
     slots: Vec<(u64, OrderKey)>,
     len: usize,
 }
@@ -51,7 +51,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the entry, if it is there: a reused id may have taken its place.
+    /// Removes the entry if it exists. A reused id may have replaced it.
     pub(crate) fn remove(&mut self, hash: u64, key: OrderKey) {
         let mut at = self.home(hash);
         while self.slots[at] != (hash, key) {
@@ -61,7 +61,7 @@ impl Index {
             at = self.after(at);
         }
         self.len -= 1;
-        // Entries behind the hole move into it unless that is before their home.
+        // Move later entries into the hole, unless the hole is before their home slot.
         let mut hole = at;
         loop {
             at = self.after(at);
@@ -114,7 +114,7 @@ pub(crate) fn hash(surface: u8, id: &ClientOrderId) -> u64 {
     mixer.finish()
 }
 
-/// The hash of an order id of the venue's.
+/// The hash of a venue order id.
 pub(crate) const fn hash_id(id: VenueOrderId) -> u64 {
     let mut mixer = Mixer(0);
     mixer.mix(id.0.cast_unsigned());
@@ -166,11 +166,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_answers_like_a_map(steps in proptest::collection::vec((any::<bool>(), 0_u32..200), 0..600)) {
+        fn it_behaves_like_a_map(steps in proptest::collection::vec((any::<bool>(), 0_u32..200), 0..600)) {
             let mut index = Index::new();
             let mut map = BTreeMap::new();
             for (add, n) in steps {
-                // Few hashes, so that probing and moving entries are exercised.
+                // Few different hashes, so that probing and moving of entries are tested.
                 let hash = u64::from(n % 40);
                 if add && !map.contains_key(&n) {
                     index.insert(hash, OrderKey(n));

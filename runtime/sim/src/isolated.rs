@@ -1,18 +1,20 @@
-//! Isolated margin: a position that stands and falls with its own wallet (spec 4, POST marginType
-//! and POST positionMargin).
+//! Isolated margin: a position has its own wallet and can lose no more than that (spec 4, POST
+//! marginType and POST positionMargin).
 //!
-//! - Margin type belongs to a symbol. It changes only without open orders (-4047) and positions
-//!   (-4048), and not to isolated in multi-assets mode (-1020).
-//! - A fill that opens moves `notional / leverage` of the cross balance into the position's
-//!   isolated wallet; one that closes q of Q moves the part q / Q back. Profit and fees go to the
-//!   wallet balance, as in cross margin; funding goes through the isolated wallet. The wallet
-//!   balance contains the isolated wallets.
-//! - Open orders of an isolated symbol are carried by the cross balance, their position is not.
-//! - Margin can be added up to what is available (-2019), and taken back down to the initial margin
-//!   at the mark price, with losses counted and profits not (-2019). Without a position: -2024. In
-//!   cross margin: -1020.
-//! - Isolated wallet plus unrealized profit below the position's maintenance margin: liquidation
-//!   (see [`crate::liquidation`]). `MARGIN_CALL` comes at 5/4 of it, once per danger.
+//! - The margin type belongs to a symbol. It changes only without open orders (-4047) and positions
+//!   (-4048), and cannot become isolated in multi-assets mode (-1020).
+//! - A fill that opens moves `notional / leverage` from the cross balance into the position's
+//!   isolated wallet. A fill that closes q of Q moves the share q / Q back. Profit and fees go to
+//!   the wallet balance, as in cross margin; funding goes through the isolated wallet. The wallet
+//!   balance includes the isolated wallets.
+//! - The cross balance carries the margin of an isolated symbol's open orders, but not of its
+//!   position.
+//! - Margin can be added up to the available balance (-2019), and taken back down to the initial
+//!   margin at the mark price, with losses counted and profits ignored (-2019). Without a position:
+//!   -2024. In cross margin: -1020.
+//! - If isolated wallet plus unrealized profit falls below the position's maintenance margin, the
+//!   position is liquidated (see [`crate::liquidation`]). `MARGIN_CALL` is sent at 5/4 of it, once
+//!   until the position has recovered.
 
 use windvane_engine::protocol::Refusal;
 use windvane_engine::{Amount, AssetId, InstrumentId, OrderStatus, PositionSide, Time};
@@ -38,7 +40,7 @@ impl Market {
         PositionSide::ALL.iter().copied().filter(held)
     }
 
-    /// What the weakest position has left before anything must happen.
+    /// The smallest distance of a position to its next margin call or liquidation.
     pub(crate) fn isolated_slack(&self) -> Amount {
         let slack = |side| {
             let (equity, maintenance) = self.isolated_standing(side);
@@ -51,7 +53,7 @@ impl Market {
             .unwrap_or(Amount::ZERO)
     }
 
-    /// Moves margin with a fill that turned `held` into the quantity that is there now.
+    /// Moves margin for a fill that changed the position from `held` to its present quantity.
     pub(crate) fn isolate(&mut self, slot: usize, held: i64, signed: i64, price: i64) {
         let opens = held.signum() * signed.signum() >= 0;
         let closed = if opens {
@@ -78,7 +80,7 @@ impl Venue {
     /// Changes the margin type of a futures symbol.
     ///
     /// # Errors
-    /// -4046 where it is that type already, and the refusals of [`crate::isolated`].
+    /// -4046 if it has that type already, and the refusals of [`crate::isolated`].
     pub fn set_margin_type(
         &mut self,
         now: Time,
@@ -121,7 +123,7 @@ impl Venue {
         Ok(())
     }
 
-    /// Adds margin to an isolated position, or takes some back.
+    /// Adds margin to an isolated position, or takes margin back.
     ///
     /// # Errors
     /// The refusals of [`crate::isolated`]; -4055 for an amount that is not positive.
@@ -187,7 +189,7 @@ impl Venue {
         }
     }
 
-    /// The market of a futures instrument that was named from outside.
+    /// The market of a futures instrument id from a request.
     pub(crate) fn futures_mut(&mut self, instrument: InstrumentId) -> Result<&mut Market, Code> {
         let market = self.markets.get_mut(usize::from(instrument.0));
         let market = market.ok_or(Code::BadSymbol)?;
@@ -198,7 +200,7 @@ impl Venue {
         }
     }
 
-    /// Looks after the isolated positions of a margin asset; true if one was liquidated.
+    /// Checks the isolated positions of a margin asset. Returns true if one was liquidated.
     pub(crate) fn check_isolated(&mut self, asset: AssetId) -> bool {
         for n in 0..self.markets.len() {
             let market = &self.markets[n];

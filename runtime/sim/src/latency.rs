@@ -1,34 +1,34 @@
-//! How long news and orders travel. The driver puts these delays around the venue; the venue
-//! itself has none.
+//! The travel time of market data and orders. The driver adds these delays around the venue; the
+//! venue itself has no delay.
 //!
-//! - *Constant*: every message takes as long.
-//! - *Recorded*: drawn from the recording's own feed latency. What was observed is receive time
-//!   less event time, which contains the unknown offset between two clocks; the smallest
-//!   observation so far is taken for that offset plus the shortest way, and removed. What is left
-//!   is the jitter of the day, and the configured constants stand for the shortest way:
-//!   `latency = constant + (observation - smallest observation)`. Observations come from the
-//!   last [`WINDOW`] ones, so that a slow minute of the recording is slow for orders too.
+//! - *Constant*: every message takes the same time.
+//! - *Recorded*: drawn from the feed latency of the recording. An observation is the receive time
+//!   minus the event time, which includes the unknown offset between two clocks. The smallest
+//!   observation so far is used as that offset plus the shortest travel time, and is subtracted.
+//!   The rest is the jitter of that day, and the configured constants replace the shortest travel
+//!   time: `latency = constant + (observation - smallest observation)`. Draws use the last
+//!   [`WINDOW`] observations, so that a slow minute of the recording is slow for orders too.
 //!
-//! Draws are seeded and made of integers: the same on every machine.
+//! Draws are seeded and use integers only, so they are the same on every machine.
 
-/// Observations that a draw chooses from.
+/// The number of observations that a draw chooses from.
 pub const WINDOW: usize = 1024;
 
 /// The latency model of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyModel {
-    /// Every message takes as long.
+    /// Every message takes the same time.
     Constant {
         /// From the venue's event to the strategy, nanoseconds.
         feed_ns: i64,
         /// From the strategy to the venue, or back, nanoseconds.
         order_ns: i64,
     },
-    /// Drawn from the recording, on top of the shortest way.
+    /// Drawn from the recording, added to the shortest travel time.
     Recorded {
-        /// The shortest way of news, nanoseconds.
+        /// The shortest travel time of market data, nanoseconds.
         feed_ns: i64,
-        /// The shortest way of an order, nanoseconds.
+        /// The shortest travel time of an order, nanoseconds.
         order_ns: i64,
     },
 }
@@ -44,7 +44,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// A source of latencies; the same seed and observations give the same draws.
+    /// A source of latencies. The same seed and observations give the same draws.
     pub fn new(model: LatencyModel, seed: u64) -> Self {
         Self {
             model,
@@ -55,8 +55,8 @@ impl Latency {
         }
     }
 
-    /// Takes note of one feed latency of the recording, receive time less event time in
-    /// nanoseconds. It may be negative: clocks differ.
+    /// Records one feed latency of the recording, receive time minus event time in nanoseconds. It
+    /// may be negative, because the clocks differ.
     #[inline]
     pub fn observe(&mut self, latency_ns: i64) {
         if matches!(self.model, LatencyModel::Constant { .. }) {
@@ -71,7 +71,7 @@ impl Latency {
         }
     }
 
-    /// How long the market event just observed takes to the strategy, nanoseconds, never
+    /// The travel time of the market event just observed to the strategy, nanoseconds, never
     /// negative.
     #[inline]
     pub fn feed(&self) -> i64 {
@@ -85,7 +85,7 @@ impl Latency {
         feed_ns.saturating_add(jitter).max(0)
     }
 
-    /// How long the next order or answer takes, nanoseconds, never negative.
+    /// The travel time of the next order or response, nanoseconds, never negative.
     #[inline]
     pub fn order(&mut self) -> i64 {
         let (LatencyModel::Constant { order_ns, .. } | LatencyModel::Recorded { order_ns, .. }) =
@@ -111,7 +111,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, by the high half of a product.
+    /// A number below `bound`, from the high half of a product.
     const fn below(&mut self, bound: usize) -> usize {
         ((self.next() as u128 * bound as u128) >> 64) as usize
     }

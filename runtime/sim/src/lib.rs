@@ -1,22 +1,27 @@
-//! The simulated venue, pure: what a spot and perpetual-futures service would have done with the
-//! account's requests, had they been sent while the recording was made.
+//! The simulated venue. It computes how a spot and perpetual-futures venue would have handled the
+//! account's requests, if they had been sent while the recording was made. It is pure: no IO and no
+//! clock.
 //!
-//! What may never enter this crate: IO, a clock, floating point, unseeded randomness, and any
-//! state code of the engine. It shares the engine's vocabulary (ids, decimals, instruments,
-//! market events, orders, the protocol) and nothing else: filters, matching, ledger and margin
-//! are written a second time here, from the documents, so that agreement means something.
+//! This crate must not contain IO, a clock, floating point, unseeded randomness, or any state code
+//! of the engine. It shares only the engine's vocabulary: ids, decimals, instruments, market
+//! events, orders and the protocol. Filters, matching, ledger and margin are implemented here a
+//! second time, from the documents, so that agreement between the two is evidence.
 //!
-//! [`Venue`] is all that is called. The public modules hold no more than the pages that say what
-//! it does and why: [`matching`] and [`queue`] the fill models, [`margin`], [`isolated`] and
-//! [`bracket`] what margin a position needs, [`liquidation`] what happens without it, [`mode`] the
-//! account's settings, [`trigger`] conditional orders, [`timer`] the countdown and funding,
-//! [`filter`] and [`place`] what is refused, [`fill`] fees and events. [`latency`] is for the
-//! driver.
+//! The driver only calls [`Venue`]. The public modules document its behaviour and the reasons:
+//! - [`matching`] and [`queue`]: the fill models.
+//! - [`margin`], [`isolated`] and [`bracket`]: the margin of a position.
+//! - [`liquidation`]: the end of a position without enough margin.
+//! - [`mode`]: the account's settings.
+//! - [`trigger`]: conditional orders.
+//! - [`timer`]: the countdown and funding.
+//! - [`filter`] and [`place`]: the rejections.
+//! - [`fill`]: fees and events.
+//! - [`latency`]: delays, for the driver.
 //!
-//! A server that speaks the venue's own form finds more: [`view`] what REST routes show,
-//! [`stream`] user events in full, [`funds`] deposits and withdrawals, [`meeting`] accounts that
-//! trade with each other, [`force`] what tests make happen. [`snapshot`] is for whoever must outlive
-//! a process.
+//! A server with the venue's own wire format uses more: [`view`] for REST routes, [`stream`] for
+//! complete user events, [`funds`] for deposits and withdrawals, [`meeting`] for accounts that
+//! trade with each other, [`force`] for events that a test triggers. [`snapshot`] saves a venue for
+//! a later process.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

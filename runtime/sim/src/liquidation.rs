@@ -1,17 +1,17 @@
-//! Liquidation, and what else takes a position from its owner.
+//! Liquidation and the other ways in which the venue closes a position itself.
 //!
-//! - Cross: every open futures order of the margin asset ends EXPIRED, then each crossed position
-//!   is closed by an order `autoclose-<digits>` of type LIQUIDATION with executions CALCULATED,
-//!   against the book and for what the book lacks against the insurance fund at the mark price;
-//!   in the latter case the order starts as `NEW_INSURANCE`, else as NEW. The fee is the symbol's
-//!   liquidationFee, or the taker fee. A wallet that ends below zero stays there: a shortfall is
-//!   shown, not forgiven.
-//! - Isolated: the same for one symbol's orders and one position. What the position lost beyond
-//!   its isolated wallet the insurance fund pays back (`INSURANCE_CLEAR`), as isolated margin
-//!   promises.
-//! - Auto-deleveraging takes a part of a winning position at the mark price, by an order
-//!   `adl_autoclose` that starts as `NEW_ADL`. Nothing here causes it; [`crate::Venue::deleverage`]
-//!   does.
+//! - Cross margin: every open futures order of the margin asset ends EXPIRED. Then each crossed
+//!   position is closed by an order `autoclose-<digits>` of type LIQUIDATION with executions
+//!   CALCULATED. It trades against the book; the quantity that the book lacks is closed against the
+//!   insurance fund at the mark price. In that case the order starts as `NEW_INSURANCE`, else as
+//!   NEW. The fee is the symbol's liquidationFee, or the taker fee. A wallet that ends below zero
+//!   stays negative: a shortfall is shown, not forgiven.
+//! - Isolated margin: the same for one symbol's orders and one position. The insurance fund pays
+//!   back the loss beyond the isolated wallet (`INSURANCE_CLEAR`), because isolated margin limits
+//!   the loss to that wallet.
+//! - Auto-deleveraging closes a part of a winning position at the mark price, by an order
+//!   `adl_autoclose` that starts as `NEW_ADL`. Nothing in this crate causes it;
+//!   [`crate::Venue::deleverage`] triggers it.
 
 use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
 use windvane_engine::{
@@ -63,7 +63,7 @@ impl Venue {
         }
     }
 
-    /// Closes `qty` of a position at the mark price, by an order of the venue's own.
+    /// Closes `qty` of a position at the mark price with an order of the venue.
     pub(crate) fn close_by_adl(
         &mut self,
         instrument: InstrumentId,
@@ -77,7 +77,7 @@ impl Venue {
         self.fill(key, price, qty, false, Met::Fund);
     }
 
-    /// An order of the venue's own that takes `qty` of a position.
+    /// An order of the venue that closes `qty` of a position.
     fn taking_order(
         &mut self,
         instrument: InstrumentId,

@@ -1,17 +1,19 @@
-//! Margin of the futures account: what an order needs, and when a position is in danger.
+//! Margin of the futures account: the margin that an order needs, and when a position is in danger.
 //!
-//! Cross margin per margin asset. Equity is the wallet, less what isolated positions hold (see
-//! [`crate::isolated`]), plus the unrealized profit of crossed positions at the mark price.
+//! Cross margin is computed per margin asset. Equity is the wallet without the isolated wallets
+//! (see [`crate::isolated`]), plus the unrealized profit of crossed positions at the mark price.
 //! - Initial margin of a position side with position P, open buys B and open sells S (notionals):
-//!   `max(|P + B|, |P - S|) / leverage`. An order that raises the sum over equity is refused, as is
-//!   one that raises the notional over the bracket that the leverage allows (-2027).
-//! - Maintenance margin: by the brackets of the instrument (see [`crate::bracket`]), in the plain
-//!   case `maintenance_rate * |P|`. `MARGIN_CALL` is sent once when equity falls below 5/4 of it,
-//!   and again only after equity recovered.
-//! - Equity below the maintenance margin: liquidation (see [`crate::liquidation`]).
+//!   `max(|P + B|, |P - S|) / leverage`. An order is refused if it raises the sum above equity, or
+//!   the notional above the bracket of the leverage (-2027).
+//! - Maintenance margin: by the brackets of the instrument (see [`crate::bracket`]), with a single
+//!   bracket `maintenance_rate * |P|`. `MARGIN_CALL` is sent once when equity falls below 5/4 of
+//!   it, and again only after equity has recovered.
+//! - If equity is below the maintenance margin, the account is liquidated (see
+//!   [`crate::liquidation`]).
 //!
-//! Marks move with every quote, so each market keeps a price range inside which the account is
-//! safe whatever the other markets do inside theirs: the slack is shared evenly between them.
+//! Mark prices change with every quote. To avoid a check each time, each market has a price range
+//! in which the account is safe, as long as the other markets stay in their ranges too: the slack
+//! is divided evenly between them.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{div_half_even, pow10};
@@ -24,17 +26,17 @@ use crate::market::{Market, SAFE};
 use crate::order::Order;
 use crate::venue::Venue;
 
-/// What is watched between fills.
+/// The state of the margin checks between fills.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Watch {
-    /// A margin asset whose account changed, or whose market left its safe range.
+    /// A margin asset whose account changed, or one of whose markets left its safe range.
     pub(crate) dirty: Option<AssetId>,
-    /// Margin assets with a margin call that equity has not recovered from.
+    /// Margin assets with a margin call from which equity has not recovered.
     called: Vec<AssetId>,
 }
 
 impl Watch {
-    /// The same under other names of the assets.
+    /// The same state with the assets' new ids.
     pub(crate) fn renamed(self, assets: &[AssetId]) -> Self {
         let name = |old: AssetId| assets.get(usize::from(old.0)).copied();
         Self {
@@ -58,7 +60,8 @@ impl Market {
         self.initial_margin_with(0, Side::Buy, Amount::ZERO)
     }
 
-    /// What of it the cross balance has to carry: an isolated position carries its own.
+    /// The part of it that the cross balance must carry. An isolated position carries its own
+    /// margin.
     fn carried_margin(&self) -> Amount {
         let margin = self.initial_margin();
         if !self.isolated {
@@ -68,7 +71,7 @@ impl Market {
         margin - own.sum()
     }
 
-    /// Initial margin of a position alone.
+    /// Initial margin of a position without its open orders.
     pub(crate) fn position_margin(&self, position: &Position) -> Amount {
         let notional = position.notional(self.mark_price(), self.instrument.qty_scale);
         self.at_leverage(notional.abs())
@@ -111,7 +114,7 @@ impl Market {
         total
     }
 
-    /// Whether the bracket of the leverage has room for `added` open notional.
+    /// Whether the bracket of the leverage allows `added` more open notional.
     fn bracket_allows(&self, slot: usize, side: Side, added: Amount) -> bool {
         let max = self.brackets.notional_max(self.leverage);
         let mut open = self.open_notional[slot].0;
@@ -134,15 +137,15 @@ impl Market {
         self.is_futures() && self.instrument.quote == asset
     }
 
-    /// Marks that a share of the slack covers.
+    /// The range of mark prices that a share of the slack covers.
     fn safe_range(&self, slack: Amount, sharers: i128) -> (i64, i64) {
         let qty = |position: &Position| i128::from(position.qty.abs());
         let held: i128 = self.positions.iter().map(qty).sum();
         if held == 0 {
             return SAFE;
         }
-        // Equity moves by q per unit of price; the level that it is held against by at most 5/4
-        // of the maintenance rate, taken as twice the rate here.
+        // Per unit of price, equity moves by q. The level that it is compared with moves by at most
+        // 5/4 of the maintenance rate, for which twice the rate is used here.
         let scale = i128::from(pow10(self.instrument.qty_scale));
         let per_unit = held * i128::from(Rate::ONE + 2 * self.brackets.steepest().0);
         let room = (slack.0 / sharers).saturating_mul(scale * i128::from(Rate::ONE)) / per_unit;
@@ -153,8 +156,8 @@ impl Market {
 }
 
 impl Venue {
-    /// Whether equity carries the initial margins with this order among them, and the bracket has
-    /// room for it. An order that does not raise the margins always passes.
+    /// Checks that equity carries the initial margins including this order, and that the bracket
+    /// allows it. An order that does not raise the margins always passes.
     pub(crate) fn check_margin_of(&self, order: &Order) -> Result<(), Code> {
         let terms = &order.terms;
         let market = self.at(terms.instrument);
@@ -179,12 +182,12 @@ impl Venue {
         }
     }
 
-    /// Whether equity carries the initial margins as they are.
+    /// Whether equity carries the present initial margins.
     pub(crate) fn margin_suffices(&self, asset: AssetId) -> bool {
         self.initial_margins(asset) <= self.standing(asset).equity
     }
 
-    /// What the cross balance of a margin asset has to carry.
+    /// The initial margin that the cross balance of a margin asset must carry.
     pub(crate) fn initial_margins(&self, asset: AssetId) -> Amount {
         let markets = self.markets.iter().filter(|market| market.margins(asset));
         markets.map(Market::carried_margin).sum()
@@ -215,7 +218,8 @@ impl Venue {
         standing
     }
 
-    /// Equity of a margin asset against its maintenance margin; then new safe ranges.
+    /// Compares the equity of a margin asset with its maintenance margin, then computes new safe
+    /// ranges.
     pub(crate) fn check_margin(&mut self) {
         while let Some(asset) = self.margin.dirty.take() {
             let standing = self.standing(asset);
@@ -259,7 +263,7 @@ impl Venue {
         }
     }
 
-    /// The mark of an instrument may have moved: is the account still safe?
+    /// Requests a margin check if the mark price of an instrument left the safe range.
     #[inline]
     pub(crate) fn watch_mark(&mut self, instrument: InstrumentId) {
         let market = self.at(instrument);

@@ -1,5 +1,5 @@
-//! One instrument as the venue keeps it: recorded prices and book, own orders in the book,
-//! positions, and the alert that lets a market event pass untouched when it concerns nobody.
+//! The state of one instrument at the venue: recorded prices and book, own orders in the book,
+//! positions. Its alert lets a market event pass quickly if it concerns none of them.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
@@ -13,16 +13,17 @@ use crate::filter::Fractions;
 use crate::order::OrderKey;
 use crate::queue::Resting;
 
-/// Bounds inside which a market event can change nothing of ours; all of them exclusive.
+/// Bounds between which a market event cannot change anything of the account. All are exclusive.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Alert {
-    /// Best own bid and ask: a trade or the opposite touch at or beyond them fills, the own
-    /// side's touch at or behind them moves the queue.
+    /// The best own bid and ask. A trade or an opposite best price at or beyond them fills; a best
+    /// price of the own side at or behind them moves the queue.
     pub(crate) bid: i64,
     pub(crate) ask: i64,
     /// Last prices that may trigger a conditional order.
     pub(crate) last: (i64, i64),
-    /// Twice the mid: margin, and triggers by the mark where mid is mark.
+    /// Twice the mid price: for margin, and for triggers by the mark price if the mid is used as
+    /// mark.
     pub(crate) mid_twice: (i64, i64),
 }
 
@@ -43,7 +44,7 @@ pub(crate) struct Mark {
     pub(crate) funding_rate: i64,
 }
 
-/// Notional of open orders that may add to a position, by side.
+/// Notional of open orders that may increase a position, by side.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpenNotional(pub(crate) [Amount; 2]);
 
@@ -68,24 +69,26 @@ pub(crate) struct Market {
     pub(crate) touched: [Time; 3],
     pub(crate) leverage: u32,
     pub(crate) brackets: Brackets,
-    /// Isolated margin, and what each position side holds of it; 0 in cross margin.
+    /// Whether margin is isolated, and the isolated wallet of each position side; 0 in cross
+    /// margin.
     pub(crate) isolated: bool,
     pub(crate) isolated_wallet: [Amount; 3],
-    /// An isolated position with a margin call that it has not recovered from.
+    /// Whether an isolated position has a margin call from which it has not recovered.
     pub(crate) called: bool,
-    /// Mark price range, scale 8, inside which the account is safe as far as this market goes.
+    /// The range of the mark price, scale 8, in which the account is safe with respect to this
+    /// market.
     pub(crate) safe: (i64, i64),
-    /// Twice the stop prices that the mark may trigger, below and above.
+    /// Twice the stop prices that the mark price may trigger, below and above.
     pub(crate) by_mark: (i64, i64),
     pub(crate) trade_id: i64,
-    /// Own orders in the book may have changed since [`crate::Venue::poll_rested`].
+    /// Whether own orders in the book may have changed since [`crate::Venue::poll_rested`].
     pub(crate) rested: bool,
     pub(crate) id: InstrumentId,
     pub(crate) instrument: Instrument,
     pub(crate) fractions: Fractions,
 }
 
-/// Everything is safe: no position.
+/// The safe range without a position: every price.
 pub(crate) const SAFE: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl Market {
@@ -142,7 +145,7 @@ impl Market {
         self.instrument.surface == Surface::Futures
     }
 
-    /// Mark price at scale 8: as recorded, else the mid, else the last trade; 0 where unknown.
+    /// Mark price at scale 8: the recorded one, else the mid, else the last trade; 0 if unknown.
     pub(crate) fn mark_price(&self) -> i64 {
         match (self.mark, self.book.mid_twice()) {
             (Some(mark), _) => mark.price,
@@ -151,7 +154,7 @@ impl Market {
         }
     }
 
-    /// Index price at scale 8; the mark price where it is not recorded.
+    /// Index price at scale 8; the mark price if no index is recorded.
     pub(crate) fn index_price(&self) -> i64 {
         match self.mark {
             Some(mark) if mark.index > 0 => mark.index,
@@ -173,22 +176,22 @@ impl Market {
         (-self.position(position_side).qty * side.sign()).max(0)
     }
 
-    /// The worst price that a market order may trade at: `marketTakeBound` from the mark.
+    /// The worst price at which a market order may trade: `marketTakeBound` from the mark price.
     pub(crate) fn take_bound(&self, side: Side) -> Option<i64> {
         let (bound, mark) = (self.fractions.take_bound?.0, self.mark_price());
         if bound == 0 || mark == 0 {
             return None;
         }
         let worst = i128::from(mark) * i128::from(Rate::ONE + side.sign() * bound);
-        // Scale 16 to the price's, towards the mark.
+        // From scale 16 to the price's scale, rounded towards the mark price.
         let unit = 10_i128.pow(16 - u32::from(self.instrument.price_scale));
         let whole = worst.div_euclid(unit);
         let up = i128::from(side == Side::Sell && worst.rem_euclid(unit) != 0);
         Some((whole + up) as i64)
     }
 
-    /// What a market order for `qty` costs in the displayed book; what the book lacks at the
-    /// mark price.
+    /// The cost of a market order for `qty` in the displayed book. The quantity that the book lacks
+    /// costs the mark price.
     pub(crate) fn cost(&self, side: Side, qty: i64) -> Amount {
         let (mut cost, mut left, mut n) = (Amount::ZERO, qty, 0);
         while let Some(level) = self.book.nth(side.opposite(), n).filter(|_| left > 0) {
@@ -205,7 +208,7 @@ impl Market {
         )
     }
 
-    /// The quantity that `quote` buys from the displayed book.
+    /// The quantity that `quote` buys in the displayed book.
     pub(crate) fn affordable(&self, quote: Amount) -> i64 {
         let (mut left, mut qty, mut n) = (quote, 0, 0);
         while let Some(level) = self.book.nth(Side::Sell, n) {
@@ -214,7 +217,7 @@ impl Market {
                 qty += level.available();
                 left -= whole;
             } else {
-                // The level's notional is rounded, so the share of it may be one too many.
+                // The level's notional is rounded, so this share may be one too many.
                 let share = i128::from(level.available()) * left.0 / whole.0;
                 let share = share as i64;
                 let over = self.instrument.notional(level.price, share) > left;
@@ -225,7 +228,7 @@ impl Market {
         qty
     }
 
-    /// Recomputes the bounds of the mid: the safe range, and triggers where mid is mark.
+    /// Recomputes the bounds of the mid price: the safe range, and triggers if the mid is the mark.
     pub(crate) fn watch_mid(&mut self) {
         self.alert.mid_twice = Alert::QUIET.mid_twice;
         if self.mark.is_some() {
@@ -238,19 +241,20 @@ impl Market {
                 let down = pow10(MARK_SCALE.saturating_sub(self.instrument.price_scale));
                 (2 * i128::from(mark) * i128::from(up)).div_euclid(i128::from(down)) as i64
             };
-            // Rounded inwards: an early look is harmless, a late one is not.
+            // Rounded inwards: an early check is harmless, a late one is not.
             (*low, *high) = (twice(self.safe.0).saturating_add(1), twice(self.safe.1));
         }
         *low = self.by_mark.0.max(*low);
         *high = self.by_mark.1.min(*high);
     }
 
-    /// Open orders: in the book and waiting.
+    /// The number of open orders, in the book and waiting for a trigger.
     pub(crate) fn open_orders(&self) -> usize {
         self.own[0].len() + self.own[1].len() + self.waiting.len()
     }
 
-    /// Recomputes the bounds of the own orders in the book. The first of each side is its best.
+    /// Recomputes the bounds of the own orders in the book. The first order of each side is its
+    /// best.
     #[inline]
     pub(crate) fn watch_own(&mut self) {
         self.rested = true;
@@ -259,7 +263,7 @@ impl Market {
     }
 }
 
-/// Half of a price mantissa, at the mark's scale, half to even.
+/// Half of a price mantissa at the mark's scale, rounded half to even.
 fn half_at_mark_scale(twice: i64, price_scale: u8) -> i64 {
     let value = if price_scale <= MARK_SCALE {
         i128::from(twice) * i128::from(pow10(MARK_SCALE - price_scale)) / 2

@@ -1,20 +1,20 @@
-//! Crossing and resting: how own orders meet the recorded market.
+//! How own orders meet the recorded market, as crossing and as resting orders.
 //!
-//! - A crossing order walks the displayed levels within its limit, as taker, best first. What is
-//!   not displayed is not there: beyond the last known level a market order ends EXPIRED with the
-//!   rest unfilled, and in a top-only book that level is the top. Optimism would fill the rest at
-//!   the top's price; a real order would have paid more.
-//! - Own fills never change the recorded market, but what one own order took of a level no other
-//!   can take until the recording updates that level.
-//! - A resting order fills, as maker at its own price, by what reaches it of a trade at its price
-//!   (see [`crate::queue`]); by a trade through its price, which proves that its level was
-//!   consumed, ahead of everybody and up to the trade's quantity; and by an opposite best price
-//!   that touches or crosses its own, up to what that side displays. Own orders share a trade by
-//!   price, then age; its quantity is never given out twice.
-//! - Own orders do not match own orders: the recorded book does not contain them.
-//! - HIDDEN orders stand behind everything displayed at their price.
-//! - GTX that would cross is accepted and ends EXPIRED at once ("per time in force", spec 2), as
-//!   do the rest of IOC, and FOK that cannot fill whole.
+//! - A crossing order takes the displayed levels within its limit, best first, as taker. Quantity
+//!   that is not displayed does not exist: beyond the last known level a market order ends EXPIRED
+//!   with the rest unfilled. In a book with only a top, that level is the top. Filling the rest at
+//!   the top's price would be too optimistic, because a real order would have paid more.
+//! - Own fills never change the recorded market. But quantity that one own order took of a level is
+//!   not available to another until the recording updates that level.
+//! - A resting order fills as maker at its own price, in three cases. A trade at its price fills it
+//!   by the quantity that reaches it (see [`crate::queue`]). A trade through its price proves that
+//!   its level was consumed, so it fills before all others, up to the trade's quantity. An opposite
+//!   best price that touches or crosses its price fills it up to the displayed quantity. Own orders
+//!   share a trade by price, then age; no quantity of a trade is used twice.
+//! - Own orders do not match own orders, because the recorded book does not contain them.
+//! - HIDDEN orders are behind everything that is displayed at their price.
+//! - A GTX order that would cross is accepted and ends EXPIRED at once ("per time in force", spec
+//!   2). So does the rest of an IOC order, and a FOK order that cannot fill completely.
 
 use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 
@@ -32,7 +32,7 @@ const fn reaches(side: Side, limit: i64, price: i64) -> bool {
     }
 }
 
-/// An active order arrives in the book.
+/// Execution of an order that becomes active.
 impl Venue {
     pub(crate) fn execute(&mut self, key: OrderKey) {
         let order = self.orders.at(key);
@@ -59,8 +59,8 @@ impl Venue {
         }
     }
 
-    /// The worst price that the order may pay or get: its limit, or for market orders the mark
-    /// plus or minus `marketTakeBound`.
+    /// The worst price of the order: its limit, or for market orders the mark price plus or minus
+    /// `marketTakeBound`.
     fn worst_price(&self, key: OrderKey) -> i64 {
         let order = self.orders.at(key);
         let side = order.terms.side;
@@ -75,14 +75,14 @@ impl Venue {
         order.limit().or_else(bound).unwrap_or_else(unbounded)
     }
 
-    /// Whether the best opposite price meets its limit, be there anything left to take or not.
+    /// Whether the best opposite price reaches its limit, even if no quantity is left there.
     fn would_cross(&self, key: OrderKey) -> bool {
         let terms = &self.orders.at(key).terms;
         let best = self.at(terms.instrument).book.best(terms.side.opposite());
         best.is_some_and(|level| reaches(terms.side, self.worst_price(key), level.price))
     }
 
-    /// Whether the best opposite price meets the limit of an order that is not in the book yet.
+    /// Whether the best opposite price reaches the limit of an order that is not in the book yet.
     pub(crate) fn order_would_cross(&self, order: &Order) -> bool {
         let terms = &order.terms;
         let best = self.at(terms.instrument).book.best(terms.side.opposite());
@@ -94,7 +94,7 @@ impl Venue {
         best.is_some_and(|level| met(level.price))
     }
 
-    /// How an order ends of which the rest cannot be filled at once.
+    /// The final status of an order whose rest cannot be filled at once.
     const fn rest_ends(&self) -> OrderStatus {
         if self.open_terms.rest_is_canceled {
             OrderStatus::Canceled
@@ -103,7 +103,7 @@ impl Venue {
         }
     }
 
-    /// Quantity that it could take at once; counting stops at `enough`.
+    /// The quantity that it could take at once. Counting stops at `enough`.
     pub(crate) fn reachable(&self, key: OrderKey, enough: i64) -> i64 {
         let order = self.orders.at(key);
         let (side, worst) = (order.terms.side, self.worst_price(key));
@@ -120,7 +120,8 @@ impl Venue {
         found
     }
 
-    /// What the order may still fill: closing orders never more than there is to close.
+    /// The quantity that the order may still fill. A closing order fills no more than there is to
+    /// close.
     pub(crate) fn executable(&self, key: OrderKey) -> i64 {
         let order = self.orders.at(key);
         if !order.closing {
@@ -166,7 +167,7 @@ impl Venue {
         market.watch_own();
     }
 
-    /// Ends the orders in the book that could only close and have nothing left to close.
+    /// Expires the orders in the book that can only close, if nothing is left to close.
     #[cold]
     pub(crate) fn expire_closing(&mut self, instrument: InstrumentId) {
         if self.open_terms.closing_orders_stay {
@@ -180,7 +181,7 @@ impl Venue {
         }
     }
 
-    /// Takes an order out of the book.
+    /// Removes an order from the book.
     pub(crate) fn withdraw(&mut self, key: OrderKey) {
         let terms = &self.orders.at(key).terms;
         let (instrument, side) = (terms.instrument, terms.side);
@@ -190,7 +191,7 @@ impl Venue {
     }
 }
 
-/// The recorded market moves.
+/// Events of the recorded market.
 impl Venue {
     #[cold]
     #[inline(never)]
@@ -246,7 +247,8 @@ impl Venue {
                 if own.price == best.price {
                     own.on_displayed(best.qty, model);
                 } else if reaches(side, own.price, best.price) {
-                    // Better than the best of others: nobody is displayed there.
+                    // The own price is better than the best of others, so nothing is displayed
+                    // there.
                     own.on_displayed(0, model);
                 } else {
                     break;
@@ -300,7 +302,7 @@ impl Venue {
         self.mid_moved(instrument);
     }
 
-    /// The book has moved, and the mid with it, which may be the mark.
+    /// Handles a change of the book and of its mid price, which may be the mark price.
     fn mid_moved(&mut self, instrument: InstrumentId) {
         if self.at(instrument).mark.is_none() {
             self.trigger(instrument, WorkingType::MarkPrice);
@@ -357,8 +359,8 @@ impl Venue {
         false
     }
 
-    /// Fills the `n`-th own order of a side by at most `reach`. Answers the quantity filled, and
-    /// whether the order has left the book.
+    /// Fills the `n`-th own order of a side by at most `reach`. Returns the filled quantity, and
+    /// whether the order left the book.
     pub(crate) fn fill_resting(
         &mut self,
         instrument: InstrumentId,
@@ -394,7 +396,7 @@ impl Venue {
     }
 }
 
-/// Tells the own orders at a level's price what it displays now.
+/// Updates the own orders at a level's price with its displayed quantity.
 fn displayed_at(own: &mut [Resting], side: Side, level: Level, model: crate::config::QueueModel) {
     let first =
         own.partition_point(|o| o.price != level.price && reaches(side, o.price, level.price));

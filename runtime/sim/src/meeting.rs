@@ -1,11 +1,12 @@
-//! Several accounts in one market. Each has a [`Venue`] of its own, which is told of the others'
-//! orders as part of the book; whoever holds the venues sees here what an account shows to the
-//! others, and lets its resting orders meet theirs.
+//! Several accounts in one market. Each has its own [`Venue`], which sees the orders of the others
+//! as part of the book. The owner of the venues uses this module to get the orders that an account
+//! shows to the others, and to let its resting orders trade with theirs.
 //!
-//! - Shown is the open quantity of orders in the book that are not HIDDEN; of orders that can only
-//!   close, no more than they can close.
-//! - An order that meets another account's is filled whatever is estimated to stand before it: the
-//!   other has chosen it. It is the maker, at its own price, unless it came to a HIDDEN order.
+//! - An account shows the open quantity of its orders in the book, except HIDDEN orders. Orders
+//!   that can only close show no more than they can close.
+//! - An order that meets an order of another account is filled regardless of the estimated quantity
+//!   before it, because the other account has chosen it. It is the maker, at its own price, unless
+//!   it met a HIDDEN order.
 
 use windvane_engine::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
 
@@ -14,15 +15,15 @@ use crate::stream::{Deal, Met};
 use crate::venue::Venue;
 
 impl Venue {
-    /// An instrument of which the orders in the book may have changed since it was answered last,
-    /// until there is none.
+    /// An instrument whose orders in the book may have changed since the last call for it. Call it
+    /// until it returns `None`.
     pub fn poll_rested(&mut self) -> Option<InstrumentId> {
         let market = self.markets.iter_mut().find(|market| market.rested)?;
         market.rested = false;
         Some(market.id)
     }
 
-    /// What the account shows of its orders in the book: best price first, then oldest.
+    /// The orders in the book that the account shows: best price first, then oldest.
     pub fn shown(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> + '_ {
         let own = self.known(instrument).map(|market| &market.own);
         let own = own.into_iter().flat_map(move |own| &own[side as usize]);
@@ -36,8 +37,9 @@ impl Venue {
         self.orders.at(own.key).time_in_force != TimeInForce::Hidden
     }
 
-    /// Fills the oldest shown order at a price by at most `qty` in a trade with another account,
-    /// whose price is at least as good; answers how much it was, 0 where none is left there.
+    /// Fills the oldest shown order at a price by at most `qty`, in a trade with another account
+    /// whose price is at least as good. Returns the filled quantity, 0 if no shown order is left
+    /// there.
     pub fn meet(
         &mut self,
         now: Time,

@@ -1,12 +1,12 @@
 //! Account settings: position mode, assets mode, leverage.
 //!
-//! - The documents give no code for a position mode change that open orders or positions forbid;
-//!   this venue answers with those that they give for the margin type (-4047, -4048).
-//! - Multi-assets mode is a setting: margin stays per margin asset. It does not go with isolated
+//! - The documents have no code for a change of the position mode that open orders or positions
+//!   forbid. This venue uses the codes of the margin type (-4047, -4048).
+//! - Multi-assets mode is only a setting: margin stays per margin asset. It excludes isolated
 //!   symbols (-1020 from both sides), and does not change with open orders or positions (-4047,
-//!   -4048). Setting what is set already: -4059, the only code of the documents that says so.
-//! - Leverage: at most that of the first bracket (-4028), and not more than the notional of
-//!   position and open orders allows (-2027). Lower leverage needs more margin: -2028 where equity
+//!   -4048). Setting the present mode again gives -4059, the only code of the documents for that.
+//! - Leverage is at most that of the first bracket (-4028), and at most what the notional of
+//!   position and open orders allows (-2027). Lower leverage needs more margin: -2028 if equity
 //!   does not carry it, -4161 with an isolated position, whose margin is fixed.
 
 use windvane_engine::protocol::{Outcome, Refusal, Reply};
@@ -30,7 +30,8 @@ impl Venue {
         }
     }
 
-    /// A mode of the futures account changes only while it has neither order nor position.
+    /// Checks that the futures account has no order and no position, which a change of a mode
+    /// needs.
     fn check_mode(&self, same: bool) -> Result<(), Code> {
         let mut futures = self.markets.iter().filter(|market| market.is_futures());
         if same {

@@ -1,4 +1,4 @@
-//! The points inside the matching engine that the documents leave open.
+//! Choices inside the matching engine for points that the documents leave open.
 
 use windvane_engine::{Amount, AssetId};
 
@@ -7,43 +7,43 @@ use crate::venue::Venue;
 
 /// The price of one unit of commission in the other asset.
 const OTHER_ASSET_RATE: Rate = Rate(2_000);
-/// The first balance of the other asset.
+/// The start balance of the other asset.
 const OTHER_ASSET_START: Amount = Amount(windvane_engine::decimal::AMOUNT_ONE);
 
-/// What becomes of a conditional order that triggers.
+/// The behaviour of a conditional order that triggers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Triggered {
-    /// It goes on.
+    /// It continues as the same order.
     #[default]
     GoesOn,
-    /// It expires, and goes on with a new order id under its client order id.
+    /// It expires and continues with a new order id and the same client order id.
     NewNumber,
-    /// It expires, and an order goes on that has a client order id of the venue's.
+    /// It expires, and a new order continues with a client order id of the venue.
     NewOrder,
 }
 
-/// The choices; each default is the strict reading of the documents.
+/// The choices. Each default is the strict reading of the documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenTerms {
-    /// An order of which the rest cannot be filled at once ends CANCELED instead of EXPIRED.
+    /// An order whose rest cannot be filled at once ends CANCELED instead of EXPIRED.
     pub rest_is_canceled: bool,
-    /// A post-only order that would trade at once is refused instead of accepted and expired.
+    /// A post-only order that would trade at once is rejected instead of accepted and expired.
     pub post_only_is_refused: bool,
-    /// Resting orders that can only close stay when the position is flat.
+    /// Resting orders that can only close stay open when the position is flat.
     pub closing_orders_stay: bool,
-    /// The client order id of a futures order that has ended stays taken.
+    /// The client order id of a futures order that has ended stays in use.
     pub ended_ids_stay_taken: bool,
-    /// The commission of a spot buy is taken of the asset that was bought.
+    /// The commission of a spot buy is taken in the asset that was bought.
     pub spot_fee_is_received: bool,
-    /// What becomes of a conditional order that triggers.
+    /// The behaviour of a conditional order that triggers.
     pub triggered: Triggered,
     /// Futures commissions are taken in this asset instead of the margin asset.
     pub futures_fee_asset: Option<AssetId>,
 }
 
 impl Venue {
-    /// Chooses what the documents leave open. An account whose commissions are taken in another
-    /// asset has some of it from then on.
+    /// Sets the choices. An account whose commissions are taken in another asset gets a balance of
+    /// it.
     pub fn set_open_terms(&mut self, terms: OpenTerms) {
         if let Some(asset) = terms.futures_fee_asset {
             self.account.admit(asset);
@@ -55,7 +55,7 @@ impl Venue {
         self.open_terms = terms;
     }
 
-    /// A futures commission, and the asset that it is taken in.
+    /// A futures commission and its asset.
     pub(crate) fn charged(&self, quote: AssetId, fee: Amount) -> (AssetId, Amount) {
         match self.open_terms.futures_fee_asset {
             Some(asset) => (asset, OTHER_ASSET_RATE.of(fee)),

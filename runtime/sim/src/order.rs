@@ -1,8 +1,9 @@
-//! The venue's own record of every order, and how it is found: by key, by client order id, by the
-//! venue's id. Finished orders are remembered until [`FINISHED_MAX`] later ones of their kind (or
-//! as many as [`crate::Venue::remember_finished`] says) have finished, so that memory does not grow
-//! with the length of a recording. Kinds are by surface, and by whether the order has traded: what
-//! ends without a fill never pushes out what was filled.
+//! The venue's record of every order, found by key, by client order id, or by the venue's id.
+//!
+//! A finished order is kept until [`FINISHED_MAX`] later orders of its kind have finished (or the
+//! number of [`crate::Venue::remember_finished`]), so that memory does not grow with the length of
+//! a recording. The kind is the surface and whether the order has traded, so orders that end
+//! without a fill never displace filled ones.
 
 use std::collections::VecDeque;
 
@@ -16,21 +17,21 @@ use windvane_engine::{
 use crate::config::Rate;
 use crate::index::Index;
 
-/// Finished orders of each kind that can still be queried, where nothing else is said.
+/// The default number of finished orders of each kind that can still be queried.
 pub const FINISHED_MAX: usize = 1024;
 
-/// Place of an order in the store.
+/// The index of an order in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct OrderKey(pub(crate) u32);
 
-/// Where an open order is.
+/// The stage of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
-    /// Waits for its trigger.
+    /// Waits for its trigger condition.
     Waiting,
-    /// Executes or rests in the book.
+    /// Is executing or rests in the book.
     Active,
-    /// In a final status.
+    /// Has a terminal status.
     Finished,
 }
 
@@ -47,16 +48,16 @@ pub(crate) struct Order {
     pub(crate) qty: i64,
     pub(crate) executed: i64,
     pub(crate) cum_quote: Amount,
-    /// Spot: locked in the account. Futures: its share of the open notional.
+    /// Spot: the amount locked in the account. Futures: its share of the open notional.
     pub(crate) reserved: Amount,
-    /// What its fills cost beyond the venue's fee: a fraction of the notional.
+    /// The cost of its fills beyond the venue's fee, as a fraction of the notional.
     pub(crate) surcharge: Rate,
-    /// Can only reduce: reduce-only, close-position, or the closing side of hedge mode.
+    /// Whether it can only reduce: reduce-only, close-position, or the closing side of hedge mode.
     pub(crate) closing: bool,
     /// Trailing stop: the activation price, and the extreme since placement.
     pub(crate) activation: i64,
     pub(crate) extreme: i64,
-    /// A conditional order whose condition has held.
+    /// Whether the condition of a conditional order has held.
     pub(crate) triggered: bool,
     pub(crate) created: Time,
     pub(crate) updated: Time,
@@ -97,7 +98,7 @@ impl Order {
     }
 }
 
-/// Surfaces, times whether an order has traded.
+/// The number of kinds: surfaces times whether an order has traded.
 const KINDS: usize = 4;
 
 /// All orders.
@@ -107,10 +108,10 @@ pub(crate) struct Orders {
     free: Vec<OrderKey>,
     /// By kind, oldest first.
     finished: [VecDeque<OrderKey>; KINDS],
-    /// Without and with a trade.
+    /// The limits without and with a trade.
     finished_max: [usize; 2],
     index: Index,
-    /// By the venue's id, where it is asked for often.
+    /// Index by the venue's id, only if [`Self::index_ids`] was called.
     by_id: Option<Index>,
 }
 
@@ -134,7 +135,7 @@ impl Orders {
         })
     }
 
-    /// The order with this id of the venue's.
+    /// The order with this id of the venue.
     pub(crate) fn find_id(&self, id: VenueOrderId) -> Option<OrderKey> {
         let Some(index) = &self.by_id else {
             let order = self.all().find(|(_, order)| order.id == id);
@@ -152,7 +153,7 @@ impl Orders {
         self.by_id = Some(index);
     }
 
-    /// Remembers this many finished orders of each surface from now on.
+    /// Keeps this many finished orders of each surface from now on.
     pub(crate) fn remember_finished(&mut self, traded: usize, untraded: usize) {
         self.finished_max = [untraded, traded];
         for kind in 0..KINDS {
@@ -162,7 +163,7 @@ impl Orders {
         }
     }
 
-    /// Every order that is remembered, in no order that means anything.
+    /// Every kept order, in an order without meaning.
     pub(crate) fn all(&self) -> impl Iterator<Item = (OrderKey, &Order)> {
         let mut free = vec![false; self.slots.len()];
         for key in &self.free {
@@ -194,7 +195,7 @@ impl Orders {
         key
     }
 
-    /// The order is in a final status; the oldest finished one of its kind may be forgotten now.
+    /// Marks an order as finished. The oldest finished order of its kind may be removed.
     pub(crate) fn finish(&mut self, key: OrderKey) {
         let order = self.at_mut(key);
         order.stage = Stage::Finished;
@@ -222,8 +223,8 @@ impl Orders {
         }
     }
 
-    /// Forgets the finished orders for which `is_kept` answers false; it may change the others, but
-    /// not how they are found.
+    /// Removes the orders for which `is_kept` returns false. It may change the others, but not the
+    /// ids by which they are found.
     pub(crate) fn keep(&mut self, is_kept: &mut impl FnMut(&mut Order) -> bool) {
         let keys: Vec<_> = self.all().map(|(key, _)| key).collect();
         for key in keys {

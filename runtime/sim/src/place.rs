@@ -1,7 +1,8 @@
-//! Requests about orders: placing, cancelling, and what is checked on arrival beyond the filters.
+//! Requests for orders: placing, cancelling, and the checks on arrival besides the filters.
 //!
-//! Order of checks: instrument, filters, order counts, client order id, immediate trigger,
-//! position to close, funds. The first that fails is the answer, and nothing has happened.
+//! The checks run in this order: instrument, filters, order counts, client order id, immediate
+//! trigger, position to close, funds. The first failure is the response, and nothing has changed
+//! then.
 
 use windvane_engine::protocol::{OrderReport, Outcome, Reply, Request};
 use windvane_engine::{
@@ -16,22 +17,21 @@ use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
 use crate::venue::{Venue, VenueMessage, refused};
 
-/// Orders of one batch (spec 2, Place multiple orders).
+/// Maximum orders of one batch (spec 2, Place multiple orders).
 const BATCH_MAX: usize = 5;
-/// Ids of one cancel (spec 2, Cancel multiple orders).
+/// Maximum ids of one cancel (spec 2, Cancel multiple orders).
 const CANCEL_MAX: usize = 10;
 
 impl Venue {
-    /// Does what a request asks, with fills that cost this fraction of their notional (in units of
-    /// 1e-8) beyond the venue's fee: for whom the order names (spec 2, Place order with builder
-    /// code).
+    /// Handles a request whose fills cost this additional fraction of their notional (in units of
+    /// 1e-8), for the builder that the order names (spec 2, Place order with builder code).
     pub fn request_with_surcharge(&mut self, now: Time, request: &Request, surcharge: i64) {
         self.surcharge = Rate(surcharge);
         self.request(now, request);
         self.surcharge = Rate(0);
     }
 
-    /// Places one order or a batch. All answers come before the first user event.
+    /// Places one order or a batch. All replies come before the first user event.
     pub(crate) fn place_all(&mut self, orders: &[NewOrder], batch: bool) {
         let first = self.out.len();
         for order in orders {
@@ -58,8 +58,8 @@ impl Venue {
         match self.admit(new, batch) {
             Ok(order) => {
                 let key = self.orders.insert(order);
-                // Before the event, which tells the activation price and the open notional with
-                // this order in it.
+                // Before the event, because the event contains the activation price and the open
+                // notional including this order.
                 let waits = self.orders.at(key).stage == Stage::Waiting;
                 if waits {
                     self.wait(key);
@@ -77,7 +77,7 @@ impl Venue {
         }
     }
 
-    /// Reserves what an order needs as it becomes active.
+    /// Reserves the amount that an order needs when it becomes active.
     pub(crate) fn lock(&mut self, key: OrderKey) {
         self.reserve(key);
         let order = self.orders.at(key);
@@ -165,8 +165,9 @@ impl Venue {
         Ok(())
     }
 
-    /// Futures ids are unique among open orders; a spot id is free again only once its order was
-    /// filled (spec 1, Place order, rule 4; spec 2, New order).
+    /// Checks that the client order id is free. On futures it is unique among open orders; on spot
+    /// it is free again only after its order was filled (spec 1, Place order, rule 4; spec 2, New
+    /// order).
     fn check_id(&self, surface: Surface, id: &ClientOrderId) -> Result<(), Code> {
         let Some(key) = self.orders.find(surface, id) else {
             return Ok(());
@@ -183,7 +184,8 @@ impl Venue {
         }
     }
 
-    /// A market order's counterparty must lie within the percent filters and `marketTakeBound`.
+    /// The best opposite price of a market order must be within the percent filters and
+    /// `marketTakeBound`.
     fn check_counterparty(market: &Market, context: &Context<'_>, side: Side) -> Result<(), Code> {
         let Some(best) = market.book.best(side.opposite()).map(|level| level.price) else {
             return Ok(());
@@ -197,9 +199,9 @@ impl Venue {
         if met { Ok(()) } else { Err(reject) }
     }
 
-    /// Whether the order can only close. A closing order needs something to close on arrival
-    /// (close-position orders only when they trigger); one that is larger fills up to the
-    /// position, and its rest expires.
+    /// Whether the order can only close. A closing order needs something to close on arrival; a
+    /// close-position order only when it triggers. A larger order fills up to the position, and its
+    /// rest expires.
     fn check_closing(&self, terms: &OrderTerms) -> Result<bool, Code> {
         let hedge_close = matches!(
             (terms.position_side, terms.side),
@@ -223,7 +225,7 @@ impl Venue {
         }
     }
 
-    /// Whether the account can carry the order now that it becomes active.
+    /// Whether the account can carry the order when it becomes active.
     pub(crate) fn check_funds(&self, order: &Order) -> Result<(), Code> {
         let (terms, surface) = (&order.terms, order.surface);
         let market = self.at(terms.instrument);
@@ -252,7 +254,8 @@ impl Venue {
         }
     }
 
-    /// The quantity that a `quoteOrderQty` buys from the displayed book, down to a whole step.
+    /// The quantity that a `quoteOrderQty` buys in the displayed book, rounded down to a whole
+    /// step.
     fn qty_for(&self, terms: &OrderTerms, quote: Amount) -> i64 {
         let market = self.at(terms.instrument);
         let filters = &market.instrument.filters;
@@ -271,7 +274,7 @@ impl Venue {
         (self.orders.at(key).terms.instrument == instrument).then_some(key)
     }
 
-    /// Cancels orders by client order id; each gets its answer before the first user event.
+    /// Cancels orders by client order id. All replies come before the first user event.
     pub(crate) fn cancel_each(&mut self, instrument: InstrumentId, ids: &[ClientOrderId]) {
         let first = self.out.len();
         for id in ids {
@@ -312,7 +315,7 @@ impl Venue {
         }
     }
 
-    /// Takes an open order out of the book or the waiting list and ends it.
+    /// Removes an open order from the book or the waiting list, and ends it.
     pub(crate) fn close(&mut self, key: OrderKey, status: OrderStatus) {
         match self.orders.at(key).stage {
             Stage::Waiting => self.forget(key),

@@ -1,30 +1,33 @@
-//! Where an own resting order stands in its price level, and how far it advances.
+//! The position of an own resting order in the queue of its price level, and how it advances.
 //!
-//! The recorded book does not contain the order, so its place is an estimate. `ahead` is the
-//! quantity of others that must trade or go before it. It never rises, except for HIDDEN orders.
+//! The recorded book does not contain the order, so its position is an estimate. `ahead` is the
+//! quantity of other orders that must trade or be cancelled before it. It never rises, except for
+//! HIDDEN orders.
 //!
-//! - An order joins behind the quantity displayed at its price. Where the recording does not say
-//!   what is displayed (a price behind the top of a top-only book), `ahead` is unknown, which is
-//!   more than any trade, until the level is seen for the first time.
-//! - A trade of quantity t at the price: `ahead' = max(0, ahead - t)`, and what is left of t,
+//! - An order joins behind the quantity displayed at its price. If the recording does not contain
+//!   that quantity (a price behind the top, in a book with only a top), `ahead` is unknown. Unknown
+//!   counts as more than any trade, until the level is seen for the first time.
+//! - A trade of quantity t at the price: `ahead' = max(0, ahead - t)`, and the rest of t,
 //!   `t - ahead`, fills the order.
-//! - A level that goes from d to d' displayed, in *risk-averse*: `ahead' = min(ahead, d')`. All
-//!   cancellations are taken to be behind, until there is no room behind.
+//! - A level that changes from d to d' displayed, in *risk-averse*: `ahead' = min(ahead, d')`. All
+//!   cancellations count as behind the order, as long as there is quantity behind it.
 //! - In *probabilistic*: of the decrease `c = d - d' - (trades since)`, the part `1 - p` is ahead,
 //!   with `p = f(behind) / (f(behind) + f(ahead))`, `behind = d - ahead`, `f(x) = x^3`, and
-//!   `ahead' = min(ahead - (1 - p) * c, d')`, further lowered by what `p * c` exceeds `behind`.
-//!   This is the power model of the hftbacktest documentation (order fill, probability queue
-//!   position models), here in integers: p in units of 2^-16, so every machine agrees.
-//! - *none*: `ahead = 0` from the start, so that a touch fills.
+//!   `ahead' = min(ahead - (1 - p) * c, d')`, further lowered by the amount by which `p * c`
+//!   exceeds `behind`. This is the power model of the hftbacktest documentation (order fill,
+//!   probability queue position models). Here it uses integers, with p in units of 2^-16, so every
+//!   machine gives the same result.
+//! - In *none*: `ahead = 0` from the start, so a touch fills.
 //! - In every model, an opposite best price that reaches or passes the order's price fills it, up
-//!   to what is displayed there: whoever came with that quantity would have met the order first.
-//! - HIDDEN orders stand behind all that is displayed, whenever it came: `ahead' = d'`.
+//!   to the displayed quantity there: the sender of that quantity would have traded with this order
+//!   first.
+//! - HIDDEN orders are behind everything displayed, even if it came later: `ahead' = d'`.
 
 use crate::config::QueueModel;
 use crate::order::OrderKey;
 use serde::{Deserialize, Serialize};
 
-/// More ahead than any trade can take: the level has not been seen yet.
+/// A quantity above any trade, for a level that has not been seen yet.
 pub(crate) const UNKNOWN: i64 = i64::MAX / 4;
 
 /// An own order in the book.
@@ -32,11 +35,11 @@ pub(crate) const UNKNOWN: i64 = i64::MAX / 4;
 pub(crate) struct Resting {
     pub(crate) key: OrderKey,
     pub(crate) price: i64,
-    /// Quantity of others before it.
+    /// Quantity of other orders before it.
     pub(crate) ahead: i64,
-    /// Displayed at its price when last seen.
+    /// Displayed quantity at its price when last seen.
     displayed: i64,
-    /// Traded at its price since then.
+    /// Traded quantity at its price since then.
     traded: i64,
     hidden: bool,
 }
@@ -63,7 +66,7 @@ impl Resting {
         }
     }
 
-    /// A trade at the order's price. Answers how much of it reaches the order's place.
+    /// Handles a trade at the order's price. Returns the quantity that reaches the order.
     #[inline]
     pub(crate) fn on_trade(&mut self, qty: i64) -> i64 {
         self.traded = self.traded.saturating_add(qty);
@@ -72,13 +75,13 @@ impl Resting {
         reach
     }
 
-    /// The price was traded or quoted through: nobody is left ahead.
+    /// Handles a trade or quote through the price: nothing is ahead any more.
     #[inline]
     pub(crate) const fn on_through(&mut self) {
         self.ahead = 0;
     }
 
-    /// The level now displays `displayed`.
+    /// Handles a change of the displayed quantity at the level.
     pub(crate) fn on_displayed(&mut self, displayed: i64, model: QueueModel) {
         if self.hidden && model != QueueModel::None {
             self.ahead = displayed;
@@ -108,7 +111,7 @@ const SHARE_BITS: u32 = 16;
 
 /// `behind^3 / (behind^3 + ahead^3)` in units of 2^-16, rounded down.
 fn share_behind(ahead: i64, behind: i64) -> i64 {
-    // Only the ratio counts: 32 significant bits each keep the cubes inside 128 bits.
+    // Only the ratio matters, so 32 significant bits are kept. Then the cubes fit into 128 bits.
     let wide = 64 - (ahead | behind).leading_zeros();
     let shift = wide.saturating_sub(32);
     let cube = |x: i64| {
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_trade_leaves_reaches_the_order() {
+    fn only_the_rest_of_a_trade_reaches_the_order() {
         let mut order = resting(Some(50), QueueModel::RiskAverse);
         assert_eq!(order.on_trade(30), 0);
         assert_eq!(order.on_trade(30), 10);
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_averse_counts_cancellations_only_when_no_room_is_left_behind() {
+    fn risk_averse_counts_cancellations_as_behind_first() {
         let mut order = resting(Some(50), QueueModel::RiskAverse);
         order.on_displayed(80, QueueModel::RiskAverse);
         assert_eq!(order.ahead, 50);
@@ -155,7 +158,7 @@ mod tests {
         let mut order = resting(Some(50), QueueModel::Probabilistic);
         order.on_displayed(100, QueueModel::Probabilistic);
         assert_eq!(order.ahead, 50);
-        // 50 ahead, 50 behind: half of the 20 that left were ahead.
+        // 50 ahead and 50 behind: half of the 20 that left were ahead.
         order.on_displayed(80, QueueModel::Probabilistic);
         assert_eq!(order.ahead, 40);
     }
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_stands_behind_what_comes_later() {
+    fn a_hidden_order_is_behind_later_quantity() {
         let mut order = Resting::join(OrderKey(0), 100, Some(10), true, QueueModel::RiskAverse);
         order.on_displayed(90, QueueModel::RiskAverse);
         assert_eq!(order.ahead, 90);
@@ -185,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_place_in_the_queue_never_gets_worse(
+        fn the_queue_position_never_gets_worse(
             first in proptest::option::of(0_i64..1_000_000),
             steps in proptest::collection::vec((any::<bool>(), 0_i64..1_000_000), 0..50),
             probabilistic: bool,
@@ -206,7 +209,7 @@ mod tests {
         }
 
         #[test]
-        fn the_share_is_a_share(ahead in 0_i64..i64::MAX / 4, behind in 0_i64..i64::MAX / 4) {
+        fn the_share_is_between_0_and_1(ahead in 0_i64..i64::MAX / 4, behind in 0_i64..i64::MAX / 4) {
             prop_assert!((0..=1 << SHARE_BITS).contains(&share_behind(ahead, behind)));
         }
     }

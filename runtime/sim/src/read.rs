@@ -1,8 +1,8 @@
-//! Answers to questions about the account ([`Subject`]): open orders, balances and positions,
-//! account trades, each from the venue's own books. Copies only; nothing here changes anything.
+//! Replies to queries about the account ([`Subject`]): open orders, balances and positions, account
+//! trades. They are copied from the venue's own state; nothing here changes it.
 //!
-//! Every list is complete: what an account of such a venue can have is listed, zeros included, so
-//! that whoever asks may take the absence of an order, and a zero, for what they are.
+//! Every list is complete, including zeros. So a caller can rely on the absence of an order and on
+//! a zero.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,11 @@ use windvane_engine::{InstrumentId, Surface, TradeId, VenueOrderId};
 use crate::code::Code;
 use crate::venue::{Venue, refused};
 
-/// Trades of one answer (spec 1, Account trade history: `limit` at most 1000).
+/// Maximum trades of one reply (spec 1, Account trade history: `limit` at most 1000).
 const PAGE: usize = 1_000;
-/// Orders of one list of the newest ones.
+/// Maximum orders in a list of the newest orders.
 const ORDERS_PAGE: usize = 100;
-/// Trades of an instrument that are remembered; the oldest go first.
+/// The number of trades that are kept of an instrument; the oldest are removed first.
 const KEPT: usize = 10_000;
 
 /// Own trades by instrument, oldest first.
@@ -32,7 +32,7 @@ impl Trades {
         Self(vec![VecDeque::new(); instruments])
     }
 
-    /// Remembers the fill of an update.
+    /// Keeps the fill of an update.
     pub(crate) fn keep(&mut self, update: &OrderUpdate, fill: &Fill) {
         let trades = &mut self.0[usize::from(update.instrument.0)];
         if trades.len() == KEPT {
@@ -47,7 +47,7 @@ impl Trades {
         });
     }
 
-    /// The same for instruments in other places.
+    /// The same trades with the instruments' new ids.
     pub(crate) fn renamed(
         self,
         instruments: usize,
@@ -62,7 +62,7 @@ impl Trades {
         renamed
     }
 
-    /// The trades from an id on, or the latest.
+    /// The trades from an id on, or the latest ones.
     fn page(&self, instrument: InstrumentId, from: Option<TradeId>) -> Option<Truth> {
         let all = self.0.get(usize::from(instrument.0))?;
         let start = match from {
@@ -87,7 +87,7 @@ impl Venue {
                 None => refused(Code::BadSymbol),
             },
             Subject::Rules { surface } => Outcome::Done(self.rules(surface)),
-            // Nothing moves a balance on paper without an event.
+            // On paper, no balance changes without an event.
             Subject::Income { .. } => Outcome::Done(Truth::Income {
                 entries: Vec::new(),
                 more: false,
@@ -102,7 +102,7 @@ impl Venue {
                 order_id,
             } => self.traded_order(instrument, order_id),
             Subject::NewestOrders { instrument } => Outcome::Done(self.newest_orders(instrument)),
-            // It takes commissions in the quote asset alone.
+            // Commissions are taken only in the quote asset, so no other price is needed.
             Subject::AssetPrice { .. } => refused(Code::BadSymbol),
         };
         self.reply(Reply::Read { subject, outcome });
@@ -118,7 +118,7 @@ impl Venue {
         Truth::Rules(listed.collect())
     }
 
-    /// Orders by which the venue closed positions, the oldest first.
+    /// Orders with which the venue closed positions, oldest first.
     fn forced_orders(&self, instrument: InstrumentId) -> Truth {
         let orders = self.orders.all().map(|(_, order)| order);
         let orders =
@@ -151,7 +151,7 @@ impl Venue {
         )
     }
 
-    /// The newest orders of an instrument, the oldest first.
+    /// The newest orders of an instrument, oldest first.
     fn newest_orders(&self, instrument: InstrumentId) -> Truth {
         let orders = self.orders.all().map(|(_, order)| order);
         let of_instrument = orders.filter(|order| order.terms.instrument == instrument);

@@ -1,9 +1,9 @@
-//! A venue as bytes, exactly, and a venue of a later process that goes on with its account: so
-//! that a simulated account outlives the process that simulates it.
+//! Saves a venue exactly as bytes, and continues its account in a later process. So a simulated
+//! account survives the process that simulates it.
 //!
-//! What is kept is everything that a request could find out: balances, positions, open orders with
-//! their places in the queue, the finished ones that are remembered, trades, the book as it was
-//! seen last, timers. Not kept are the user events in full of [`Venue::with_stream`].
+//! The bytes contain everything that a request could read: balances, positions, open orders with
+//! their queue positions, finished orders that are kept, trades, the last book, and timers. They do
+//! not contain the complete user events of [`Venue::with_stream`].
 
 use windvane_engine::{AssetId, Instrument, InstrumentId, OrderStatus};
 
@@ -16,34 +16,37 @@ const MAGIC: &[u8; 8] = b"wv-venue";
 /// Any change of the bytes of a snapshot needs a new number.
 const VERSION: u16 = 1;
 
-/// Why a venue cannot go on from bytes, or with other instruments.
+/// Why a venue cannot continue from bytes, or with other instruments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// They are of something else, or of another version.
-    #[error("this is no snapshot of a simulated venue of format {VERSION}")]
+    /// The bytes are something else, or of another version.
+    #[error("this is not a snapshot of a simulated venue in format {VERSION}")]
     Format,
-    /// They are damaged.
+    /// The bytes are damaged.
     #[error("the snapshot of the simulated venue cannot be read: {0}")]
     Content(String),
     /// The present terms cannot be used.
     #[error(transparent)]
     Config(#[from] VenueConfigError),
-    /// A position would be left without its instrument.
+    /// A position's instrument is not configured any more.
     #[error(
         "the simulated account holds a position in {0}, which is not configured any more: \
-         configure it again, or begin with an empty data folder"
+         configure it again, or start with an empty data folder"
     )]
     Held(String),
 }
 
 impl Venue {
-    /// Everything, so that [`Venue::restore`] goes on exactly from here. What it says must have
-    /// been polled to the end.
+    /// The complete state, from which [`Venue::restore`] continues exactly. All messages must have
+    /// been polled before.
     pub fn snapshot(&self) -> Vec<u8> {
-        debug_assert!(self.out.is_empty(), "polled to the end");
+        debug_assert!(
+            self.out.is_empty(),
+            "all messages must be polled before a snapshot"
+        );
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        // Writing to memory cannot fail, and every length in our types is known.
+        // Writing to memory cannot fail, and every length in these types is known.
         bytes.extend(postcard::to_stdvec(self).unwrap_or_default());
         bytes
     }
@@ -51,7 +54,7 @@ impl Venue {
     /// The venue of a snapshot.
     ///
     /// # Errors
-    /// The bytes are none, or damaged.
+    /// The bytes are not a snapshot, or are damaged.
     pub fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let content = bytes
             .strip_prefix(MAGIC)
@@ -60,12 +63,13 @@ impl Venue {
         postcard::from_bytes(content).map_err(|error| SnapshotError::Content(error.to_string()))
     }
 
-    /// This venue's account under terms and with instruments that may have changed; the start
-    /// balances of the terms are not looked at. `assets` says what each old asset is now. Orders of
-    /// an instrument that is gone are cancelled, without a word.
+    /// Continues this venue's account with terms and instruments that may have changed. The start
+    /// balances of the terms are ignored. `assets` has the new id of each old asset. Orders of a
+    /// removed instrument are cancelled without an event.
     ///
     /// # Errors
-    /// The terms cannot be used, an instrument's scales changed, or one that is gone is held.
+    /// The terms cannot be used, an instrument's scales changed, or the account holds a position in
+    /// a removed instrument.
     pub fn succeed(
         mut self,
         mut config: VenueConfig,
@@ -105,7 +109,7 @@ impl Venue {
         });
         heir.margin = self.margin.renamed(assets);
         heir.now = self.now;
-        // As at a venue, the position mode changes only while nothing is open.
+        // As at a real venue, the position mode changes only without orders and positions.
         heir.hedge = hedge;
         heir.multi_assets = self.multi_assets;
         heir.order_id = self.order_id;
@@ -119,8 +123,8 @@ impl Venue {
         Ok(heir)
     }
 
-    /// Nothing public of an instrument was heard for a while: what its book showed is forgotten,
-    /// so that nothing fills on it. Orders stay; the next event shows where the market is.
+    /// Clears the book of an instrument after a time without public data, so that nothing fills on
+    /// old prices. Orders stay open; the next event shows the market again.
     pub fn blind(&mut self, instrument: InstrumentId) {
         if let Some(market) = self.markets.get_mut(usize::from(instrument.0)) {
             market.book = crate::book::Book::new();
@@ -152,7 +156,7 @@ impl Venue {
 }
 
 impl Market {
-    /// Takes over everything of the same instrument but its terms.
+    /// Takes over the state of the same instrument, except its terms.
     fn inherit(&mut self, old: Self) -> Result<(), VenueConfigError> {
         let (own, before) = (&self.instrument, &old.instrument);
         let fixed = [
@@ -176,7 +180,7 @@ impl Market {
 }
 
 impl Account {
-    /// The same balances under other names.
+    /// The same balances with the assets' new ids.
     fn renamed(&self, assets: &[AssetId]) -> Self {
         let mut renamed = Self::default();
         for (old, new) in self.assets().zip(assets) {

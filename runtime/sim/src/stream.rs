@@ -1,9 +1,9 @@
-//! User events with all that their form on the wire needs (spec 1 and 2, Events), for whoever
-//! speaks that form. The engine's [`UserEvent`] says less: what a strategy's runtime uses.
+//! User events with all fields of their wire format (spec 1 and 2, Events), for a server that sends
+//! that format. The engine's [`UserEvent`] has fewer fields: only those that a strategy's runtime
+//! uses.
 //!
-//! A venue made with [`Venue::with_stream`] says every user event this way, through
-//! [`Venue::poll_stream`], and none through [`Venue::poll`], which is left with the answers.
-//! Their order among themselves is the same.
+//! A venue made with [`Venue::with_stream`] returns every user event through [`Venue::poll_stream`]
+//! and none through [`Venue::poll`], which then returns only replies. Their order is the same.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ macro_rules! causes {
             /// Every cause.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The word as the venue spells it.
+            /// The cause as the venue spells it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
@@ -39,15 +39,15 @@ causes! {
     Deposit = "DEPOSIT";
     /// A withdrawal.
     Withdraw = "WITHDRAW";
-    /// A fill, or an order that locks or frees balance.
+    /// A fill, or an order that locks or releases balance.
     Order = "ORDER";
     /// A funding payment.
     FundingFee = "FUNDING_FEE";
-    /// A withdrawal that came back.
+    /// A withdrawal that was returned.
     WithdrawReject = "WITHDRAW_REJECT";
     /// A correction by the venue.
     Adjustment = "ADJUSTMENT";
-    /// What the insurance fund paid.
+    /// A payment of the insurance fund.
     InsuranceClear = "INSURANCE_CLEAR";
     /// A deposit by the venue.
     AdminDeposit = "ADMIN_DEPOSIT";
@@ -102,11 +102,11 @@ pub enum StreamEvent {
     },
     /// `MARGIN_CALL`.
     MarginCall {
-        /// `cw`; `None` where an isolated position is called.
+        /// `cw`; `None` if the call is for an isolated position.
         cross_wallet: Option<Amount>,
         /// `p`: the positions in danger.
         positions: Vec<PositionView>,
-        /// When.
+        /// The time of the call.
         time: Time,
     },
     /// `ACCOUNT_CONFIG_UPDATE` with `ac`.
@@ -129,48 +129,48 @@ pub enum StreamEvent {
     },
 }
 
-/// Whom a fill met. A venue that serves several accounts makes one public market of it.
+/// The counterparty of a fill. A venue for several accounts makes one public market from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Met {
-    /// What the other side displayed at this price: as taker, or as maker where the other side
-    /// came to the order's price.
+    /// The displayed quantity of the other side at this price. The order was the taker, or the
+    /// maker if the other side came to its price.
     Level(i64),
-    /// The trade that the venue was told of.
+    /// A public trade that the venue received.
     Trade,
     /// An order of another account ([`Venue::meet`]).
     Order(Deal),
-    /// Someone of whom the book knows nothing ([`Venue::fill_order`]).
+    /// A counterparty that is not in the book ([`Venue::fill_order`]).
     Outside,
-    /// The insurance fund, or whom auto-deleveraging chose: not in the market.
+    /// The insurance fund, or the counterparty of auto-deleveraging: not part of the market.
     Fund,
 }
 
-/// A trade with another account, as one of the two sees it.
+/// A trade with another account, from the view of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deal {
     /// Its id, the same for both.
     pub trade_id: TradeId,
     /// Its price, the same for both.
     pub price: Price,
-    /// Whether this one was the maker.
+    /// Whether this account was the maker.
     pub maker: bool,
 }
 
-/// An order update and the order as it left it.
+/// An order update, with the order after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// What happened.
+    /// The update.
     pub update: OrderUpdate,
     /// The order after it.
     pub order: OrderView,
     /// Notional of the open buys and sells of its position side: `b` and `a`. Futures only.
     pub open_notional: [Amount; 2],
-    /// Whom the fill met, where there is one.
+    /// The counterparty of the fill, if this is a fill.
     pub met: Option<Met>,
 }
 
 impl Venue {
-    /// This venue with [`Venue::poll_stream`] in place of the user events of [`Venue::poll`].
+    /// This venue, with [`Venue::poll_stream`] instead of the user events of [`Venue::poll`].
     #[must_use]
     pub fn with_stream(mut self) -> Self {
         self.stream = Some(VecDeque::new());
@@ -178,7 +178,7 @@ impl Venue {
         self
     }
 
-    /// The next user event in full, until there is none.
+    /// The next complete user event. Call it until it returns `None`.
     pub fn poll_stream(&mut self) -> Option<StreamEvent> {
         self.stream.as_mut()?.pop_front()
     }
@@ -206,7 +206,7 @@ impl Venue {
         self.stream(StreamEvent::Order(Box::new(event)));
     }
 
-    /// Says that balances (with `bc`) and positions changed.
+    /// Reports a change of balances (with `bc`) and positions.
     pub(crate) fn tell_change(
         &mut self,
         surface: Surface,
@@ -216,7 +216,7 @@ impl Venue {
     ) {
         let time = self.now;
         if self.stream.is_none() {
-            // Spot events do not tell the change (spec 1, Events).
+            // Spot events do not contain the change (spec 1, Events).
             let told = |change| match surface {
                 Surface::Spot => Amount::ZERO,
                 Surface::Futures => change,
@@ -272,7 +272,7 @@ impl Venue {
         self.stream(event);
     }
 
-    /// A margin call of the crossed positions of an asset, or of one isolated symbol.
+    /// Reports a margin call for the crossed positions of an asset, or for one isolated symbol.
     pub(crate) fn tell_margin_call(&mut self, asset: AssetId, isolated: Option<InstrumentId>) {
         if self.stream.is_none() {
             return self.tell(UserEvent::MarginCall);
@@ -304,7 +304,7 @@ impl Venue {
         });
     }
 
-    /// The position mode or the assets mode changed.
+    /// Reports a change of the position mode or the assets mode.
     pub(crate) fn tell_config(&mut self, position_mode: bool) {
         let (hedge, multi_assets) = (self.hedge, self.multi_assets);
         if self.stream.is_none() {

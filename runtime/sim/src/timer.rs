@@ -1,11 +1,11 @@
-//! What happens by time: the dead man's countdown (spec 2, Auto-cancel all open orders) and
-//! funding. Both are kept per instrument; the earliest is the venue's next timeout.
+//! Events by time: the dead man's countdown (spec 2, Auto-cancel all open orders) and funding. Both
+//! are kept per instrument; the earliest is the venue's next timeout.
 //!
-//! A countdown ends on the first multiple of 10 ms at or after its time, as the service checks
+//! A countdown ends at the first multiple of 10 ms at or after its time, because the venue checks
 //! about that often. Funding pays `- position * mark * rate` at the recorded time of the next
-//! payment, by the last recorded mark and rate, half to even at 8 decimals; longs pay a positive
-//! rate. Its account update lists the balance only, in isolated margin the position too (spec 2,
-//! `ACCOUNT_UPDATE`).
+//! payment, with the last recorded mark price and rate, rounded half to even at 8 decimals. With a
+//! positive rate, longs pay. Its account event lists only the balance; in isolated margin it lists
+//! the position too (spec 2, `ACCOUNT_UPDATE`).
 
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::{
@@ -18,17 +18,17 @@ use crate::market::Mark;
 use crate::stream::Cause;
 use crate::venue::{Venue, refused};
 
-/// How often the service looks at countdowns.
+/// How often the venue checks countdowns.
 const GRID_NS: i64 = 10_000_000;
 
 impl Venue {
-    /// When [`Venue::timeout`] is due; [`Time::NEVER`] if nothing is.
+    /// When [`Venue::timeout`] is due; [`Time::NEVER`] if nothing is scheduled.
     #[inline]
     pub const fn next_timeout(&self) -> Time {
         self.due
     }
 
-    /// Time has come to `now`: whatever is due happens, in the order of its times.
+    /// Advances the time to `now`. Everything that is due happens, in the order of its times.
     pub fn timeout(&mut self, now: Time) {
         self.advance(now);
     }
@@ -116,7 +116,7 @@ impl Venue {
             self.watch_time();
         }
         if first {
-            // From here on the mid is no longer the mark.
+            // From now on, the mid is no longer used as the mark price.
             self.watch_triggers(instrument);
         }
         self.trigger(instrument, WorkingType::MarkPrice);
@@ -130,7 +130,7 @@ impl Venue {
         }
     }
 
-    /// Funding of every position of an instrument, by this mark price and rate.
+    /// Pays funding for every position of an instrument, with this mark price and rate.
     pub(crate) fn pay_funding_at(&mut self, instrument: InstrumentId, mark: i64, rate: i64) {
         let market = self.at_mut(instrument);
         let (asset, scale) = (market.instrument.quote, market.instrument.qty_scale);

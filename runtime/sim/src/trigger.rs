@@ -1,16 +1,18 @@
-//! Conditional orders: when they trigger, and what becomes of them (spec 2, Conditional order
-//! trigger conditions; the same table serves spot).
+//! Conditional orders: when they trigger, and how they continue (spec 2, Conditional order trigger
+//! conditions; the same table applies to spot).
 //!
-//! - The latest price is the last trade, or the mark price with `workingType` `MARK_PRICE`; the mid
-//!   is the mark where none is recorded. Before the first trade it is the mark.
-//! - An order whose condition already holds on arrival is refused with -2021.
-//! - A waiting order reserves nothing. When it triggers it becomes a LIMIT or MARKET order at
-//!   once; if the account cannot carry it then, it ends EXPIRED. No event marks the trigger: the
-//!   next event of the order is its fill or its end. [`Triggered`] says where it ends EXPIRED
-//!   instead, and another order goes on.
-//! - `priceProtect`: when mark and contract price differ by more than `triggerProtect` of the
-//!   mark at the trigger, the order ends EXPIRED.
-//! - `closePosition` closes what is there when it triggers; nothing there: EXPIRED.
+//! - The latest price is the last trade, or the mark price with `workingType` `MARK_PRICE`. The mid
+//!   is the mark price if none is recorded. Before the first trade, the latest price is the mark
+//!   price.
+//! - An order whose condition already holds on arrival is rejected with -2021.
+//! - A waiting order reserves nothing. When it triggers, it becomes a LIMIT or MARKET order at
+//!   once. If the account cannot carry it then, it ends EXPIRED. No event reports the trigger: the
+//!   next event of the order is its fill or its end. [`Triggered`] has the variants in which it
+//!   ends EXPIRED and another order continues.
+//! - `priceProtect`: if mark price and contract price differ by more than `triggerProtect` of the
+//!   mark price at the trigger, the order ends EXPIRED.
+//! - `closePosition` closes the position that exists when it triggers. Without a position it ends
+//!   EXPIRED.
 
 use windvane_engine::{
     ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms, OrderType, Side,
@@ -47,7 +49,7 @@ fn working_type(terms: &OrderTerms) -> WorkingType {
 }
 
 impl Market {
-    /// The price that triggers, at the mark's scale; 0 where unknown.
+    /// The price that is compared with the condition, at the mark's scale; 0 if unknown.
     fn latest(&self, working: WorkingType) -> i64 {
         match working {
             WorkingType::ContractPrice if self.last > 0 => self.at_mark_scale(self.last),
@@ -55,7 +57,7 @@ impl Market {
         }
     }
 
-    /// Recomputes which last prices may trigger.
+    /// Adds the last prices that may trigger this order to the alert.
     fn watch_last(&mut self, terms: &OrderTerms) {
         let (low, high) = &mut self.alert.last;
         match terms.stop_price {
@@ -68,7 +70,7 @@ impl Market {
 }
 
 impl Venue {
-    /// Refuses an order that would trigger at once.
+    /// Rejects an order that would trigger at once.
     pub(crate) fn check_trigger(&self, terms: &OrderTerms) -> Result<(), Code> {
         let market = self.at(terms.instrument);
         let latest = market.latest(working_type(terms));
@@ -93,7 +95,7 @@ impl Venue {
         }
     }
 
-    /// Puts an accepted conditional order among those that wait.
+    /// Adds an accepted conditional order to the waiting orders.
     pub(crate) fn wait(&mut self, key: OrderKey) {
         let terms = self.orders.at(key).terms;
         let market = self.at_mut(terms.instrument);
@@ -108,7 +110,7 @@ impl Venue {
         self.watch_triggers(terms.instrument);
     }
 
-    /// Takes an order out of the waiting list.
+    /// Removes an order from the waiting orders.
     pub(crate) fn forget(&mut self, key: OrderKey) {
         let instrument = self.orders.at(key).terms.instrument;
         self.at_mut(instrument).waiting.retain(|k| *k != key);
@@ -136,7 +138,7 @@ impl Venue {
         market.watch_mid();
     }
 
-    /// A price that triggers has moved: triggers every order whose condition holds now, oldest
+    /// Handles a change of a trigger price: triggers every order whose condition holds now, oldest
     /// first.
     pub(crate) fn trigger(&mut self, instrument: InstrumentId, working: WorkingType) {
         let market = &self.markets[usize::from(instrument.0)];
@@ -191,10 +193,10 @@ impl Venue {
         self.execute(key);
     }
 
-    /// Ends a triggered order, and announces the order that goes on in its place.
+    /// Ends a triggered order and reports the order that continues in its place.
     fn replace_triggered(&mut self, key: OrderKey) -> OrderKey {
         let mut order = self.orders.at(key).clone();
-        // What ends here is the conditional order as it was sent.
+        // The order that ends here is the conditional order as it was sent.
         self.orders.at_mut(key).triggered = false;
         self.end(key, OrderStatus::Expired);
         self.order_id += 1;
@@ -211,11 +213,11 @@ impl Venue {
 }
 
 impl Order {
-    /// Follows the latest price with a trailing stop. True once it has come back by the callback
-    /// rate from its extreme, if the extreme had reached the activation price.
+    /// Updates a trailing stop with the latest price. Returns true once the price has moved back
+    /// from its extreme by the callback rate, if the extreme had reached the activation price.
     fn trail(&mut self, latest: i64) -> bool {
         if self.extreme == 0 {
-            // Nothing was known on arrival: this is the first price.
+            // No price was known on arrival, so this is the first price.
             self.extreme = latest;
             self.activation = if self.activation == 0 {
                 latest
@@ -238,7 +240,7 @@ impl Order {
 }
 
 impl Market {
-    /// Mark and contract price differ by more than `triggerProtect`.
+    /// Whether mark price and contract price differ by more than `triggerProtect`.
     fn is_dislocated(&self) -> bool {
         let (Some(Rate(bound)), mark) = (self.fractions.trigger_protect, self.mark_price()) else {
             return false;

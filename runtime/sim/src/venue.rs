@@ -1,15 +1,15 @@
-//! The venue itself: market events and requests go in, answers and user events come out.
+//! The venue: market events and requests go in, replies and user events come out.
 //!
 //! # Contract
-//! After every call of [`Venue::market`], [`Venue::request`] and [`Venue::timeout`] drain
-//! [`Venue::poll`]. Times never go back. [`Venue::next_timeout`] says when to call
+//! After every call of [`Venue::market`], [`Venue::request`] and [`Venue::timeout`], drain
+//! [`Venue::poll`]. Times must not decrease. [`Venue::next_timeout`] is the time to call
 //! [`Venue::timeout`]; a later call of any kind catches up first.
 //!
 //! # Order of messages
-//! The answer to a request comes before the user events that it caused (real services send
-//! either first, spec 4, section 6, point 2). Of one order: `NEW`, then each fill, then the end.
-//! After each fill its account update. Spot orders that lock or free balance are followed by an
-//! account update too.
+//! The reply to a request comes before the user events that it caused (real venues send either
+//! first, spec 4, section 6, point 2). The events of one order are: `NEW`, then each fill, then the
+//! end. Each fill is followed by its account event. A spot order that locks or releases balance is
+//! followed by an account event too.
 
 use std::collections::VecDeque;
 
@@ -33,10 +33,10 @@ use crate::order::Orders;
 use crate::read::Trades;
 use crate::stream::StreamEvent;
 
-/// What the venue says.
+/// A message of the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VenueMessage {
-    /// The answer to a request.
+    /// The reply to a request.
     Reply(Reply),
     /// An event of a user data stream.
     User(UserEvent),
@@ -46,33 +46,33 @@ pub enum VenueMessage {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Venue {
     pub(crate) now: Time,
-    /// The earliest timer.
+    /// The time of the earliest timer.
     pub(crate) due: Time,
     pub(crate) markets: Vec<Market>,
     pub(crate) orders: Orders,
     pub(crate) account: Account,
     pub(crate) rates: Rates,
-    /// Of the orders that are being placed.
+    /// The surcharge of the orders that are being placed.
     pub(crate) surcharge: Rate,
     pub(crate) queue: QueueModel,
     pub(crate) hedge: bool,
     pub(crate) multi_assets: bool,
     pub(crate) margin: Watch,
-    /// An instrument whose position was closed or turned round.
+    /// An instrument whose position was closed or reversed.
     pub(crate) closed: Option<InstrumentId>,
     pub(crate) order_id: i64,
     pub(crate) trades: Trades,
     pub(crate) out: VecDeque<VenueMessage>,
-    /// What the documents leave open.
+    /// Choices for points that the documents leave open.
     #[serde(skip)]
     pub(crate) open_terms: OpenTerms,
-    /// User events in full, where they are asked for.
+    /// Complete user events, if they are enabled.
     #[serde(skip)]
     pub(crate) stream: Option<VecDeque<StreamEvent>>,
 }
 
 impl Venue {
-    /// A venue with these instruments, whose ids are their places in the list.
+    /// A venue with these instruments. An instrument's id is its index in the list.
     pub fn new(
         config: VenueConfig,
         instruments: Vec<Instrument>,
@@ -122,9 +122,9 @@ impl Venue {
         })
     }
 
-    /// A public market event, at the venue's time.
+    /// Handles a public market event, at the venue's time.
     ///
-    /// An event of an instrument that the venue was not given is ignored.
+    /// Events of unknown instruments are ignored.
     #[inline]
     pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         self.advance(now);
@@ -168,7 +168,7 @@ impl Venue {
         }
     }
 
-    /// A request arrives at the venue.
+    /// Handles a request that arrives at the venue.
     pub fn request(&mut self, now: Time, request: &Request) {
         self.advance(now);
         match request {
@@ -210,14 +210,13 @@ impl Venue {
         self.settle();
     }
 
-    /// The next thing that the venue says, until there is none.
+    /// The next message of the venue. Call it until it returns `None`.
     #[inline]
     pub fn poll(&mut self) -> Option<VenueMessage> {
         self.out.pop_front()
     }
 
-    /// Brings closing orders and margin up to date after fills; runs at the end of everything
-    /// that can fill.
+    /// Updates closing orders and margin after fills. Runs at the end of everything that can fill.
     #[inline]
     pub(crate) fn settle(&mut self) {
         if let Some(instrument) = self.closed.take() {
@@ -244,16 +243,16 @@ impl Venue {
         &mut self.markets[usize::from(instrument.0)]
     }
 
-    /// The market of an instrument id that came from outside.
+    /// The market of an instrument id from outside.
     pub(crate) fn known(&self, instrument: InstrumentId) -> Option<&Market> {
         self.markets.get(usize::from(instrument.0))
     }
 }
 
-/// For reports and for showing the venue's state.
+/// The venue's state, for reports and displays.
 impl Venue {
-    /// Balances of a surface that are not zero: wallet balance on futures, free plus locked on
-    /// spot.
+    /// Balances of a surface that are not zero: on futures the wallet balance, on spot free plus
+    /// locked.
     pub fn balances(&self, surface: Surface) -> impl Iterator<Item = BalanceUpdate> + '_ {
         let of = move |asset| self.balance(surface, asset);
         self.account.assets().map(of).filter(|b| b.total.0 != 0)
@@ -268,7 +267,8 @@ impl Venue {
         })
     }
 
-    /// Open orders of an instrument: in the book by side, price and age, then those that wait.
+    /// Open orders of an instrument: those in the book by side, price and age, then the waiting
+    /// ones.
     pub fn open_orders(&self, instrument: InstrumentId) -> impl Iterator<Item = OrderReport> + '_ {
         self.known(instrument).into_iter().flat_map(|market| {
             let resting = market.own.iter().flatten().map(|own| own.key);
@@ -277,21 +277,22 @@ impl Venue {
         })
     }
 
-    /// The terms of an order, as long as the venue remembers it.
+    /// The terms of an order, as long as the venue keeps it.
     pub fn terms(&self, instrument: InstrumentId, id: &ClientOrderId) -> Option<&OrderTerms> {
         let key = self.find(instrument, id)?;
         Some(&self.orders.at(key).terms)
     }
 
-    /// Best own bid or ask in the book, and the quantity of others ahead of it; `None` ahead
-    /// where it is unknown.
+    /// The best own bid or ask in the book, and the quantity of others ahead of it; `None` if that
+    /// quantity is unknown.
     pub fn queue_ahead(&self, instrument: InstrumentId, side: Side) -> Option<(i64, Option<i64>)> {
         let own = self.known(instrument)?.own[side as usize].first()?;
         let ahead = (own.ahead < crate::queue::UNKNOWN / 2).then_some(own.ahead);
         Some((own.price, ahead))
     }
 
-    /// Mark price of an instrument at scale 8: recorded, else mid, else last; `None` if unknown.
+    /// Mark price of an instrument at scale 8: recorded, else mid, else last trade; `None` if
+    /// unknown.
     pub fn mark_price(&self, instrument: InstrumentId) -> Option<i64> {
         let mark = self.known(instrument)?.mark_price();
         (mark != 0).then_some(mark)

@@ -1,5 +1,5 @@
-//! What can be seen of the account: orders, balances, positions and margin, as REST routes show
-//! them. Copies only; nothing here changes anything.
+//! Read access to the account: orders, balances, positions and margin, with the values of the REST
+//! routes. Everything is copied; nothing here changes the venue.
 
 use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
 use windvane_engine::{
@@ -22,9 +22,9 @@ pub struct OrderView {
     pub order_id: VenueOrderId,
     /// Surface.
     pub surface: Surface,
-    /// Its terms as sent; `origType` is their type.
+    /// Its terms as sent. `origType` is their type.
     pub terms: OrderTerms,
-    /// `type`: LIMIT or MARKET once a condition has held, else the type as sent.
+    /// `type`: LIMIT or MARKET after its condition has held, else the type as sent.
     pub order_type: OrderType,
     /// `timeInForce`.
     pub time_in_force: TimeInForce,
@@ -62,9 +62,9 @@ pub struct SpotBalance {
 pub struct FuturesBalance {
     /// The asset.
     pub asset: AssetId,
-    /// `walletBalance`: isolated wallets are part of it.
+    /// `walletBalance`, including isolated wallets.
     pub wallet: Amount,
-    /// `crossWalletBalance`: without the isolated wallets.
+    /// `crossWalletBalance`, without isolated wallets.
     pub cross_wallet: Amount,
     /// `crossUnPnl`: unrealized profit of crossed positions.
     pub cross_unrealized: Amount,
@@ -82,7 +82,7 @@ pub struct FuturesBalance {
     pub max_withdraw: Amount,
 }
 
-/// A position side of a futures symbol (spec 4, GET positionRisk), held or not.
+/// A position side of a futures symbol (spec 4, GET positionRisk), with or without a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionView {
     /// The instrument.
@@ -91,15 +91,16 @@ pub struct PositionView {
     pub position_side: PositionSide,
     /// `positionAmt`, negative when short.
     pub qty: Qty,
-    /// Entry price times quantity, signed like it.
+    /// Entry price times quantity, with the sign of the quantity.
     pub cost: Amount,
     /// `entryPrice`, scale 8; 0 without a position.
     pub entry_price: i64,
-    /// `markPrice`, scale 8; 0 where unknown.
+    /// `markPrice`, scale 8; 0 if unknown.
     pub mark_price: i64,
-    /// `liquidationPrice`, scale 8, if prices of other symbols stood still; 0 if there is none.
+    /// `liquidationPrice`, scale 8, with the prices of other symbols unchanged; 0 if there is no
+    /// such price.
     pub liquidation_price: i64,
-    /// Value at the mark price, signed like the quantity.
+    /// Value at the mark price, with the sign of the quantity.
     pub notional: Amount,
     /// `unRealizedProfit`.
     pub unrealized: Amount,
@@ -125,9 +126,9 @@ pub struct PositionView {
     pub updated: Time,
 }
 
-/// Orders.
+/// Views of orders.
 impl Venue {
-    /// The order with this id of the venue's, as long as it is remembered.
+    /// The order with this id of the venue, as long as it is kept.
     pub fn order(&self, id: VenueOrderId) -> Option<OrderView> {
         let key = self.orders.find_id(id)?;
         Some(self.view_of(self.orders.at(key)))
@@ -151,7 +152,7 @@ impl Venue {
         open
     }
 
-    /// Every open order of an instrument, or of all, in the book or waiting.
+    /// The keys of every open order of an instrument, or of all, in the book or waiting.
     pub(crate) fn open_keys(
         &self,
         instrument: Option<InstrumentId>,
@@ -163,12 +164,12 @@ impl Venue {
         })
     }
 
-    /// Every order that is remembered, open or finished, oldest first.
+    /// Every kept order, open or finished, oldest first.
     pub fn orders(&self) -> Vec<OrderView> {
         self.orders_where(|_| true)
     }
 
-    /// Those of them that are wanted: there may be very many of the others.
+    /// The kept orders for which `wanted` returns true. There may be very many others.
     pub fn orders_where(&self, wanted: impl Fn(&OrderView) -> bool) -> Vec<OrderView> {
         let views = self.orders.all().map(|(_, order)| self.view_of(order));
         let mut all: Vec<_> = views.filter(wanted).collect();
@@ -203,7 +204,7 @@ impl Venue {
     }
 }
 
-/// Balances, positions and settings.
+/// Views of balances, positions and settings.
 impl Venue {
     /// Free and locked spot balance of an asset.
     pub fn spot_balance(&self, asset: AssetId) -> SpotBalance {
@@ -263,7 +264,8 @@ impl Venue {
         (equity - self.initial_margins(asset)).max(Amount::ZERO)
     }
 
-    /// Every position side of every futures symbol that the position mode has, held or not.
+    /// Every position side of every futures symbol in the present position mode, with or without a
+    /// position.
     pub fn position_views(&self) -> impl Iterator<Item = PositionView> + '_ {
         let sides = || {
             let sides = PositionSide::ALL.iter().copied();
@@ -273,7 +275,7 @@ impl Venue {
         futures.flat_map(move |market| sides().map(|side| self.position_of(market.id, side)))
     }
 
-    /// One position side; `None` if there is no such futures symbol.
+    /// One position side; `None` if the futures symbol does not exist.
     pub fn position_view(
         &self,
         instrument: InstrumentId,
@@ -317,9 +319,9 @@ impl Venue {
         }
     }
 
-    /// The mark price p at which equity meets the maintenance margin:
-    /// `E + q (p - mark) = M + r |q| p - cum`, with E the equity and M the maintenance margin of
-    /// the other positions now.
+    /// The mark price p at which equity equals the maintenance margin:
+    /// `E + q (p - mark) = M + r |q| p - cum`. E is the present equity, M the present maintenance
+    /// margin of the other positions.
     fn liquidation_price(&self, instrument: InstrumentId, position_side: PositionSide) -> i64 {
         let market = self.at(instrument);
         let (mark, scale) = (market.mark_price(), market.instrument.qty_scale);
@@ -349,17 +351,17 @@ impl Venue {
             .max(0)
     }
 
-    /// Hedge mode is on.
+    /// Whether hedge mode is on.
     pub const fn hedge_mode(&self) -> bool {
         self.hedge
     }
 
-    /// Multi-assets mode is on.
+    /// Whether multi-assets mode is on.
     pub const fn multi_assets_mode(&self) -> bool {
         self.multi_assets
     }
 
-    /// When the countdown of an instrument ends; [`Time::NEVER`] if none is armed.
+    /// The end of an instrument's countdown; [`Time::NEVER`] if none is armed.
     pub fn countdown(&self, instrument: InstrumentId) -> Time {
         self.known(instrument).map_or(Time::NEVER, |m| m.countdown)
     }
@@ -370,13 +372,13 @@ impl Venue {
         market.map_or_else(Vec::new, |m| m.brackets.list().collect())
     }
 
-    /// The rules of an instrument as they are now.
+    /// The present rules of an instrument.
     pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_engine::Instrument> {
         self.known(instrument).map(|market| &market.instrument)
     }
 }
 
-/// `amount / qty` as a price of scale 8, half to even; 0 where the quantity is.
+/// `amount / qty` as a price of scale 8, rounded half to even; 0 for a quantity of 0.
 fn per_unit(amount: Amount, qty: i64, qty_scale: u8) -> i64 {
     if qty == 0 {
         return 0;
@@ -386,7 +388,7 @@ fn per_unit(amount: Amount, qty: i64, qty_scale: u8) -> i64 {
     i64::try_from(price).unwrap_or(i64::MAX)
 }
 
-/// Amounts and prices share their scale, which [`per_unit`] relies on.
+/// [`per_unit`] relies on amounts and prices having the same scale.
 const _: () = assert!(MARK_SCALE == windvane_engine::decimal::AMOUNT_SCALE);
 
 fn adl_quantile(unrealized: Amount, margin: Amount) -> u8 {

@@ -1,4 +1,4 @@
-//! Margin, liquidation, funding, the countdown, modes.
+//! Tests of margin, liquidation, funding, the countdown and modes.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn bench() -> Bench {
 #[test]
 fn initial_margin_bounds_position_and_open_orders_together() {
     let mut bench = bench();
-    // 10,000 at leverage 20 carry a notional of 200,000: 3.333 at 60,000.
+    // 10,000 at leverage 20 carry a notional of 200,000, which is 3.333 at 60,000.
     let terms = limit(FUTURES, Side::Buy, 600_000, 3_334, TimeInForce::Gtc);
     assert_eq!(bench.place("a", terms), Err(-2019));
     bench
@@ -31,7 +31,7 @@ fn initial_margin_bounds_position_and_open_orders_together() {
         .unwrap();
     let terms = limit(FUTURES, Side::Buy, 600_000, 1_334, TimeInForce::Gtc);
     assert_eq!(bench.place("b", terms), Err(-2019));
-    // The other side does not add to it.
+    // The other side does not add to the margin.
     bench
         .place(
             "c",
@@ -55,7 +55,7 @@ fn an_order_that_only_reduces_passes_without_margin() {
 }
 
 #[test]
-fn reduce_only_needs_a_position_and_never_turns_it_round() {
+fn reduce_only_needs_a_position_and_never_reverses_it() {
     let mut bench = bench();
     let mut terms = market(FUTURES, Side::Sell, 50);
     terms.reduce_only = true;
@@ -70,7 +70,7 @@ fn reduce_only_needs_a_position_and_never_turns_it_round() {
         (OrderStatus::Expired, 30)
     );
     assert_eq!(bench.position(), 0);
-    // The other closing order has nothing left to close.
+    // Nothing is left for the other closing order.
     assert_eq!(
         bench.query(FUTURES, "c").unwrap().status,
         OrderStatus::Expired
@@ -88,7 +88,8 @@ fn a_margin_call_comes_once_before_liquidation() {
         )
         .unwrap();
     bench.said.clear();
-    // Wallet 9,920.8; maintenance 0.5 percent of the notional, about 950 at the end.
+    // The wallet is 9,920.8; the maintenance margin is 0.5 percent of the notional, about 950 at
+    // the end.
     for bid in (572_000..600_000).rev().step_by(100) {
         bench.top(FUTURES, (bid, 90_000), (bid + 10, 90_000));
         if !bench.said.is_empty() {
@@ -117,7 +118,7 @@ fn a_margin_call_comes_once_before_liquidation() {
             .iter()
             .all(|u| u.order_type == OrderType::Liquidation)
     );
-    // The book takes 1.0, the insurance fund the rest at the mark.
+    // The book takes 1.0, the insurance fund the rest at the mark price.
     assert_eq!(closing[0].status, OrderStatus::NewInsurance);
     assert_eq!(closing[1].execution, ExecutionType::Calculated);
     assert_eq!(closing[2].status, OrderStatus::Filled);
@@ -133,7 +134,7 @@ fn a_margin_call_comes_once_before_liquidation() {
 }
 
 #[test]
-fn a_safe_account_is_left_alone_by_any_path_of_prices() {
+fn a_safe_account_is_never_liquidated_by_price_moves() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Sell, 100)).unwrap();
     bench.said.clear();
@@ -144,7 +145,7 @@ fn a_safe_account_is_left_alone_by_any_path_of_prices() {
 }
 
 #[test]
-fn funding_pays_position_times_mark_times_rate_and_lists_the_balance_only() {
+fn funding_pays_position_times_mark_times_rate() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Sell, 100)).unwrap();
     let due = bench.now.plus_ms(1_000);
@@ -212,9 +213,9 @@ fn mode(bench: &mut Bench, hedge: bool) -> Result<(), i32> {
         VenueMessage::Reply(Reply::PositionMode { outcome }) => match outcome {
             Outcome::Done(()) => Ok(()),
             Outcome::Refused(refusal) => Err(refusal.code),
-            Outcome::Unknown => panic!("always known"),
+            Outcome::Unknown => panic!("the simulated venue always knows the outcome"),
         },
-        other => panic!("not {other:?}"),
+        other => panic!("unexpected reply: {other:?}"),
     }
 }
 
@@ -272,9 +273,9 @@ fn leverage_is_bounded_and_carried_by_the_margin() {
             VenueMessage::Reply(Reply::Leverage { outcome, .. }) => match outcome {
                 Outcome::Done(leverage) => Ok(*leverage),
                 Outcome::Refused(refusal) => Err(refusal.code),
-                Outcome::Unknown => panic!("always known"),
+                Outcome::Unknown => panic!("the simulated venue always knows the outcome"),
             },
-            other => panic!("not {other:?}"),
+            other => panic!("unexpected reply: {other:?}"),
         }
     };
     assert_eq!(change(FUTURES, 126), Err(-4028));

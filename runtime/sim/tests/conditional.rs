@@ -1,4 +1,4 @@
-//! Conditional orders: triggers, protection, and what they become.
+//! Tests of conditional orders: triggers, protection, and how they continue.
 
 mod common;
 
@@ -40,7 +40,7 @@ fn each_type_and_side_triggers_as_the_table_says() {
         bench.trade(FUTURES, at, 1, true);
         assert_eq!(bench.filled().len(), 1, "{order_type} {side} at {at}");
         bench.trade(FUTURES, at, 1, true);
-        assert_eq!(bench.filled().len(), 1, "only once");
+        assert_eq!(bench.filled().len(), 1, "it fills only once");
     }
 }
 
@@ -145,7 +145,7 @@ fn a_trailing_stop_needs_its_activation_and_then_its_callback() {
     terms.activation_price = Some(Price(610_000));
     bench.place("a", terms).unwrap();
     bench.said.clear();
-    // Back by more than 1 percent, but never activated.
+    // It moved back by more than 1 percent, but was never activated.
     for price in [609_000, 600_000] {
         bench.trade(FUTURES, price, 1, true);
     }
@@ -193,7 +193,7 @@ fn a_trailing_stop_without_activation_follows_from_the_latest_price() {
 }
 
 #[test]
-fn price_protection_ends_an_order_whose_trigger_is_far_from_the_mark() {
+fn price_protection_expires_an_order_far_from_the_mark() {
     let mut rules = instrument(windvane_engine::Surface::Futures);
     rules.trigger_protect = Some(Decimal::new(1, 3));
     for (protect, status) in [(true, OrderStatus::Expired), (false, OrderStatus::Filled)] {
@@ -210,7 +210,7 @@ fn price_protection_ends_an_order_whose_trigger_is_far_from_the_mark() {
 }
 
 #[test]
-fn an_order_that_the_account_cannot_carry_when_it_triggers_expires() {
+fn a_triggered_order_without_enough_funds_expires() {
     let mut bench = bench();
     bench
         .place(
@@ -224,7 +224,7 @@ fn an_order_that_the_account_cannot_carry_when_it_triggers_expires() {
 }
 
 #[test]
-fn a_spot_stop_sells_without_having_locked() {
+fn a_spot_stop_sells_without_a_lock_before() {
     let mut bench = bench();
     bench.top(SPOT, (600_000, 500), (600_010, 500));
     let mut terms = OrderTerms::new(SPOT, Side::Sell, OrderType::Stop);

@@ -1,4 +1,4 @@
-//! What a test makes happen, and how the venue tells of it in full.
+//! Tests of events that a test triggers, with the venue's complete user events.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -10,7 +10,7 @@ use windvane_engine::{
 };
 use windvane_sim::{Cause, OrderEvent, StreamEvent, Venue, VenueConfigError, VenueMessage};
 
-/// A venue that tells its user events in full.
+/// A venue with complete user events.
 struct Full {
     venue: Venue,
     now: Time,
@@ -36,7 +36,7 @@ impl Full {
         }
     }
 
-    /// Places an order; its id.
+    /// Places an order and returns its id.
     fn place(&mut self, name: &str, terms: OrderTerms) -> VenueOrderId {
         self.now = self.now.plus_ms(1);
         let order = NewOrder {
@@ -46,9 +46,9 @@ impl Full {
         self.venue.request(self.now, &Request::Place(order));
         self.drain();
         let Some(VenueMessage::Reply(Reply::Placed { outcome, .. })) = self.venue.poll() else {
-            panic!("an answer")
+            panic!("a reply is expected")
         };
-        assert_eq!(self.venue.poll(), None, "answers only");
+        assert_eq!(self.venue.poll(), None, "only replies are polled");
         let windvane_engine::protocol::Outcome::Done(report) = outcome else {
             panic!("{outcome:?}")
         };
@@ -73,7 +73,7 @@ impl Full {
 }
 
 #[test]
-fn each_event_carries_the_order_as_it_left_it() {
+fn each_event_contains_the_order_after_it() {
     let mut full = Full::new();
     let order = full.place(
         "a",
@@ -92,11 +92,14 @@ fn each_event_carries_the_order_as_it_left_it() {
     assert_eq!(told[1].order.average_price, 59_900 * 10_i64.pow(8));
     assert_eq!(told[1].open_notional[0], Amount::ZERO);
     let StreamEvent::Futures { positions, .. } = &full.said[1] else {
-        panic!("the account follows its order: {:?}", full.said[1])
+        panic!(
+            "the account event follows the order event: {:?}",
+            full.said[1]
+        )
     };
     assert_eq!(positions[0].qty, Qty(30));
     assert_eq!(positions[0].entry_price, 59_900 * 10_i64.pow(8));
-    // It is found when it is finished too.
+    // It can also be found when it is finished.
     let found = full.venue.order(order).unwrap();
     assert_eq!(found, told[1].order);
     assert_eq!(found.created, full.now);
@@ -136,7 +139,7 @@ fn accounts_can_share_one_sequence_of_order_ids() {
 }
 
 #[test]
-fn only_so_many_finished_orders_are_remembered() {
+fn the_number_of_finished_orders_is_limited() {
     let mut full = Full::new();
     full.venue.remember_finished(2, 2);
     let ids: Vec<_> = ["a", "b", "c"]
@@ -148,7 +151,7 @@ fn only_so_many_finished_orders_are_remembered() {
 }
 
 #[test]
-fn what_ends_without_a_fill_or_on_another_surface_pushes_out_nothing_that_was_filled() {
+fn filled_orders_are_displaced_only_by_their_own_kind() {
     let mut full = Full::new();
     full.venue.remember_finished(2, 2);
     let filled = full.place("a", market(SPOT, Side::Buy, 1));
@@ -158,13 +161,17 @@ fn what_ends_without_a_fill_or_on_another_surface_pushes_out_nothing_that_was_fi
         full.place(&format!("ioc{n}"), terms);
     }
     assert!(full.venue.order(filled).is_some());
-    assert_eq!(full.venue.orders().len(), 4, "two filled, two not");
+    assert_eq!(
+        full.venue.orders().len(),
+        4,
+        "two filled orders, two without a fill"
+    );
     let wanted = full.venue.orders_where(|order| order.executed == Qty(0));
     assert_eq!(wanted.len(), 2);
 }
 
 #[test]
-fn a_triggered_stop_shows_the_type_that_it_became() {
+fn a_triggered_stop_shows_its_new_type() {
     let mut full = Full::new();
     let order = full.place("a", stop(OrderType::StopMarket, Side::Sell, 590_000, 10));
     assert_eq!(
@@ -203,7 +210,7 @@ fn liquidation_and_deleveraging_come_on_request() {
     );
     assert_eq!(told[0].order.status, OrderStatus::NewAdl);
     assert_eq!(told[1].update.execution, ExecutionType::Calculated);
-    // At the mark, whatever the book says.
+    // At the mark price, regardless of the book.
     assert_eq!(told[1].update.fill.unwrap().price, Price(600_005));
     full.venue.liquidate_now(full.now, FUTURES).unwrap();
     full.drain();
@@ -242,7 +249,7 @@ fn funding_comes_on_request_and_lists_the_balance_only() {
 }
 
 #[test]
-fn settings_are_told_in_full() {
+fn changed_settings_are_reported_completely() {
     let mut full = Full::new();
     full.venue
         .request(full.now, &Request::SetPositionMode { hedge: true });
@@ -272,7 +279,7 @@ fn rules_change_while_the_venue_runs_but_not_the_scales() {
     };
     full.venue.request(full.now, &Request::Place(order));
     let Some(VenueMessage::Reply(Reply::Placed { outcome, .. })) = full.venue.poll() else {
-        panic!("an answer")
+        panic!("a reply is expected")
     };
     assert!(
         matches!(&outcome, windvane_engine::protocol::Outcome::Refused(r) if r.code == -4164),

@@ -1,4 +1,4 @@
-//! Money that comes and goes other than by trading, and what the account shows of it.
+//! Tests of deposits, withdrawals and transfers, and of the balances after them.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -18,7 +18,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn a_deposit_is_told_with_its_change() {
+fn a_deposit_is_reported_with_its_change() {
     let mut bench = bench();
     let now = bench.now;
     let venue = &mut bench.venue;
@@ -70,7 +70,7 @@ fn unrealized_profit_is_available_and_cannot_be_withdrawn() {
     bench.place("a", market(FUTURES, Side::Buy, 1_000)).unwrap();
     bench.top(FUTURES, (610_000, 90_000), (610_010, 90_000));
     let balance = bench.venue.futures_balance(USDT);
-    // Bought at 60,001, marked at 61,000.5: 999.5 of profit; the fee was 24.0004.
+    // Bought at 60,001 with a mark price of 61,000.5: a profit of 999.5. The fee was 24.0004.
     assert_eq!(balance.unrealized, amount("999.5"));
     assert_eq!(balance.wallet, amount("9975.9996"));
     assert_eq!(balance.position_margin, amount("3050.025"));

@@ -1,4 +1,4 @@
-//! Whatever the market does and whatever is asked, the books balance.
+//! Properties: with any market events and any requests, the books balance.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Prices move by whole percents, so that stops, trailing stops and margins are reached.
+/// Prices move by whole percents, so that stops, trailing stops and margin levels are reached.
 fn price(offset: i64) -> i64 {
     600_000 + offset * 1_500
 }
@@ -121,7 +121,7 @@ impl Run {
         }
     }
 
-    /// A new process takes the venue over, with the same terms or as it is.
+    /// A new process continues the venue, with the same terms or unchanged.
     fn restart(&mut self, succeeded: bool) {
         let venue = Venue::restore(&self.bench.venue.snapshot()).unwrap();
         self.bench.venue = if succeeded {
@@ -167,7 +167,7 @@ impl Run {
                 self.check();
                 assert!(
                     self.ledger.made() <= qty,
-                    "a trade is never given out twice"
+                    "no quantity of a trade is used twice"
                 );
             }
             Step::Mark(offset, rate) => {
@@ -207,7 +207,7 @@ proptest! {
     })]
 
     #[test]
-    fn messages_and_balances_tell_the_same_story(
+    fn messages_and_balances_agree(
         steps in proptest::collection::vec(step(), 1..150),
         model in 0_usize..3,
         deep: bool,
@@ -245,7 +245,7 @@ proptest! {
             for at in [FUTURES, SPOT] {
                 bench.top(at, (price, qty), (price + 1, qty));
             }
-            // Margin may have called or liquidated by now: only what is said counts.
+            // A margin call or a liquidation may have happened by now, so only the messages count.
             let mut settle = |bench: &Bench| for fill in bench.fills() {
                 wallet += fill.realized_pnl.unwrap_or_default() - fill.fee;
             };
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_session_is_told_in_the_same_words(
+    fn the_same_session_gives_the_same_messages(
         steps in proptest::collection::vec(step(), 1..60),
     ) {
         let session = || {
@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn a_venue_that_went_through_bytes_goes_on_in_the_same_words(
+    fn a_restored_venue_gives_the_same_messages(
         steps in proptest::collection::vec(step(), 1..80),
         stop in 0_usize..80,
         succeeded: bool,

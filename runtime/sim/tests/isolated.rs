@@ -1,4 +1,4 @@
-//! Isolated margin, leverage brackets, the assets mode.
+//! Tests of isolated margin, leverage brackets and the assets mode.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -56,9 +56,9 @@ fn leverage(bench: &mut Bench, leverage: u32) -> Result<u32, i32> {
         VenueMessage::Reply(Reply::Leverage { outcome, .. }) => match outcome {
             Outcome::Done(leverage) => Ok(*leverage),
             Outcome::Refused(refusal) => Err(refusal.code),
-            Outcome::Unknown => panic!("always known"),
+            Outcome::Unknown => panic!("the simulated venue always knows the outcome"),
         },
-        other => panic!("not {other:?}"),
+        other => panic!("unexpected reply: {other:?}"),
     }
 }
 
@@ -95,7 +95,7 @@ fn a_fill_moves_its_margin_into_the_isolated_wallet_and_back() {
     assert_eq!(balance.available, balance.cross_wallet);
     bench.place("b", market(FUTURES, Side::Sell, 500)).unwrap();
     assert_eq!(held(&bench).isolated_wallet, amount("1500.025"));
-    // Turned round: all of the old is released, and the new part takes its own.
+    // Reversed: all margin of the old position is released, and the new part takes its own.
     bench
         .place("c", market(FUTURES, Side::Sell, 1_500))
         .unwrap();
@@ -108,7 +108,7 @@ fn a_fill_moves_its_margin_into_the_isolated_wallet_and_back() {
 }
 
 #[test]
-fn margin_is_added_from_what_is_available_and_taken_back_to_the_initial_margin() {
+fn isolated_margin_is_added_and_taken_back_within_limits() {
     let mut bench = bench();
     assert_eq!(code(margin(&mut bench, whole(1), true)), -1020);
     isolate(&mut bench, true).unwrap();
@@ -119,7 +119,7 @@ fn margin_is_added_from_what_is_available_and_taken_back_to_the_initial_margin()
     assert_eq!(code(margin(&mut bench, all + Amount(1), true)), -2019);
     margin(&mut bench, whole(1_000), true).unwrap();
     assert_eq!(held(&bench).isolated_wallet, amount("4000.05"));
-    // The spread has already cost 0.5 of it; the margin at the mark is 3,000.025.
+    // The spread has already cost 0.5 of it; the margin at the mark price is 3,000.025.
     let spare = amount("4000.05") - amount("3000.025") - amount("0.5");
     assert_eq!(code(margin(&mut bench, spare + Amount(1), false)), -2019);
     assert_eq!(margin(&mut bench, spare, false), Ok(()));
@@ -128,7 +128,7 @@ fn margin_is_added_from_what_is_available_and_taken_back_to_the_initial_margin()
 }
 
 #[test]
-fn an_isolated_position_falls_alone_and_costs_no_more_than_its_wallet() {
+fn an_isolated_position_loses_no_more_than_its_wallet() {
     let mut bench = bench();
     isolate(&mut bench, true).unwrap();
     bench.place("a", market(FUTURES, Side::Buy, 1_000)).unwrap();
@@ -137,17 +137,17 @@ fn an_isolated_position_falls_alone_and_costs_no_more_than_its_wallet() {
     bench.place("b", terms).unwrap();
     let price = held(&bench).liquidation_price;
     let before = bench.venue.futures_balance(USDT).cross_wallet;
-    // Above the estimate it stands, and is called once.
+    // Above the estimated price it stays open, with one margin call.
     let tick = price / 10_i64.pow(7) + 20;
     bench.said.clear();
     bench.top(FUTURES, (tick, 90_000), (tick + 10, 90_000));
     assert_eq!(bench.position(), 1_100);
     assert_eq!(bench.said.len(), 1, "{:?}", bench.said);
-    // Far below it falls; the loss beyond the isolated wallet is not the account's.
+    // Far below it is liquidated. The loss beyond the isolated wallet does not reach the account.
     bench.said.clear();
     bench.top(FUTURES, (400_000, 90_000), (400_010, 90_000));
     assert_eq!(held(&bench).qty.0, 0);
-    assert_eq!(bench.position(), 100, "the crossed position stands");
+    assert_eq!(bench.position(), 100, "the crossed position stays open");
     assert_eq!(bench.venue.open_orders(FUTURES).count(), 0);
     assert_eq!(bench.updates()[0].status, OrderStatus::Expired);
     assert_eq!(bench.venue.futures_balance(USDT).cross_wallet, before);
@@ -171,9 +171,17 @@ fn the_liquidation_price_is_where_liquidation_happens() {
         let safe = price / unit + side.sign() * 2;
         let fatal = price / unit - side.sign() * 2;
         bench.top(FUTURES, (safe - 1, 90_000), (safe + 1, 90_000));
-        assert_ne!(bench.position(), 0, "{side} {isolated}: stands at {safe}");
+        assert_ne!(
+            bench.position(),
+            0,
+            "{side} {isolated}: stays open at {safe}"
+        );
         bench.top(FUTURES, (fatal - 1, 90_000), (fatal + 1, 90_000));
-        assert_eq!(bench.position(), 0, "{side} {isolated}: falls at {fatal}");
+        assert_eq!(
+            bench.position(),
+            0,
+            "{side} {isolated}: is liquidated at {fatal}"
+        );
     }
 }
 
@@ -194,7 +202,7 @@ fn brackets_bound_leverage_and_notional() {
     assert_eq!(bench.place("a", terms), Err(-2027));
     bench.place("b", market(FUTURES, Side::Buy, 1_000)).unwrap();
     assert_eq!(leverage(&mut bench, 21), Err(-2027));
-    // 60,000.5 at 1 percent less 150.
+    // 60,000.5 at 1 percent, minus 150.
     assert_eq!(held(&bench).maintenance_margin, amount("450.005"));
     assert_eq!(held(&bench).notional_max, whole(120_000));
 }
@@ -216,7 +224,7 @@ fn multi_assets_mode_and_isolated_symbols_exclude_each_other() {
     assert!(bench.venue.multi_assets_mode());
 }
 
-/// What a random walk does next: prices, orders, margin, funding.
+/// A step of the random walk: prices, orders, margin, funding.
 #[derive(Clone, Debug)]
 enum Step {
     Price(i64),
@@ -241,8 +249,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// The wallet is what the events add up to; an isolated wallet never lies without a position,
-    /// nor takes what others have.
+    /// The wallet equals the sum of the events. An isolated wallet never exists without a position,
+    /// and never takes from other wallets.
     #[test]
     fn isolated_margin_accounts_for_every_amount(steps in steps(), hedge: bool) {
         let mut bench = bench();

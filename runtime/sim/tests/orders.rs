@@ -1,4 +1,4 @@
-//! Orders of every time in force against the recorded market.
+//! Tests of orders of every time in force against the recorded market.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn a_market_order_takes_the_top_and_the_rest_expires() {
     assert_eq!(report.status, OrderStatus::Expired);
     assert_eq!(report.executed_qty.0, 40);
     assert_eq!(bench.filled(), [(600_010, 40, false)]);
-    // The same display fills nobody twice, until the recording updates it.
+    // The same displayed quantity fills no second order, until the recording updates it.
     let again = bench.place("b", market(FUTURES, Side::Buy, 10)).unwrap();
     assert_eq!(
         (again.status, again.executed_qty.0),
@@ -48,7 +48,7 @@ fn a_crossing_order_walks_the_depth_within_its_limit() {
 }
 
 #[test]
-fn the_answer_comes_first_and_each_fill_before_its_account_update() {
+fn the_reply_comes_first_then_fills_with_account_events() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Buy, 10)).unwrap();
     let kinds: Vec<_> = bench
@@ -65,7 +65,7 @@ fn the_answer_comes_first_and_each_fill_before_its_account_update() {
 }
 
 #[test]
-fn post_only_that_would_cross_expires_and_one_that_would_not_rests() {
+fn a_crossing_post_only_order_expires_and_others_rest() {
     let mut bench = bench();
     let crossing = limit(FUTURES, Side::Buy, 600_010, 10, TimeInForce::Gtx);
     let report = bench.place("a", crossing).unwrap();
@@ -74,7 +74,7 @@ fn post_only_that_would_cross_expires_and_one_that_would_not_rests() {
         (OrderStatus::Expired, 0)
     );
     assert_eq!(bench.statuses(), [OrderStatus::New, OrderStatus::Expired]);
-    // Even when own orders have taken all that is displayed there.
+    // Even if own orders have taken all of the displayed quantity there.
     bench.place("t", market(FUTURES, Side::Buy, 40)).unwrap();
     let report = bench.place("u", crossing).unwrap();
     assert_eq!(report.status, OrderStatus::Expired);
@@ -83,7 +83,7 @@ fn post_only_that_would_cross_expires_and_one_that_would_not_rests() {
 }
 
 #[test]
-fn immediate_or_cancel_keeps_what_it_got() {
+fn immediate_or_cancel_keeps_its_fills() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Sell, 600_000, 70, TimeInForce::Ioc);
     let report = bench.place("a", terms).unwrap();
@@ -95,7 +95,7 @@ fn immediate_or_cancel_keeps_what_it_got() {
 }
 
 #[test]
-fn fill_or_kill_fills_whole_or_not_at_all() {
+fn fill_or_kill_fills_completely_or_not_at_all() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Sell, 600_000, 51, TimeInForce::Fok);
     let report = bench.place("a", terms).unwrap();
@@ -155,13 +155,13 @@ fn an_opposite_touch_fills_up_to_what_it_displays() {
     bench.top(FUTURES, (599_960, 5), (599_980, 4));
     assert_eq!(bench.filled(), [(599_990, 4, true)]);
     bench.top(FUTURES, (599_950, 5), (599_980, 4));
-    assert_eq!(bench.filled().len(), 1, "the same display again");
+    assert_eq!(bench.filled().len(), 1, "the same displayed quantity again");
     bench.top(FUTURES, (599_960, 5), (599_980, 40));
     assert_eq!(bench.filled(), [(599_990, 4, true), (599_990, 6, true)]);
 }
 
 #[test]
-fn a_hidden_order_stands_behind_what_joins_later() {
+fn a_hidden_order_is_behind_later_orders() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Buy, 600_000, 10, TimeInForce::Hidden);
     bench.place("a", terms).unwrap();
@@ -248,11 +248,11 @@ fn a_futures_round_trip_leaves_profit_less_fees() {
 }
 
 #[test]
-fn spot_locks_what_an_order_may_cost_and_frees_the_rest() {
+fn spot_locks_the_maximum_cost_and_releases_the_rest() {
     let mut bench = bench();
     let terms = limit(SPOT, Side::Buy, 600_020, 100, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();
-    // 40 filled as taker at 60,001.0; 60 rest at 60,002.0, fee at the taker rate included.
+    // 40 filled as taker at 60,001.0; 60 rest at 60,002.0, with the fee at the taker rate.
     let cost = amount("2400.04") + amount("0.960016");
     let rest = amount("3600.12") + amount("1.440048");
     assert_eq!(
@@ -336,7 +336,7 @@ fn differences_move_the_queue_and_cross_resting_orders() {
 }
 
 #[test]
-fn an_order_behind_the_top_of_a_top_only_book_learns_its_place_when_the_top_comes() {
+fn behind_the_top_the_queue_position_is_known_when_it_comes() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Sell, 600_020, 10, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();
@@ -352,7 +352,7 @@ fn an_order_behind_the_top_of_a_top_only_book_learns_its_place_when_the_top_come
 }
 
 #[test]
-fn a_trade_through_the_price_leaves_nobody_ahead() {
+fn a_trade_through_the_price_clears_the_queue_ahead() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Buy, 600_000, 10, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();

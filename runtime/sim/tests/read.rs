@@ -1,4 +1,4 @@
-//! Questions about the account: what is listed is what there is, and nothing is left out.
+//! Tests of queries about the account: every list is correct and complete.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn read(bench: &mut Bench, subject: Subject) -> Outcome<Truth> {
             assert_eq!(*about, subject);
             outcome.clone()
         }
-        other => panic!("one answer and nothing else, not {other:?}"),
+        other => panic!("exactly one reply is expected, not {other:?}"),
     }
 }
 
@@ -64,7 +64,7 @@ fn trades(bench: &mut Bench, from: Option<i64>) -> (Vec<i64>, bool) {
 }
 
 #[test]
-fn open_orders_are_those_of_the_surface_the_oldest_first_with_their_terms() {
+fn open_orders_list_a_surface_oldest_first_with_terms() {
     let mut bench = bench();
     let low = limit(FUTURES, Side::Buy, 590_000, 20, TimeInForce::Gtx);
     let high = limit(FUTURES, Side::Buy, 595_000, 10, TimeInForce::Gtc);
@@ -75,7 +75,7 @@ fn open_orders_are_those_of_the_surface_the_oldest_first_with_their_terms() {
     }
     bench
         .place("e", market(FUTURES, Side::Buy, 1))
-        .expect("it fills and rests no more");
+        .expect("it fills and is no longer open");
     let futures = open(&mut bench, Surface::Futures);
     let names: Vec<_> = futures
         .iter()
@@ -91,7 +91,7 @@ fn open_orders_are_those_of_the_surface_the_oldest_first_with_their_terms() {
 }
 
 #[test]
-fn an_account_lists_every_asset_and_position_zeros_included() {
+fn an_account_lists_every_asset_and_position_with_zeros() {
     let mut bench = bench();
     let futures = account(&mut bench, Surface::Futures);
     assert_eq!(
@@ -127,7 +127,7 @@ fn an_account_lists_every_asset_and_position_zeros_included() {
 }
 
 #[test]
-fn trades_start_at_the_id_that_was_asked_for_and_come_in_pages() {
+fn trades_start_at_the_requested_id_and_come_in_pages() {
     let mut bench = bench();
     assert_eq!(trades(&mut bench, None), (Vec::new(), false));
     for n in 0..1_001 {
@@ -146,13 +146,13 @@ fn trades_start_at_the_id_that_was_asked_for_and_come_in_pages() {
         from: None,
     };
     let Outcome::Refused(refusal) = read(&mut bench, unknown) else {
-        panic!("no such symbol")
+        panic!("the symbol is unknown")
     };
     assert_eq!(refusal.code, -1121);
 }
 
 #[test]
-fn the_assets_mode_is_told() {
+fn the_assets_mode_is_reported() {
     let mut bench = bench();
     bench.venue.set_multi_assets(bench.now, true).unwrap();
     let told = std::iter::from_fn(|| bench.venue.poll());

@@ -1,4 +1,4 @@
-//! Every parameter and filter rule of documents 1 and 2, with the code that breaks it.
+//! Tests of every parameter and filter rule of documents 1 and 2, with the code of each violation.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn rules(surface: Surface, change: impl FnOnce(&mut Instrument)) -> Instrument {
 fn parameters_belong_to_their_type() {
     let futures = instrument(Surface::Futures);
     assert_eq!(place(futures.clone(), good()), Ok(()));
-    // The documents give the working type no types of its own.
+    // The documents do not limit the working type to some order types.
     let working = with(|t| t.working_type = Some(WorkingType::MarkPrice));
     assert_eq!(place(futures.clone(), working), Ok(()));
     let cases: Vec<(OrderTerms, i32)> = vec![
@@ -75,7 +75,7 @@ fn parameters_belong_to_their_type() {
 }
 
 #[test]
-fn callback_rates_lie_between_a_tenth_and_five_percent_in_a_batch_four() {
+fn callback_rates_are_limited_more_in_a_batch() {
     let mut bench = Bench::new(config());
     bench.top(FUTURES, (600_000, 500), (600_010, 500));
     let mut terms = OrderTerms::new(FUTURES, Side::Sell, OrderType::TrailingStopMarket);
@@ -90,11 +90,11 @@ fn callback_rates_lie_between_a_tenth_and_five_percent_in_a_batch_four() {
         client_order_id: id("d"),
         terms,
     }]));
-    assert_eq!(bench.said.len(), 1, "refused: no event");
+    assert_eq!(bench.said.len(), 1, "a rejected order gives no event");
 }
 
 #[test]
-fn spot_knows_no_futures_parameters() {
+fn spot_rejects_futures_parameters() {
     let spot = instrument(Surface::Spot);
     let quote = {
         let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::Market);
@@ -124,7 +124,7 @@ fn spot_knows_no_futures_parameters() {
 }
 
 #[test]
-fn symbols_that_take_no_orders_say_so() {
+fn symbols_that_do_not_trade_reject_orders() {
     let test = rules(Surface::Futures, |r| r.symbol = "TESTUSDT".into());
     assert_eq!(place(test, good()), Err(-1121));
     let closed = rules(Surface::Futures, |r| {
@@ -142,7 +142,7 @@ fn symbols_that_take_no_orders_say_so() {
 }
 
 #[test]
-fn prices_keep_their_filter_counted_from_the_minimum() {
+fn prices_follow_the_filter_from_the_minimum() {
     let odd = rules(Surface::Futures, |r| {
         r.filters.price = Some(PriceFilter {
             min_price: 3,
@@ -163,7 +163,7 @@ fn prices_keep_their_filter_counted_from_the_minimum() {
 }
 
 #[test]
-fn quantities_keep_the_lot_of_their_type() {
+fn quantities_follow_the_lot_size_of_the_order_type() {
     let lots = rules(Surface::Futures, |r| {
         r.filters.lot_size = Some(LotSize {
             min_qty: 2,
@@ -186,7 +186,7 @@ fn quantities_keep_the_lot_of_their_type() {
 }
 
 #[test]
-fn percent_filters_bind_buys_from_above_and_sells_from_below() {
+fn percent_filters_limit_buys_above_and_sells_below() {
     let percent = |r: &mut Instrument| {
         r.filters.percent_price = Some(PercentPrice {
             multiplier_up: Decimal::new(105, 2),
@@ -195,7 +195,7 @@ fn percent_filters_bind_buys_from_above_and_sells_from_below() {
     };
     let futures = rules(Surface::Futures, percent);
     let at = |side, price| limit(FUTURES, side, price, 10, TimeInForce::Gtc);
-    // The mid is 60,000.5: bounds 63,000.525 and 57,000.475.
+    // The mid is 60,000.5, so the bounds are 63,000.525 and 57,000.475.
     assert_eq!(place(futures.clone(), at(Side::Buy, 630_005)), Ok(()));
     assert_eq!(place(futures.clone(), at(Side::Buy, 630_006)), Err(-4016));
     assert_eq!(place(futures.clone(), at(Side::Sell, 570_005)), Ok(()));
@@ -216,10 +216,10 @@ fn percent_filters_bind_buys_from_above_and_sells_from_below() {
     assert_eq!(place(by_side, at(Side::Sell, 661_000)), Ok(()));
 }
 
-/// The bands of a stop-limit order, read from the documents alone; the engine has a table of its
-/// own. The filter (spec 2, Exchange information) says `price` and `markPrice`; the names of -4183
-/// and -4184 (spec 1, Errors) say STOP in place of the mark price that -4016 and -4024 name. The
-/// mark price is 60,000.0, and the stop and limit prices are tenths of the quote.
+/// The bands of a stop-limit order, from the documents alone; the engine has its own table. The
+/// filter (spec 2, Exchange information) mentions `price` and `markPrice`. The names of -4183 and
+/// -4184 (spec 1, Errors) contain STOP where -4016 and -4024 contain the mark price. The mark price
+/// is 60,000.0. Stop and limit prices are tenths of the quote asset.
 #[test]
 fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
     use OrderType::{Stop, TakeProfit};
@@ -240,7 +240,7 @@ fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
         terms.time_in_force = Some(TimeInForce::Gtc);
         bench.place("a", terms).map(|_| ())
     };
-    // Band of the mark price: 58,800.0 to 61,200.0.
+    // The band of the mark price is 58,800.0 to 61,200.0.
     for (order, expected) in [
         ((Stop, Side::Sell, 594_000, 587_999), Err(-4024)),
         ((Stop, Side::Sell, 594_000, 588_000), Ok(())),
@@ -254,12 +254,12 @@ fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
         // 1.02 of the stop price is 59,976.0.
         ((TakeProfit, Side::Buy, 588_000, 599_761), Err(-4183)),
         ((TakeProfit, Side::Buy, 588_000, 599_760), Ok(())),
-        // Outside of both bands, the mark price's is told.
+        // Outside both bands, the code is that of the mark price.
         ((Stop, Side::Sell, 599_000, 500_000), Err(-4024)),
     ] {
         assert_eq!(placed(Surface::Futures, order), expected, "{order:?}");
     }
-    // Spot binds either side from above and from below.
+    // On spot, both sides have both bounds.
     for (order, expected) in [
         ((TakeProfit, Side::Sell, 606_000, 593_879), Err(-4184)),
         ((Stop, Side::Sell, 594_000, 605_881), Err(-4183)),
@@ -272,7 +272,7 @@ fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
 }
 
 #[test]
-fn a_market_order_does_not_meet_a_counterparty_out_of_bounds() {
+fn a_market_order_rejects_a_best_price_out_of_bounds() {
     let bound = rules(Surface::Futures, |r| {
         r.market_take_bound = Some(Decimal::new(1, 2));
     });
@@ -291,7 +291,7 @@ fn the_take_bound_is_rounded_towards_the_mark() {
         r.market_take_bound = Some(Decimal::new(1, 2));
     });
     let mut bench = Bench::with(config(), vec![bound]);
-    // 59,400.495 and 60,600.505.
+    // The exact bounds are 59,400.495 and 60,600.505.
     bench.mark(600_005, 0, windvane_engine::Time::NEVER);
     let bids = [level(594_005, 10), level(594_004, 10)];
     let asks = [level(606_005, 10), level(606_006, 10)];

@@ -1,4 +1,4 @@
-//! An account that outlives the process that simulates it, and one whose market is not heard.
+//! Tests of an account that outlives its process, and of an account without market data.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -33,7 +33,7 @@ fn through_bytes(bench: &Bench) -> Venue {
 }
 
 #[test]
-fn an_account_goes_on_where_instruments_and_assets_have_other_numbers() {
+fn an_account_continues_with_other_instrument_and_asset_ids() {
     let mut bench = holding();
     let wallet = bench.wallet();
     let rules = vec![
@@ -60,14 +60,14 @@ fn an_account_goes_on_where_instruments_and_assets_have_other_numbers() {
     assert_eq!((held.len(), held[0].instrument, held[0].qty.0), (1, now, 5));
     assert_eq!(bench.query(now, "rests").unwrap().status, OrderStatus::New);
     assert_eq!(bench.query(now, "taken").unwrap().executed_qty.0, 5);
-    // What came to the book goes on to fill.
+    // An order in the book can still fill.
     bench.said.clear();
     bench.trade(now, 980, 100, true);
     assert_eq!(bench.filled(), [(990, 3, true)]);
 }
 
 #[test]
-fn what_is_gone_is_cancelled_unless_it_is_held() {
+fn orders_of_a_removed_instrument_are_cancelled() {
     let bench = holding();
     let rules = || vec![instrument(Surface::Spot)];
     let refused = through_bytes(&bench).succeed(config(), rules(), &[USDT, BTC]);
@@ -98,7 +98,7 @@ fn a_scale_that_changed_is_refused() {
 }
 
 #[test]
-fn damaged_bytes_are_no_venue() {
+fn damaged_bytes_are_refused() {
     let bytes = holding().venue.snapshot();
     assert!(matches!(
         Venue::restore(&bytes[1..]),
@@ -111,7 +111,7 @@ fn damaged_bytes_are_no_venue() {
 }
 
 #[test]
-fn nothing_fills_on_a_book_that_is_not_heard() {
+fn nothing_fills_without_market_data() {
     let mut bench = holding();
     bench.venue.blind(FUTURES);
     let ended = bench.place("blind", market(FUTURES, Side::Buy, 1)).unwrap();
@@ -121,7 +121,7 @@ fn nothing_fills_on_a_book_that_is_not_heard() {
     bench.place("waits", crossing).unwrap();
     assert_eq!(bench.filled(), []);
     bench.said.clear();
-    // The first quote that is heard again is where the market is.
+    // The next received quote shows the market again.
     bench.top(FUTURES, (996, 10), (997, 10));
     assert_eq!(bench.filled(), [(1_001, 1, true)]);
     bench.request(&Request::CancelAll {

@@ -35,7 +35,7 @@ fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
     );
     instance.until("status", &|status| status["state"] == "halted");
     instance.until("orders", &|orders| rows(orders).count() == 0);
-    while !instance.log().contains("send this file with a report") {
+    while !instance.log().contains("attach this file to a bug report") {
         assert!(instance.ended().is_none(), "{}", instance.log());
     }
     let kept: Vec<_> = std::fs::read_dir(&reports).unwrap().collect();

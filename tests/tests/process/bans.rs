@@ -35,13 +35,17 @@ fn a_ban_is_honoured_after_a_restart() {
     let check = binary::run(check.into_iter().chain(["--venue", &venue_file]));
     let said = String::from_utf8_lossy(&check.stdout).into_owned();
     assert_eq!(check.status.code(), Some(1), "{said}");
-    assert!(said.contains("takes nothing from this address"), "{said}");
+    assert!(
+        said.contains("accepts no requests from this address"),
+        "{said}"
+    );
 
     let mut instance = launch.start();
     let admin = instance.admin();
     let waits = |status: &Value| {
         let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "booting" && reason.contains("takes nothing from this address until")
+        status["state"] == "booting"
+            && reason.contains("accepts no requests from this address until")
     };
     instance.until_shown(&admin, "/api/status", PATIENCE, &waits);
     let mut last = before;

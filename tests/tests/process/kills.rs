@@ -63,7 +63,7 @@ fn kills_lose_and_duplicate_nothing_and_reuse_no_id() {
             support::ready(&mut instance);
             // A start queries an order whose request the kill prevented until the order's window
             // has passed. That time does not count as recovery.
-            if !instance.log().contains("it never arrived") {
+            if !instance.log().contains("the request never arrived") {
                 recoveries.push(begin.elapsed());
             }
         }

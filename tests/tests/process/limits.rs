@@ -129,7 +129,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
     };
     instance.until_shown(&admin, "/api/status", PATIENCE, &told);
     let reason = instance.answer("status")["reason"].to_string();
-    assert!(reason.contains("takes no request for"), "{reason}");
+    assert!(reason.contains("accepts no request for"), "{reason}");
     // Requests that were in flight with the first refused one may count, but no later ones.
     let at_once = refusals(&venue);
     std::thread::sleep(Duration::from_secs(5));

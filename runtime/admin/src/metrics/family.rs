@@ -1,6 +1,6 @@
-//! A line of the table as a type: its kind decides what can be written, its number of labels how
-//! many values must be given. Labels hold ids and words of closed lists only, never text of users,
-//! addresses or order ids: each new value is a series that stays in memory.
+//! A line of the table as a type. Its kind decides how it can be written, and its number of labels
+//! how many values are needed. Label values are ids or values of closed lists, never free text,
+//! addresses or order ids, because each new value is a series that stays in memory.
 
 use std::marker::PhantomData;
 
@@ -8,10 +8,10 @@ use metrics::{Key, Label, Level, Metadata, Unit, with_recorder};
 
 const METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
 
-/// What a metric counts.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows while the process lives.
+    /// Only grows during the life of the process.
     Counter,
     /// Goes up and down.
     Gauge,
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that Prometheus has for it.
+    /// The name of the kind in Prometheus.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -41,12 +41,12 @@ pub struct Line {
     pub unit: &'static str,
     /// Names of its labels.
     pub labels: &'static [&'static str],
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
 impl Line {
-    /// Tells the current recorder what it means.
+    /// Registers the meaning with the current recorder.
     pub(super) fn describe(&self) {
         let (name, meaning) = (self.name.into(), self.meaning.into());
         let unit: Option<Unit> = None;
@@ -93,7 +93,7 @@ impl<H, const N: usize> Family<H, N> {
         }
     }
 
-    /// Its line.
+    /// The line of the table.
     pub const fn line(&self) -> Line {
         self.line
     }
@@ -117,7 +117,7 @@ impl<const N: usize> Counters<N> {
         Self::new(Kind::Counter, name, unit, labels, meaning)
     }
 
-    /// The counter of these label values. A hot path keeps it.
+    /// The counter of these label values. Keep it in hot code.
     pub fn of(&self, values: [&str; N]) -> metrics::Counter {
         with_recorder(|recorder| recorder.register_counter(&self.key(values), &METADATA))
     }
@@ -133,7 +133,7 @@ impl<const N: usize> Gauges<N> {
         Self::new(Kind::Gauge, name, unit, labels, meaning)
     }
 
-    /// The gauge of these label values. A hot path keeps it.
+    /// The gauge of these label values. Keep it in hot code.
     pub fn of(&self, values: [&str; N]) -> metrics::Gauge {
         with_recorder(|recorder| recorder.register_gauge(&self.key(values), &METADATA))
     }
@@ -149,7 +149,7 @@ impl<const N: usize> Summaries<N> {
         Self::new(Kind::Summary, name, unit, labels, meaning)
     }
 
-    /// The summary of these label values. A hot path keeps it.
+    /// The summary of these label values. Keep it in hot code.
     pub fn of(&self, values: [&str; N]) -> metrics::Histogram {
         with_recorder(|recorder| recorder.register_histogram(&self.key(values), &METADATA))
     }

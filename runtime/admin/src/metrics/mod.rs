@@ -1,8 +1,8 @@
-//! The metrics of a running instance: every one of them is a line of [`table`], and can be written
-//! through that line alone, so that none is without a name, a unit and a meaning.
+//! The metrics of a running instance. Every metric is a line of [`table`] and is written only
+//! through that line, so each has a name, a unit and a meaning.
 //!
-//! Figures are for people and alarms: floating point, and never read back. What `Published`
-//! already says is taken from there when somebody reads `/metrics`.
+//! Values are floating point, for people and alarms, and are never read back. Values that
+//! `Published` already contains are taken from it when `/metrics` is read.
 
 mod family;
 mod page;
@@ -20,24 +20,24 @@ pub use ::metrics::{Counter, Histogram};
 pub use family::{Counters, Family, Gauges, Kind, Line, Summaries};
 pub use page::page;
 
-/// What summaries show of the last minute.
+/// The quantiles of a summary.
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 1.0];
 
-/// The recorder, and the text of `/metrics`.
+/// The recorder and the text of `/metrics`.
 #[derive(Clone)]
 pub struct Metrics {
     recorder: Arc<PrometheusRecorder>,
     handle: PrometheusHandle,
 }
 
-/// Metrics that cannot be written.
+/// The recorder cannot be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the metrics of this process are installed already; install them once, at the start")]
+#[error("the metrics of this process are already installed; install them only once, at the start")]
 pub struct AlreadyInstalled;
 
 impl Metrics {
     /// Makes this the recorder of the process: every line of [`table`] writes here from now on.
-    /// Handles that were taken from a line before stay without effect.
+    /// Handles that were taken earlier have no effect.
     pub fn install() -> Result<Self, AlreadyInstalled> {
         let metrics = Self::detached();
         let recorder = Arc::clone(&metrics.recorder);
@@ -45,10 +45,10 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// A recorder that only [`Self::within`] writes to.
+    /// A recorder that only receives writes inside [`Self::within`].
     pub fn detached() -> Self {
         let builder = PrometheusBuilder::new();
-        // The list is neither empty nor out of range, which is all that could be refused.
+        // Only an empty list or a quantile out of range could be refused.
         let builder = builder
             .set_quantiles(&QUANTILES)
             .unwrap_or_else(|_| PrometheusBuilder::new());
@@ -59,14 +59,15 @@ impl Metrics {
         metrics
     }
 
-    /// Runs `write` so that lines of the table write here, whatever the process's recorder is.
+    /// Runs `write` so that lines of the table write to this recorder.
     pub fn within<T>(&self, write: impl FnOnce() -> T) -> T {
         metrics::with_local_recorder(&*self.recorder, write)
     }
 
-    /// Moves samples of summaries out of their buffers, which grow without it; the server does it
-    /// every second. Seldom would not do: of the samples that come at once after a minute without
-    /// any, the exporter's quantiles take only the newest block of 64 (sum and count take all).
+    /// Moves samples of summaries out of their buffers, which would grow otherwise. The server
+    /// calls it every second. Less often is not enough: after a minute without samples, the
+    /// exporter's quantiles use only the newest block of 64 of the samples that arrive together.
+    /// Sum and count use all of them.
     pub fn upkeep(&self) {
         self.handle.run_upkeep();
     }
@@ -115,8 +116,9 @@ fn show_status(published: &Published, beat: &Beat) {
     }
 }
 
-/// An asset is listed only while it is short: its gauges stay, and go back to 0. Nothing says that orders of
-/// unknown outcome are settled, so that a strategy has no gauge.
+/// Shows the trading status. An asset is listed only while its balance is too small, so its gauges
+/// stay and return to 0. Strategies get no gauge, because no event reports the end of their unknown
+/// orders.
 fn show_trading(published: &Published) {
     let rows = published.status.trading.iter();
     for row in rows.filter(|row| row.scope != Scope::Strategy) {
@@ -147,7 +149,7 @@ fn show_strategy(strategy: &Strategy) {
     set_amount(&table::FUNDING, id, Some(&strategy.funding));
 }
 
-/// An amount that is not known is shown as no number rather than as an old one.
+/// Sets an amount. An unknown amount is NaN instead of an old value.
 fn set_amount(gauge: &Gauges<1>, strategy: [&str; 1], amount: Option<&str>) {
     let known = amount.and_then(|amount| amount.parse().ok());
     gauge.of(strategy).set(known.unwrap_or(f64::NAN));

@@ -1,4 +1,4 @@
-//! The page `METRICS.md`, made from the table.
+//! Generates the page `METRICS.md` from the table.
 
 use std::fmt::Write;
 
@@ -7,14 +7,15 @@ use super::table::LINES;
 const HEAD: &str = "\
 # Metrics
 
-What `/metrics` of a running instance shows, in the text format of Prometheus. Made from the
-table in `src/metrics/table.rs`, which a test holds it to; make it again with:
+The series in `/metrics` of a running instance, in the text format of Prometheus. This page is
+generated from the table in `src/metrics/table.rs`, and a test compares the two. To generate it
+again:
 
     cargo run -p windvane-admin --example metrics_page > runtime/admin/METRICS.md
 
-A series appears when its first value is written. Counters count since the process started. A
+A series appears when its first value is written. Counters count from the start of the process. A
 summary has the quantiles 0.5, 0.9, 0.99 and 1 of the last minute, and `_sum` and `_count` since
-the start. Amounts are floating point here; the exact ones are decimal strings under `/api`.
+the start. Amounts are floating point here; `/api` has the exact values as decimal strings.
 
 | name | kind | unit | labels | meaning |
 |---|---|---|---|---|

@@ -1,8 +1,8 @@
-//! What the operating system knows of this process.
+//! Values that the operating system has about this process.
 
 use std::fs;
 
-/// Resident memory; `None` where `/proc` does not tell.
+/// Resident memory; `None` if `/proc` does not have it.
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

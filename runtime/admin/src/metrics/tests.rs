@@ -1,4 +1,4 @@
-//! The table holds what is written, and the page holds the table.
+//! The table contains every metric that is written, and the page matches the table.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,18 +28,18 @@ fn published() -> Published {
 }
 
 #[test]
-fn the_page_is_the_table() {
+fn the_page_matches_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/METRICS.md");
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == page(),
-        "METRICS.md is not the table; \
-         run: cargo run -p windvane-admin --example metrics_page > runtime/admin/METRICS.md"
+        "METRICS.md differs from the table; run: cargo run -p windvane-admin --example \
+         metrics_page > runtime/admin/METRICS.md"
     );
 }
 
 #[test]
-fn names_and_labels_follow_the_rules_of_the_field() {
+fn names_and_labels_follow_the_prometheus_rules() {
     let mut names = BTreeSet::new();
     for line in table::LINES {
         assert!(names.insert(line.name), "{} is there twice", line.name);
@@ -76,7 +76,7 @@ fn a_summary_shows_its_median_and_its_99th_percentile() {
     let metrics = Metrics::detached();
     metrics.within(|| {
         let latency = table::ORDER_LATENCY.of([]);
-        // More than a block at once would not count alone: see `upkeep`.
+        // More than one block at once would not count completely: see `upkeep`.
         latency.record(Duration::from_micros(500));
         metrics.upkeep();
         for micros in 1..=1000 {

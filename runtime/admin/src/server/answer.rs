@@ -1,4 +1,4 @@
-//! The shape of answers: JSON, and every error with what to do about it.
+//! The format of responses: JSON, and errors with advice.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::steer::Refused;
 
-/// Tells that it is one of ours who answers; the client looks for it before it shows its token.
+/// The value of the `Server` header. The client checks it before it sends its token.
 pub(crate) const SERVER: &str = "windvane";
 
 /// A value as JSON.
@@ -16,13 +16,13 @@ pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
         Err(error) => {
-            tracing::error!(%error, "an answer could not be written");
+            tracing::error!(%error, "could not encode a response of the admin server");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
 }
 
-/// An error, and what to do.
+/// An error response with advice.
 pub(super) fn refuse(status: StatusCode, error: &str, what_to_do: &str) -> Response {
     let refused = Refused {
         error: error.to_owned(),
@@ -31,7 +31,7 @@ pub(super) fn refuse(status: StatusCode, error: &str, what_to_do: &str) -> Respo
     json(status, &refused)
 }
 
-/// What every answer carries.
+/// Adds the headers of every response.
 pub(super) fn with_headers(mut response: Response<Body>) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));

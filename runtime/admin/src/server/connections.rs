@@ -1,5 +1,5 @@
-//! Connections: how many, for how long. One connection carries one request, so that nobody who
-//! only holds a connection keeps others out for longer than it takes to write a request's head.
+//! Limits the number and the duration of connections. One connection carries one request. So a
+//! client that only holds a connection blocks others no longer than a request's head may take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Connections at once; more wait in the listener's queue.
+/// The maximum number of connections; more wait in the listener's queue.
 const CONNECTIONS_MAX: usize = 64;
-/// A request's head is there within this.
+/// The time limit for a request's head.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
-/// Nothing here takes longer, the engine's answer included.
+/// The time limit for a connection, including the engine's answer.
 const CONNECTION_FOR: Duration = Duration::from_secs(30);
-/// A head that is larger is refused (431).
+/// A larger head is refused (431).
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// What connections have for their end when the server stops.
+/// How long connections may take to end when the server stops.
 const END_WITHIN: Duration = Duration::from_secs(2);
-/// After a failure to accept, such as too many open files.
+/// The pause after a failed accept, for example with too many open files.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// Serves until `stopped` says so.
+/// Serves until `stopped` is true.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -37,7 +37,7 @@ pub(super) async fn serve(
     loop {
         let next = accept(&listener, Arc::clone(&places));
         let (stream, place) = tokio::select! {
-            // An error is a server that is gone: the same as a stop.
+            // An error means that the server is dropped, which is also a stop.
             _ = stopped.wait_for(|stopped| *stopped) => break,
             accepted = next => accepted,
         };
@@ -55,13 +55,13 @@ async fn accept(
     listener: &TcpListener,
     places: Arc<Semaphore>,
 ) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-    // The semaphore is never closed, so that a place always comes.
+    // The semaphore is never closed, so this always succeeds.
     let place = places.acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return (stream, place),
             Err(error) => {
-                tracing::warn!(%error, "the admin server cannot accept a connection");
+                tracing::warn!(%error, "the admin server cannot accept a connection; trying again");
                 sleep(ACCEPT_AGAIN_AFTER).await;
             }
         }
@@ -77,7 +77,7 @@ async fn connection(stream: TcpStream, router: Router, _place: Option<OwnedSemap
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     match timeout(CONNECTION_FOR, served).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "an admin connection ended badly"),
+        Ok(Err(error)) => tracing::debug!(%error, "an admin connection ended with an error"),
         Err(_) => tracing::debug!("an admin connection took too long"),
     }
 }

@@ -1,6 +1,6 @@
-//! Who may ask. Host and Origin are looked at for every request: a web page in a browser on this
-//! machine reaches loopback too, under its own name (rebinding) or across origins. The token is
-//! for `/api`.
+//! Access control. Every request needs an allowed Host and no Origin, because a web page in a
+//! browser on this machine can also reach loopback, under its own name (rebinding) or across
+//! origins. `/api` also needs the token.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::token::Token;
 
 use super::answer::{refuse, with_headers};
 
-/// What a request must bring.
+/// The conditions for a request.
 #[derive(Debug)]
 pub(super) struct Gate {
     address: SocketAddr,
@@ -33,8 +33,8 @@ impl Gate {
         }
     }
 
-    /// Whether a Host header can only have been written by somebody who meant this server. The
-    /// port may be another: tunnels change it, and a page under a name of its own cannot use that.
+    /// Whether a Host header can only come from a client that meant this server. Any port is
+    /// accepted: tunnels change it, and a web page under another name gains nothing from it.
     fn is_host(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -47,7 +47,8 @@ impl Gate {
         let Ok(ip) = bare.unwrap_or(name).parse::<IpAddr>() else {
             return false;
         };
-        // An address cannot be rebound: where everybody may come, each of ours will do.
+        // An IP address cannot be rebound. On an exposed server, any address of this machine is
+        // accepted.
         ip.is_loopback() || ip == self.address.ip() || self.exposed
     }
 
@@ -58,14 +59,14 @@ impl Gate {
             return Some(refuse(
                 StatusCode::FORBIDDEN,
                 "the Host header does not name this server",
-                &format!("ask {address} or localhost:{}", address.port()),
+                &format!("use {address} or localhost:{}", address.port()),
             ));
         }
         if headers.contains_key(ORIGIN) {
             return Some(refuse(
                 StatusCode::FORBIDDEN,
-                "requests of web pages (with an Origin header) are not taken",
-                "use the verbs of windvane, or a client that is no browser",
+                "requests of web pages (with an Origin header) are refused",
+                "use the verbs of windvane, or a client that is not a browser",
             ));
         }
         None
@@ -83,13 +84,13 @@ impl Gate {
     }
 }
 
-/// The value of a header that is there exactly once.
+/// The value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }
 
-/// For all routes: Host and Origin, and what every answer carries.
+/// Checks Host and Origin on all routes, and adds the common headers.
 pub(super) async fn admit_host(
     State((gate, metrics)): State<(Arc<Gate>, Metrics)>,
     request: Request,
@@ -106,7 +107,7 @@ pub(super) async fn admit_host(
     with_headers(response)
 }
 
-/// For `/api`: the token.
+/// Checks the token for `/api`.
 pub(super) async fn admit_token(
     State(gate): State<Arc<Gate>>,
     request: Request,
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exposed_server_takes_addresses_and_still_no_names() {
+    fn an_exposed_server_accepts_addresses_but_no_names() {
         let gate = gate("0.0.0.0:9800", true);
         assert!(gate.is_host("10.0.0.1:9800"));
         assert!(!gate.is_host("example.com:9800"));

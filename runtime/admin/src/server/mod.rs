@@ -1,7 +1,8 @@
-//! The admin server: what a running instance shows and takes, over HTTP on loopback.
+//! The admin server: shows the state of a running instance and takes commands, over HTTP on
+//! loopback.
 //!
-//! It holds no state of the run: it shows what was published last, and hands commands to whoever
-//! steers. Everything about it is bounded: connections, time, sizes.
+//! It holds no state of the run. It shows the last published state and passes commands to the
+//! engine's loop. Connections, times and sizes are limited.
 
 mod answer;
 mod connections;
@@ -27,28 +28,28 @@ use crate::view::Published;
 
 pub(crate) use answer::SERVER;
 
-/// How often samples of metrics are moved out of their buffers: see [`Metrics::upkeep`].
+/// How often metric samples are moved out of their buffers: see [`Metrics::upkeep`].
 const UPKEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Where and how the server listens.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address; port 0 for any that is free.
+    /// The address. Port 0 takes any free port.
     pub listen: SocketAddr,
-    /// **Dangerous.** Listen on an address that is not loopback. Everybody who reaches it reads
-    /// `/metrics`, `/health` and `/ready`, and hears the token of everybody else, for there is no
-    /// TLS here: only behind a proxy or in a network that is ours alone.
+    /// **Dangerous.** Listen on an address that is not loopback. Then everyone who reaches it can
+    /// read `/metrics`, `/health` and `/ready`, and can read the tokens of other clients, because
+    /// there is no TLS here. Use it only behind a proxy or in a private network.
     pub expose: bool,
     /// Folder of `admin.addr`.
     pub data_dir: PathBuf,
-    /// A command that the engine did not answer for so long is answered with 504.
+    /// The time limit for the engine's answer to a command. After it the response is 504.
     pub answer_within: Duration,
-    /// `/health` fails when the engine's loop made no progress for so long.
+    /// `/health` fails if the engine's loop makes no progress for this time.
     pub stalled_after: Duration,
 }
 
 impl Settings {
-    /// A free port on 127.0.0.1, ten seconds for the engine's answers and its progress.
+    /// A free port on 127.0.0.1, and ten seconds for the engine's answers and its progress.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -60,42 +61,44 @@ impl Settings {
     }
 }
 
-/// What the server shows, and where commands go.
+/// The sources and sinks of the server.
 #[derive(Debug)]
 pub struct Served {
-    /// What was published last.
+    /// The last published state.
     pub published: watch::Receiver<Arc<Published>>,
-    /// To the engine's loop.
+    /// Sends commands to the engine's loop.
     pub steer: mpsc::Sender<Steer>,
-    /// Its sign of life.
+    /// The sign of life of that loop.
     pub beat: Beat,
-    /// What `/metrics` shows.
+    /// The content of `/metrics`.
     pub metrics: Metrics,
 }
 
-/// A server that cannot start.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The address is not loopback.
     #[error(
         "admin.listen {0} is not a loopback address, and the admin server has no TLS; use \
-         127.0.0.1 or [::1], and reach it from elsewhere through ssh -L"
+         127.0.0.1 or [::1], and connect from elsewhere through ssh -L"
     )]
     NotLoopback(SocketAddr),
     /// The address cannot be bound.
-    #[error("admin.listen {listen}: {error}; free the port or choose another, 0 for any")]
+    #[error(
+        "admin.listen {listen}: {error}; free the port or choose another; 0 takes any free port"
+    )]
     Bind {
         /// Address.
         listen: SocketAddr,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
     /// `admin.addr` cannot be written.
-    #[error("{path}: {error}; see that data_dir is there and can be written")]
+    #[error("{path}: {error}; check that data_dir exists and is writable")]
     AddressFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         error: io::Error,
     },
 }
@@ -106,12 +109,12 @@ pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
-    /// Removed when the server goes.
+    /// Removed when the server is dropped.
     _address_file: AddressFile,
 }
 
 impl Server {
-    /// Listens, and tells where in `<data_dir>/admin.addr`.
+    /// Starts to listen, and writes the address to `<data_dir>/admin.addr`.
     pub async fn start(
         settings: Settings,
         token: Token,
@@ -122,7 +125,8 @@ impl Server {
             if !settings.expose {
                 return Err(StartError::NotLoopback(listen));
             }
-            tracing::warn!(%listen, "the admin server is exposed beyond this machine, without TLS");
+            tracing::warn!(%listen, "the admin server is reachable from other machines without \
+                                     TLS: others may read its token and control this run");
         }
         let bound = |error| StartError::Bind { listen, error };
         let listener = TcpListener::bind(listen).await.map_err(bound)?;
@@ -141,7 +145,7 @@ impl Server {
                 () = keep_up(metrics) => {}
             }
         });
-        tracing::info!(%address, "the admin server listens");
+        tracing::info!(%address, "the admin server is listening");
         Ok(Self {
             address,
             stop,
@@ -155,12 +159,11 @@ impl Server {
         self.address
     }
 
-    /// Takes no more connections, lets those that are there end within two seconds, and removes
-    /// `admin.addr`.
+    /// Stops accepting connections, gives open ones two seconds to end, and removes `admin.addr`.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         if let Err(error) = (&mut self.accepting).await {
-            tracing::error!(%error, "the admin server ended badly");
+            tracing::error!(%error, "the admin server ended with a panic");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The routes, and what each of them does. GET shows and never changes; POST commands.
+//! The routes and their handlers. GET only reads; POST commands.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -26,12 +26,12 @@ use super::answer::{json, refuse};
 use super::gate::{Gate, admit_host, admit_token};
 use super::{Served, Settings};
 
-/// A command's body is the id of a strategy at most.
+/// A command's body contains at most the id of a strategy or the path of a configuration.
 const BODY_BYTES_MAX: usize = 4 * 1024;
-/// A body is there within this.
+/// The time limit for a body.
 const BODY_WITHIN: Duration = Duration::from_secs(5);
 
-/// What handlers share.
+/// The state that handlers share.
 #[derive(Debug)]
 struct Desk {
     settings: Settings,
@@ -87,12 +87,12 @@ async fn unknown_route() -> Response {
 async fn wrong_method() -> Response {
     refuse(
         StatusCode::METHOD_NOT_ALLOWED,
-        "the route does not take this method",
+        "the route does not accept this method",
         "use the method in the Allow header: GET shows, POST commands",
     )
 }
 
-/// A route that shows a part of what was published last.
+/// A route that shows a part of the last published state.
 fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<Desk>> {
     get(move |State(desk): Shared| async move { json(StatusCode::OK, part(&desk.published())) })
 }
@@ -101,7 +101,8 @@ fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<
 fn take(command: Command) -> MethodRouter<Arc<Desk>> {
     post(
         move |State(desk): Shared, request: axum::extract::Request| async move {
-            // A strategy that is named where nobody looks must not become all of them.
+            // A strategy in the query must not be ignored, because the command would then apply to
+            // all.
             if let Some(query) = request.uri().query() {
                 return refuse(
                     StatusCode::BAD_REQUEST,
@@ -139,13 +140,13 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
     )
 }
 
-/// To whom a command is given; no body is the same as an empty object.
+/// The target of a command. No body means the same as an empty object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Order {
-    /// One strategy; all when absent.
+    /// One strategy; all strategies if absent.
     strategy: Option<String>,
-    /// Of a reload: the configuration that is meant.
+    /// For a reload, the configuration that the caller expects.
     config: Option<PathBuf>,
 }
 
@@ -163,15 +164,15 @@ async fn read_order(body: Body) -> Result<Order, Response> {
         Ok(Err(_)) => {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
-                "the body was cut",
+                "the body is not complete",
                 "send it again; nothing was done",
             ));
         }
         Err(_) => {
             return Err(refuse(
                 StatusCode::REQUEST_TIMEOUT,
-                "the body did not come in time",
-                "send it again, at once; nothing was done",
+                "the body did not arrive in time",
+                "send it again without a pause; nothing was done",
             ));
         }
     };
@@ -185,16 +186,16 @@ async fn read_order(body: Body) -> Result<Order, Response> {
             "send no body, or {\"strategy\": \"ID\"}",
         )
     };
-    // A list would be read as the members of an object in their order.
+    // serde would accept a list as the members of the object in their order.
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(refused(&"it is no object"));
+        return Err(refused(&"it is not an object"));
     }
     serde_json::from_slice(&bytes).map_err(|error| refused(&error))
 }
 
 /// A command without an answer.
 enum Unanswered {
-    /// Not in time.
+    /// The answer did not come in time.
     Late,
     /// The engine's loop has ended.
     Gone,
@@ -229,8 +230,9 @@ fn late(within: Duration) -> Response {
             "the engine did not answer within {} s",
             within.as_secs_f32()
         ),
-        "pause, halt and flatten may still be carried out, others only if they are under way: look \
-         at status; if it hangs, end the process, and the dead man's switches cancel its orders",
+        "a pause, halt or flatten may still be carried out, another command only if it is already \
+         running: check windvane status. If the engine hangs, end the process: the dead man's \
+         switches cancel its orders",
     )
 }
 
@@ -238,7 +240,7 @@ fn gone() -> Response {
     refuse(
         StatusCode::SERVICE_UNAVAILABLE,
         "the engine's loop has ended; the command may not have been carried out",
-        "look at the log, and start it again",
+        "check the log, and start the run again",
     )
 }
 
@@ -254,7 +256,7 @@ async fn show_metrics(State(desk): Shared) -> Response {
 #[derive(Serialize)]
 struct Health {
     healthy: bool,
-    /// Since the engine's loop last made progress.
+    /// Milliseconds since the engine's loop last made progress.
     loop_age_ms: u64,
 }
 
@@ -281,7 +283,7 @@ async fn show_ready(State(desk): Shared) -> Response {
     json(ok_if(ready), &Ready { ready, state })
 }
 
-/// What probes look at.
+/// The status code for probes.
 const fn ok_if(well: bool) -> StatusCode {
     if well {
         StatusCode::OK

@@ -1,9 +1,9 @@
-//! Who is let in: token, Host, Origin, methods, sizes.
+//! Tests of access: token, Host, Origin, methods, sizes.
 
 use crate::instance::{TOKEN, authorization, start};
 
 #[tokio::test]
-async fn nothing_under_api_is_had_without_the_token() {
+async fn every_api_route_needs_the_token() {
     let mut instance = start().await;
     let host = instance.host();
     let wrong = format!("Authorization: Bearer {}0", &TOKEN[..TOKEN.len() - 1]);
@@ -36,17 +36,17 @@ async fn nothing_under_api_is_had_without_the_token() {
     let by_query = format!("/api/status?token={TOKEN}");
     let answer = instance.ask_with("GET", &by_query, &[&host], "").await;
     answer.assert_refused(401);
-    assert!(instance.steered.try_recv().is_err(), "nothing was steered");
+    assert!(instance.steered.try_recv().is_err(), "no command arrived");
 
     let lower = format!("authorization: bearer {TOKEN}");
     let answer = instance
         .ask_with("GET", "/api/status", &[&host, &lower], "")
         .await;
-    assert_eq!(answer.status, 200, "names and schemes have no case");
+    assert_eq!(answer.status, 200, "header names and schemes ignore case");
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_this_server_is_refused_on_every_route() {
+async fn another_host_is_refused_on_every_route() {
     let instance = start().await;
     let token = authorization();
     let port = instance.server.address().port();
@@ -61,7 +61,7 @@ async fn a_host_that_is_not_this_server_is_refused_on_every_route() {
         let answer = instance.ask_with("GET", path, &[&token], "").await;
         assert!(
             matches!(answer.status, 400 | 403),
-            "without any: {answer:?}"
+            "without a Host header: {answer:?}"
         );
     }
     for name in ["localhost", "127.0.0.1", "[::1]"] {
@@ -75,7 +75,7 @@ async fn a_host_that_is_not_this_server_is_refused_on_every_route() {
 }
 
 #[tokio::test]
-async fn web_pages_are_refused_with_the_right_token_too() {
+async fn web_pages_are_refused_even_with_the_right_token() {
     let mut instance = start().await;
     let (host, token) = (instance.host(), authorization());
     let own = format!("Origin: http://{}", instance.server.address());
@@ -90,7 +90,7 @@ async fn web_pages_are_refused_with_the_right_token_too() {
 }
 
 #[tokio::test]
-async fn no_get_commands_and_no_post_asks() {
+async fn get_cannot_command_and_post_cannot_query() {
     let mut instance = start().await;
     for verb in ["pause", "resume", "halt", "flatten", "reload"] {
         let path = format!("/api/{verb}");
@@ -118,7 +118,7 @@ async fn no_get_commands_and_no_post_asks() {
 }
 
 #[tokio::test]
-async fn unknown_routes_are_named_as_such() {
+async fn unknown_routes_return_404() {
     let instance = start().await;
     for path in [
         "/",
@@ -133,7 +133,7 @@ async fn unknown_routes_are_named_as_such() {
 }
 
 #[tokio::test]
-async fn bodies_and_heads_over_their_limits_are_refused() {
+async fn large_bodies_and_heads_are_refused() {
     let mut instance = start().await;
     let large = format!("{{\"strategy\": \"{}\"}}", "a".repeat(5_000));
     instance
@@ -155,7 +155,7 @@ async fn bodies_and_heads_over_their_limits_are_refused() {
 }
 
 #[tokio::test]
-async fn every_answer_says_who_gave_it_and_is_not_kept() {
+async fn every_response_names_the_server_and_forbids_caching() {
     let instance = start().await;
     for path in ["/health", "/api/status", "/nowhere", "/metrics"] {
         let answer = instance.ask("GET", path, "").await;

@@ -1,4 +1,4 @@
-//! What is shown: every route, and the words in it.
+//! Tests of the read routes and of their values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ async fn each_route_shows_its_part_of_what_was_published() {
 }
 
 #[tokio::test]
-async fn what_is_published_next_is_shown_next() {
+async fn the_next_published_state_is_shown() {
     let instance = start().await;
     let mut next = published();
     next.status.state = State::Degraded;
@@ -65,7 +65,7 @@ async fn what_is_published_next_is_shown_next() {
 }
 
 #[tokio::test]
-async fn ready_is_the_state_ready_alone_and_needs_no_token() {
+async fn only_the_state_ready_gives_200_without_a_token() {
     let instance = start().await;
     for state in State::ALL {
         let mut next = published();
@@ -82,7 +82,7 @@ async fn ready_is_the_state_ready_alone_and_needs_no_token() {
 #[tokio::test]
 async fn health_fails_when_the_loop_makes_no_progress() {
     let instance = start_with(|settings| settings.stalled_after = Duration::ZERO).await;
-    // Any age is over zero, but for one below the resolution of a millisecond.
+    // Any age is over zero, except one below the resolution of a millisecond.
     let host = instance.host();
     let mut status = 200;
     while status == 200 {

@@ -1,4 +1,4 @@
-//! Commands: over the wire to the engine's loop and back, with the client of the verbs.
+//! Tests of commands, over the wire to the engine's loop and back, with the client of the verbs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn admin(instance: &Instance) -> Admin {
         .unwrap()
 }
 
-/// Carries the next command out as an engine's loop does: publish first, then answer.
+/// Carries out the next command as an engine's loop does: publish first, then answer.
 async fn answer(instance: &mut Instance, state: State) -> Steer {
     let steer = instance.steered.recv().await.unwrap();
     let mut next = published();
@@ -62,7 +62,10 @@ async fn each_command_reaches_the_loop_and_its_answer_comes_back() {
         assert_eq!((steer.command, steer.strategy), (command, None));
         assert_eq!(applied.unwrap().state, state);
         let status: Status = admin.get(Question::Status).await.unwrap();
-        assert_eq!(status.state, state, "a question after the answer shows it");
+        assert_eq!(
+            status.state, state,
+            "a query after the answer shows the new state"
+        );
     }
 }
 
@@ -77,7 +80,7 @@ async fn a_command_may_name_one_strategy() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_command_does_nothing() {
+async fn an_invalid_body_does_nothing() {
     let mut instance = start().await;
     for body in [
         "x",
@@ -105,7 +108,7 @@ async fn a_query_does_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_engine_refuses_says_why_and_what_to_do() {
+async fn a_refused_command_returns_reason_and_advice() {
     let mut instance = start().await;
     let admin = admin(&instance).await;
     let refuse = async {
@@ -127,7 +130,7 @@ async fn what_the_engine_refuses_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_engine_that_does_not_answer_is_said_to_and_still_has_the_command() {
+async fn a_late_engine_gives_504_and_still_has_the_command() {
     let mut instance =
         start_with(|settings| settings.answer_within = Duration::from_millis(20)).await;
     let late = instance.ask("POST", "/api/halt", "").await;
@@ -139,11 +142,11 @@ async fn an_engine_that_does_not_answer_is_said_to_and_still_has_the_command() {
 }
 
 #[tokio::test]
-async fn a_full_queue_is_late_and_an_ended_loop_is_gone() {
+async fn a_full_queue_gives_504_and_an_ended_loop_503() {
     let mut instance =
         start_with(|settings| settings.answer_within = Duration::from_millis(20)).await;
     for _ in 0..10 {
-        // More than the queue holds, and nobody takes them out.
+        // More than the queue holds, and nothing takes them out.
         instance
             .ask("POST", "/api/pause", "")
             .await
@@ -158,7 +161,7 @@ async fn a_full_queue_is_late_and_an_ended_loop_is_gone() {
 }
 
 #[tokio::test]
-async fn a_loop_that_drops_the_answer_is_no_success() {
+async fn a_dropped_answer_is_an_error() {
     let mut instance = start().await;
     let admin = admin(&instance).await;
     let drop_it = async { drop(instance.steered.recv().await) };

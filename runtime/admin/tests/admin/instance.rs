@@ -1,4 +1,4 @@
-//! A running instance without an engine, and a client that writes exactly the bytes it is told.
+//! A running instance without an engine, and a client that sends exactly the given bytes.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ pub fn published() -> Published {
     }
 }
 
-/// An answer as it came.
+/// A response as it was received.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -126,7 +126,7 @@ impl Answer {
         Some(found.1)
     }
 
-    /// Every error says what is wrong and what to do.
+    /// Asserts an error with this status that says what is wrong and what to do.
     pub fn assert_refused(&self, status: u16) {
         assert_eq!(self.status, status, "{self:?}");
         let json = self.json();
@@ -146,7 +146,7 @@ impl Instance {
         Answer::parse(&answer)
     }
 
-    /// With exactly these header lines, and the length of the body.
+    /// Sends a request with exactly these header lines and the length of the body.
     pub async fn ask_with(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
         let lines = headers.join("\r\n");
         let length = body.len();
@@ -156,7 +156,7 @@ impl Instance {
         self.send(text.as_bytes()).await
     }
 
-    /// As a client should ask.
+    /// Sends a valid request.
     pub async fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
         let headers = [self.host(), authorization()];
         self.ask_with(method, path, &[&headers[0], &headers[1]], body)

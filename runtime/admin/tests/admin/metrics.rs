@@ -1,4 +1,4 @@
-//! The text of `/metrics`: every line of it is one of the format, and of the page.
+//! Tests the text of `/metrics`: every line has the right format and is documented on the page.
 
 use windvane_admin::metrics::{Kind, page, table};
 

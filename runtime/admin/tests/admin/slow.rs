@@ -1,4 +1,4 @@
-//! Clients that hold connections. Time is virtual: it passes when nobody has anything to do.
+//! Tests with clients that hold connections. Time is virtual: it advances when no task has work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn half(instance: &Instance, text: &str) -> TcpStream {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_does_not_come_ends_the_connection() {
+async fn a_missing_head_ends_the_connection() {
     let instance = start().await;
     for text in [
         "",
@@ -32,7 +32,7 @@ async fn a_head_that_does_not_come_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_refused_and_commands_nothing() {
+async fn a_missing_body_is_refused_and_commands_nothing() {
     let mut instance = start().await;
     let (host, token) = (instance.host(), authorization());
     let head =
@@ -45,7 +45,7 @@ async fn a_body_that_does_not_come_is_refused_and_commands_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_cut_commands_nothing() {
+async fn an_incomplete_body_commands_nothing() {
     let mut instance = start().await;
     let (host, token) = (instance.host(), authorization());
     let head =
@@ -53,13 +53,13 @@ async fn a_body_that_is_cut_commands_nothing() {
     let mut stream = half(&instance, &head).await;
     stream.shutdown().await.unwrap();
     let mut answer = Vec::new();
-    // With or without a last word, the connection ends.
+    // With or without a response, the connection ends.
     let _ = stream.read_to_end(&mut answer).await;
     assert!(instance.steered.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_reads_does_not_hold_a_place_for_ever() {
+async fn a_client_that_does_not_read_is_disconnected() {
     let instance = start().await;
     let mut large = published();
     // More than both socket buffers hold.
@@ -71,11 +71,11 @@ async fn an_answer_that_nobody_reads_does_not_hold_a_place_for_ever() {
     tokio::time::sleep(Duration::from_mins(1)).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
-    assert!(!answer.ends_with(b"]"), "it was cut");
+    assert!(!answer.ends_with(b"]"), "the response was cut");
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_connections_than_there_are_places_wait_and_are_served_then() {
+async fn connections_beyond_the_limit_wait_and_are_served_later() {
     let instance = start().await;
     let mut held = Vec::new();
     for _ in 0..100 {
@@ -89,7 +89,7 @@ async fn more_connections_than_there_are_places_wait_and_are_served_then() {
 async fn a_stop_does_not_wait_for_slow_clients() {
     let instance = start().await;
     let _held = half(&instance, "GET /he").await;
-    // The server takes the connection before it hears of the stop.
+    // The server accepts the connection before it receives the stop.
     assert_eq!(instance.ask("GET", "/health", "").await.status, 200);
     let start = Instant::now();
     instance.server.stop().await;

@@ -1,4 +1,5 @@
-//! Start and end: addresses, `admin.addr`, and how the client finds an instance or finds none.
+//! Tests of start and end: addresses, `admin.addr`, and how the client finds an instance or reports
+//! that none runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -36,7 +37,7 @@ async fn not_running(data_dir: &Path) {
 }
 
 #[tokio::test]
-async fn the_bound_address_stands_in_its_file_while_the_server_runs() {
+async fn admin_addr_contains_the_address_while_the_server_runs() {
     let instance = start().await;
     let path = instance.data_dir.path().join("admin.addr");
     let text = fs::read_to_string(&path).unwrap();
@@ -70,7 +71,7 @@ async fn addresses_beyond_this_machine_are_refused_unless_exposed() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_and_a_folder_that_is_missing_are_named() {
+async fn errors_name_a_used_port_and_a_missing_folder() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let data_dir = tempfile::tempdir().unwrap();
     let mut settings = Settings::new(data_dir.path());
@@ -88,7 +89,7 @@ async fn a_port_that_is_taken_and_a_folder_that_is_missing_are_named() {
 }
 
 #[tokio::test]
-async fn a_file_of_a_dead_process_is_not_an_instance() {
+async fn a_file_of_a_dead_process_means_not_running() {
     let data_dir = tempfile::tempdir().unwrap();
     not_running(data_dir.path()).await;
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -123,8 +124,8 @@ async fn another_program_at_the_address_never_sees_the_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_is_stopped_and_does_not_answer_is_not_called_missing() {
-    // Connections are completed by the kernel, and nobody reads: as after SIGSTOP.
+async fn a_stopped_instance_is_reported_as_not_answering() {
+    // The kernel completes connections, and no process reads: the same as after SIGSTOP.
     let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let error = Admin::connect(stopped.local_addr().unwrap(), source()).await;
     let error = error.unwrap_err();
@@ -133,7 +134,7 @@ async fn an_instance_that_is_stopped_and_does_not_answer_is_not_called_missing()
 }
 
 #[tokio::test]
-async fn the_token_file_is_made_by_the_server_and_read_by_the_client() {
+async fn the_server_creates_the_token_and_the_client_reads_it() {
     let data_dir = tempfile::tempdir().unwrap();
     let path = data_dir.path().join("admin.token");
     let made = Token::read_or_create(&path).unwrap();
@@ -163,13 +164,13 @@ async fn the_token_file_is_made_by_the_server_and_read_by_the_client() {
     assert_eq!(
         error.exit_code(),
         1,
-        "it runs, but cannot be asked: {error}"
+        "it runs, but the client has no token: {error}"
     );
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_a_refusal_and_not_a_missing_instance() {
+async fn a_wrong_token_is_rejected_with_401() {
     let instance = start().await;
     let wrong = TokenSource::Token(Token::from_text(&"x".repeat(32), "test").unwrap());
     let admin = Admin::connect(instance.server.address(), wrong)

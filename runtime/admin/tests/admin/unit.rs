@@ -1,4 +1,4 @@
-//! The systemd unit in `configs/`: what the runtime's promises need of it.
+//! Tests that the systemd unit in `configs/` has the settings that the runtime needs.
 
 use std::process::Command;
 
@@ -46,14 +46,14 @@ fn the_unit_gives_the_runtime_what_it_needs() {
     assert!(value("RestartPreventExitStatus").contains('2'));
 }
 
-/// systemd's own opinion, where it is installed.
+/// Verifies the unit with systemd itself, if it is installed.
 #[test]
 fn systemd_knows_every_setting_of_the_unit() {
     let Ok(out) = Command::new("systemd-analyze")
         .args(["verify", UNIT])
         .output()
     else {
-        println!("skipped: there is no systemd-analyze on this machine");
+        println!("skipped: systemd-analyze is not installed");
         return;
     };
     let said = String::from_utf8_lossy(&out.stderr);

@@ -1,4 +1,4 @@
-//! One loaded strategy, and how what it says reaches people and the journal.
+//! One loaded strategy, and the journal's name of each kind of fault.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use windvane_host::{
 };
 use windvane_session::Made;
 
-/// One loaded module and what its `start` is given.
+/// One loaded module and the inputs of its `start`.
 pub struct Guest {
     /// The module.
     pub strategy: Strategy,
@@ -21,11 +21,11 @@ pub struct Guest {
     pub instruments: Vec<u8>,
     /// SHA-256 of the module's bytes.
     pub sha256: [u8; 32],
-    /// Those bytes.
+    /// The module's bytes.
     pub module: Arc<[u8]>,
-    /// What it may use.
+    /// Its fuel, memory and other limits.
     pub limits: Limits,
-    /// What it is granted.
+    /// The capabilities that the configuration grants it.
     pub granted: Capabilities,
 }
 
@@ -33,7 +33,7 @@ impl Guest {
     /// Loads a module.
     ///
     /// # Errors
-    /// It is no strategy, or wants what it is not granted.
+    /// It is not a strategy, or it needs a capability that is not granted.
     pub fn load(host: &Host, name: &str, module: Arc<[u8]>, made: Made) -> Result<Self, LoadError> {
         let limits = Limits {
             fuel_per_event: made.fuel_per_event,
@@ -56,7 +56,7 @@ impl Guest {
         })
     }
 
-    /// What it is made of beside its module.
+    /// Everything besides the module that decides how this strategy behaves.
     pub fn made(&self) -> Made {
         Made {
             params: self.params.clone(),
@@ -68,7 +68,7 @@ impl Guest {
     }
 }
 
-/// The host's classes of faults in the words of the journal.
+/// Maps the host's kind of fault to the journal's.
 pub const fn engine_fault(kind: HostFault) -> FaultKind {
     match kind {
         HostFault::Trap => FaultKind::Trap,

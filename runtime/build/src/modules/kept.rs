@@ -1,4 +1,5 @@
-//! Modules kept beside the journal by their hashes, so that a replay has the very ones that ran.
+//! Modules kept beside the journal by their hash, so that a replay uses exactly the modules that
+//! ran.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,21 +18,21 @@ fn file(data_dir: &Path, sha256: &[u8; 32]) -> PathBuf {
     data_dir.join(FOLDER).join(name)
 }
 
-/// Why there is no module of a hash.
+/// Why a kept module cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotKept {
-    /// It cannot be read.
+    /// Its file cannot be read.
     #[error("the module was not kept")]
     Missing,
-    /// Its file holds something else.
-    #[error("the module's file is not what it was: its hash differs from its name")]
+    /// Its file does not have the hash of its name.
+    #[error("the module's file was changed: its hash differs from its name")]
     Altered,
 }
 
-/// Keeps the modules of these strategies in a data folder.
+/// Saves the modules of these strategies in a data folder.
 ///
 /// # Errors
-/// The disk refuses.
+/// A file cannot be written.
 pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
     for guest in guests {
         keep_module(data_dir, &guest.sha256, &guest.module)?;
@@ -39,15 +40,15 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps a module with this hash, unless it is kept; where it lies.
+/// Saves a module under this hash unless it is saved already, and returns its path.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be written.
 pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Result<PathBuf> {
     windvane_files::folder(&data_dir.join(FOLDER))?;
     let file = file(data_dir, sha256);
     if kept(data_dir, sha256).is_err() {
-        // Written aside first: a file of this name is always whole.
+        // Write to another name and rename, so that a file of this name is always complete.
         let aside = file.with_extension("new");
         windvane_files::create(&aside)?.write_all(module)?;
         fs::rename(aside, &file)?;
@@ -55,7 +56,7 @@ pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Res
     Ok(file)
 }
 
-/// The hashes of all modules that are kept, and since when.
+/// The hashes of all kept modules, each with the time of its file.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -74,7 +75,7 @@ pub fn all_kept(data_dir: &Path) -> io::Result<Vec<([u8; 32], SystemTime)>> {
     Ok(all)
 }
 
-/// The hash in the name of a kept module; other files are none of ours.
+/// The hash in the name of a kept module, or `None` for any other file.
 fn hash(name: &str) -> Option<[u8; 32]> {
     let digits = name.strip_suffix(".wasm")?;
     let mut sha256 = [0; 32];
@@ -87,10 +88,10 @@ fn hash(name: &str) -> Option<[u8; 32]> {
     Some(sha256)
 }
 
-/// Drops the module with this hash.
+/// Deletes the module with this hash.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be removed.
 pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32]) -> io::Result<()> {
     fs::remove_file(file(data_dir, sha256))
 }
@@ -98,7 +99,7 @@ pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32]) -> io::Result<()> {
 /// The module with this hash.
 ///
 /// # Errors
-/// It was not kept, or is not what it was.
+/// It was not kept, or its file was changed.
 pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Result<Arc<[u8]>, NotKept> {
     let module = fs::read(file(data_dir, sha256)).map_err(|_| NotKept::Missing)?;
     if Sha256::digest(&module)[..] == sha256[..] {

@@ -1,14 +1,14 @@
-//! The log lines of a strategy. One that is repeated, such as the refusal of an order that is tried every
-//! second, is written once a minute with the number of its repetitions.
+//! The log lines of a strategy. A line that repeats, such as the rejection of an order that is
+//! tried every second, is written once a minute with the number of its repetitions.
 
 use std::collections::VecDeque;
 
 use windvane_engine::Time;
 use windvane_host::{LogLevel, LogLine};
 
-/// A line that is repeated is written again after so long.
+/// A line that repeats is written again after this time.
 const QUIET_MS: i64 = 60_000;
-/// So many different lines are remembered: a strategy may quote both sides of several instruments.
+/// How many different lines are remembered. A strategy may quote both sides of several instruments.
 const REMEMBERED_MAX: usize = 16;
 
 /// The last lines of a strategy.
@@ -20,12 +20,12 @@ struct Recent {
     level: LogLevel,
     message: String,
     written: Time,
-    /// How often it came since then.
+    /// How often the line was suppressed since then.
     kept_back: u64,
 }
 
 impl RecentLines {
-    /// Writes the lines of a callback, apart from those that were written within the last minute.
+    /// Writes the lines of a callback, except those that were written within the last minute.
     pub fn show(&mut self, name: &str, now: Time, lines: &[LogLine]) {
         for line in lines {
             match self.admit(now, line) {
@@ -42,7 +42,7 @@ impl RecentLines {
         }
     }
 
-    /// Whether a line is written, and how often it was kept back before.
+    /// `None` if the line is suppressed, else how often it was suppressed before.
     fn admit(&mut self, now: Time, line: &LogLine) -> Option<u64> {
         let same =
             |recent: &&mut Recent| recent.level == line.level && recent.message == line.message;

@@ -1,6 +1,7 @@
-//! The strategies of a run: their modules built or read, loaded into the host under their limits.
+//! The strategies of a run: their modules are built or read, and loaded into the host under their
+//! limits.
 //!
-//! What may never enter here: the venue, the clock, and what strategies decide.
+//! This module does not know the venue or the clock, and makes no decision for a strategy.
 
 mod guest;
 mod kept;
@@ -21,10 +22,10 @@ pub use guest::{Guest, engine_fault};
 pub use kept::{NotKept, all_kept, drop_kept, keep, keep_module, kept};
 pub use lines::{RecentLines, show_lines};
 
-/// Why a strategy's module cannot be had.
+/// Why a strategy's module cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
-    /// It is not there.
+    /// The path does not exist.
     #[error("strategy {strategy}: module {} does not exist; name a folder with Cargo.toml or a \
              .wasm file", module.display())]
     Missing {
@@ -33,7 +34,7 @@ pub enum ModuleError {
         /// The path.
         module: PathBuf,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("strategy {strategy}: cannot read {}: {source}", module.display())]
     Read {
         /// Its id.
@@ -43,7 +44,7 @@ pub enum ModuleError {
         /// Why.
         source: std::io::Error,
     },
-    /// It does not build.
+    /// The source does not build.
     #[error("strategy {strategy}: {source}")]
     Build {
         /// Its id.
@@ -51,7 +52,7 @@ pub enum ModuleError {
         /// Why.
         source: Box<BuildError>,
     },
-    /// It is no strategy.
+    /// The file is not a strategy that this program can load.
     #[error("strategy {strategy}: {source}")]
     Load {
         /// Its id.
@@ -59,7 +60,8 @@ pub enum ModuleError {
         /// Why.
         source: LoadError,
     },
-    /// It was built for an earlier version of the strategy contract, which a replay runs and nothing else.
+    /// It was built for an earlier version of the strategy contract. Only a replay runs such
+    /// modules.
     #[error(
         "strategy {strategy}: {} was built for strategy contract {contract}, and this program runs strategies of \
          contract {}. Nothing was started and no order was touched. Build the strategy again with the SDK of this \
@@ -76,27 +78,27 @@ pub enum ModuleError {
         /// Its contract.
         contract: ContractVersion,
     },
-    /// No WebAssembly here.
+    /// WebAssembly is not available on this machine.
     #[error(transparent)]
     Host(#[from] HostError),
 }
 
 impl ModuleError {
-    /// Whether the user's configuration or files are at fault, and not the machine.
+    /// Whether the cause is the user's configuration or files, and not the machine.
     pub const fn is_usage(&self) -> bool {
         !matches!(self, Self::Host(_))
     }
 }
 
-/// Loads the modules of all configured strategies, to trade; `building` hears of each step of a build. What
-/// `start` is told of instruments is still missing.
+/// Loads the modules of all configured strategies for trading. `building` receives each step of a
+/// build. The instruments for `start` are still empty in the result.
 ///
 /// # Errors
-/// The first module that cannot be had.
+/// The first module that cannot be loaded.
 pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest>, ModuleError> {
     let host = host()?;
     let mut guests = Vec::new();
-    // Strategies of one module share its build.
+    // Strategies with the same module share one build.
     let mut modules: BTreeMap<&Path, Arc<[u8]>> = BTreeMap::new();
     for strategy in &config.strategies {
         let module = match modules.entry(&strategy.module) {
@@ -130,10 +132,10 @@ pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest
     Ok(guests)
 }
 
-/// WebAssembly with the compile cache.
+/// The WebAssembly host, with its compile cache.
 ///
 /// # Errors
-/// There is none on this machine.
+/// This machine cannot run WebAssembly modules.
 pub fn host() -> Result<Host, HostError> {
     Host::new(HostOptions {
         compile_cache: crate::cache_folder().ok().map(|dir| dir.join("compiled")),
@@ -141,7 +143,7 @@ pub fn host() -> Result<Host, HostError> {
     })
 }
 
-/// The module of a strategy: built, if it is a folder, else read.
+/// The bytes of a strategy's module. A folder is built; a file is read.
 fn module_bytes(
     strategy: &config::Strategy,
     building: &mut dyn FnMut(&str),

@@ -1,5 +1,5 @@
-//! What the venue tells the account's keys: whether they are accepted, whether they may trade, in
-//! which modes the account is, what rests on it, and which routes of its state there are.
+//! Checks the account at the venue: whether the keys are accepted and may trade, the account's
+//! modes, its open orders, and which routes of its state exist.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::ask::{Answered, Asker};
 use windvane_config::{Config, MarketData, PositionMode};
 use windvane_report::utc::seconds_text;
 
-/// Looks at the account of a surface.
+/// Checks the account of a surface.
 pub(super) async fn look(
     config: &Config,
     surface: Surface,
@@ -29,7 +29,7 @@ pub(super) async fn look(
         && surface == Surface::Futures
         && *futures_account == FuturesAccount::Routes
     {
-        let found = "documents 1 to 3 show the futures account by wallet address alone";
+        let found = "documents 1 to 3 show the futures account only by wallet address";
         report.wrong(
             "account",
             found,
@@ -42,7 +42,7 @@ pub(super) async fn look(
         Some(Truth::Account(account)) => {
             let from = match futures_account {
                 FuturesAccount::Info { .. } if surface == Surface::Futures => {
-                    "the info endpoint by wallet address, which may lag"
+                    "the info endpoint by wallet address, which may be behind"
                 }
                 _ => "account information",
             };
@@ -65,10 +65,11 @@ pub(super) async fn look(
     }
 }
 
-/// Whether the key may trade, which an account reading does not show: a key may be limited to some
-/// types of routes (spec 2, Authentication, rule 1). Of the routes that need the trading right, a
-/// cancel of an order that does not exist is the one that cannot have an effect: a countdown would
-/// touch orders of others, and everything else places or changes something.
+/// Checks whether the key may trade. An account snapshot does not show that, because a key may be
+/// limited to some types of routes (spec 2, Authentication, rule 1). It sends a cancel of an order
+/// that does not exist. Of all routes that need the trading right, only this request can have no
+/// effect: a countdown would cancel orders from outside, and every other request places or changes
+/// something.
 async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) {
     let Some(instrument) = instruments(asker.exchange, surface).next() else {
         return;
@@ -91,23 +92,27 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
         (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
         (Some(failed), _) if asker.exchange.is_nothing_to_cancel(failed) => report.ok(
             "permissions",
-            format!("{surface}: the key may trade; a cancel of no order was accepted as such"),
+            format!(
+                "{surface}: the key may trade; the test cancel was answered with `no such \
+                     order`"
+            ),
         ),
         (Some(failed), Some(refusal)) if refusal.blame() == Blame::Key => report.no_go(
             "permissions",
             format!("{surface}: the key or agent cannot trade: {failed}"),
-            "give the key or agent the trading right of this surface, put this address on its list, \
-             and look at its expiry; reading the account does not need that right",
+            "give the key or agent the trading right of this surface, put this address on its \
+             list, and check its expiry; reading the account does not need that right",
         ),
         (Some(failed), _) => report.warn(
             "permissions",
-            format!("{surface}: it is not known whether the key may trade: {failed}"),
-            "run check again; a run finds out by itself and shows it in windvane status",
+            format!("{surface}: could not find out whether the key may trade: {failed}"),
+            "run windvane check again; a run tests the key itself and shows the result in windvane \
+             status",
         ),
     }
 }
 
-/// An order id that no run and no person gives out.
+/// An order id that no run and no person uses.
 const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
 
 fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, report: &mut Report) {
@@ -116,20 +121,24 @@ fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, repo
         _ => None,
     });
     if let Some(error) = unreadable {
-        let mend = "an account that hides its state is no evidence: make it public, or use the \
-                    account routes of document 4";
+        let mend = "a run cannot work with an account that hides its state: make the account \
+                    public, or use the account routes of document 4";
         report.no_go("account", format!("{surface}: {error}"), mend);
         return;
     }
     let Some(failed) = &answered.failed else {
-        report.no_go("account", format!("{surface}: it cannot be asked for"), "");
+        report.no_go(
+            "account",
+            format!("{surface}: the account cannot be queried"),
+            "",
+        );
         return;
     };
     let found = format!("{surface}: {failed}");
     report.no_go("account", found, &mend(failed, exchange));
 }
 
-/// The advice after a read that failed.
+/// The advice after a failed read.
 fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
     match failed {
         NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
@@ -143,23 +152,27 @@ fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
     }
 }
 
-/// The advice where the venue does not serve the route. Only the futures account can be read elsewhere.
+/// The advice if the venue does not serve a route. Only the futures account can be read from
+/// another route.
 fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
     let account = exchange.ask(Question::FuturesAccount);
     if account.is_some_and(|call| call.route == asked.route) {
-        return "the venue has no such route: set account.user to the main wallet's address, and \
+        return "the venue has no such route: set account.user to the main wallet's address; then \
                 the account is read from the info endpoint"
             .to_owned();
     }
     asked.advice_where_not_served()
 }
 
-/// The advice after a refused read (spec 1, Errors).
+/// The advice after a rejected read (spec 1, Errors).
 fn mend_of(refusal: &Refusal) -> Cow<'static, str> {
     let mend = match refusal.code() {
-        Some(-2014 | -2015) => "correct account.api_key, or give it the permission and the address",
+        Some(-2014 | -2015) => {
+            "correct account.api_key, or give the key the permission and put this address on its \
+             list at the venue"
+        }
         Some(-1022) => "correct account.api_secret or account.signer, and venue.brand",
-        Some(-1021) => "set this host's clock, or raise venue.recv_window_ms",
+        Some(-1021) => "set this machine's clock, or raise venue.recv_window_ms",
         _ => return refusal.advice(),
     };
     mend.into()
@@ -171,11 +184,12 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
         Some(false) => report.no_go(
             "permissions",
             format!("{surface}: canTrade is false"),
-            "let the key or agent trade, or ask the venue why the account may not",
+            "give the key or agent the trading right, or ask the venue why the account may not \
+             trade",
         ),
         None => report.warn(
             "permissions",
-            format!("{surface}: the venue does not say whether the account may trade"),
+            format!("{surface}: the venue does not report whether the account may trade"),
             "",
         ),
     }
@@ -184,7 +198,7 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
         .iter()
         .filter(|balance| balance.total.0 > 0);
     if held.count() == 0 {
-        let found = format!("{surface}: no balance in any asset of the instruments");
+        let found = format!("{surface}: no balance in any asset of the configured instruments");
         report.warn(
             "balances",
             found,
@@ -199,40 +213,47 @@ fn modes(
     (failed, exchange): (Option<&NotDone>, &dyn Exchange),
     report: &mut Report,
 ) {
-    // The cause says what to mend: with wrong keys nothing but them.
+    // Show the cause: with wrong keys, only the keys need a fix.
     let not_read = |what: &str, report: &mut Report| match failed {
         Some(failed) => {
             let found = format!("the {what} cannot be read: {failed}");
             report.no_go("modes", found, &mend(failed, exchange));
         }
-        None => report.no_go("modes", format!("the {what} cannot be read"), "try again"),
+        None => report.no_go(
+            "modes",
+            format!("the {what} cannot be read"),
+            "try the check again",
+        ),
     };
     let hedge = config.account.position_mode == PositionMode::Hedge;
     let word = |hedge: bool| if hedge { "hedge" } else { "one-way" };
     match account.hedge_mode {
         Some(found) if found == hedge => {
-            report.ok("modes", format!("positions are {}", word(found)));
+            report.ok("modes", format!("the position mode is {}", word(found)));
         }
         Some(found) => report.no_go(
             "modes",
             format!(
-                "account.position_mode = \"{}\", but the account's is {}",
+                "account.position_mode = \"{}\", but the account's mode is {}",
                 word(hedge),
                 word(found)
             ),
-            "correct the setting, or change the account's mode while nothing is open; a run never \
-             changes it",
+            "correct the setting, or change the account's mode while no position or order is open; \
+             a run never changes it",
         ),
         None => not_read("position mode", report),
     }
     match account.multi_assets {
         Some(found) if found == config.account.multi_assets => {
-            report.ok("modes", format!("multi-assets margin is {found}"));
+            report.ok(
+                "modes",
+                format!("multi-assets margin is {found}, as configured"),
+            );
         }
         Some(found) => report.no_go(
             "modes",
             format!(
-                "account.multi_assets = {}, but the account's is {found}",
+                "account.multi_assets = {}, but the account's setting is {found}",
                 config.account.multi_assets
             ),
             "correct the setting, or change the account's mode",
@@ -241,7 +262,8 @@ fn modes(
     }
 }
 
-/// Leverage is told and not judged: nothing configures it.
+/// Reports the leverage of each instrument. It is never a problem, because no setting configures
+/// it.
 fn leverage(replies: &[Reply], exchange: &dyn Exchange, report: &mut Report) {
     let all = replies.iter().filter_map(|reply| match reply {
         Reply::Margins(terms) => Some(terms),
@@ -263,7 +285,7 @@ fn instruments(exchange: &dyn Exchange, surface: Surface) -> impl Iterator<Item 
     known.filter_map(move |(id, of)| (of == surface).then_some(id))
 }
 
-/// Looks at what rests. Answers whether no order there shows another instance.
+/// Checks the open orders. Returns whether no open order shows another instance.
 async fn orders(
     config: &Config,
     surface: Surface,
@@ -282,28 +304,29 @@ async fn orders(
     };
     for note in &answered.notes {
         if let Note::Elsewhere { .. } = note {
-            let mend = "once its strategy is gone, no timer and no run ends it: cancel it first";
+            let mend =
+                "no run and no countdown cancels it once its strategy is removed: cancel it first";
             report.warn("orders", note.to_string(), mend);
         }
     }
     let is_alone = instances(config, surface, open, ids, report);
     let own = open.iter().filter(is_own).count();
     let foreign = open.len() - own;
-    let found = format!("{surface}: {own} own orders rest, {foreign} of others");
+    let found = format!("{surface}: {own} own orders are open, {foreign} of others");
     match (foreign, surface) {
         (0, _) | (_, Surface::Spot) => report.ok("orders", found),
         (_, Surface::Futures) => report.warn(
             "orders",
             found,
-            "the countdown spares nobody's orders: on a symbol that is traded they are cancelled \
-             with ours when the run dies; use an account of its own",
+            "the countdown of a traded symbol cancels all orders on it, also these, when the run \
+             dies: use a separate account for this run",
         ),
     }
     is_alone
 }
 
-/// Orders at rest that only another instance, or a folder that was wiped, can have placed. Answers whether
-/// there are none.
+/// Reports open orders that only another instance or a deleted data folder can have placed. Returns
+/// whether it found no such order.
 fn instances(
     config: &Config,
     surface: Surface,
@@ -318,8 +341,8 @@ fn instances(
         return true;
     };
     let found = format!(
-        "{surface}: {} orders rest that this data folder never gave out, such as {first}: another \
-         instance trades on this account, or the data folder was wiped",
+        "{surface}: {} open orders that this data folder did not create, such as {first}: another \
+         instance trades on this account, or the data folder was deleted",
         others.len()
     );
     report.no_go("instances", found, &mend_instances(config));
@@ -329,22 +352,23 @@ fn instances(
 fn mend_instances(config: &Config) -> String {
     let watch_ms = config.reconcile.interval_ms.saturating_mul(2);
     format!(
-        "stop the other instance. If there is none, start `windvane run`: it places nothing for {} \
-         s, ends with exit code 2 if a new order of another instance appears, and adopts these \
+        "stop the other instance. If there is none, start `windvane run`: it places no order for \
+         {} s, ends with exit code 2 if a new order of another instance appears, and adopts these \
          orders otherwise",
         watch_ms.div_ceil(1_000)
     )
 }
 
-/// Orders that were placed so long ago are looked at, or within the watch of a start if that is longer.
+/// Orders of this last time are checked, or of the watch of a start if that is longer.
+/// Milliseconds.
 const LATELY_MS: u64 = 5 * 60_000;
 
-/// Trades of each instrument whose trades were read.
+/// The account trades of each instrument whose trades could be read.
 type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
 
-/// Looks for an order that was placed lately, and that only another instance can have placed: one with market
-/// orders alone has none at rest. Account trades show it. Where they are not served, or list nothing recent,
-/// because they may be behind, the list of orders shows it.
+/// Reports recent orders that only another instance can have placed. An instance that sends only
+/// market orders has no open orders. Its account trades show it. If the venue serves no account
+/// trades, or lists no recent ones because they may be behind, the list of orders shows it.
 async fn filled_orders(
     config: &Config,
     (asker, ids): (Asker<'_>, &FolderIds),
@@ -361,7 +385,7 @@ async fn filled_orders(
         let recent = trades.iter().flat_map(|(_, trades)| trades);
         let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
         let orders = match recent.as_slice() {
-            // A route that is missing is asked for once.
+            // A missing route is queried only once.
             [] if !lists_orders => None,
             [] => listed_orders(asker, instrument).await,
             recent => Some(traded_orders(asker, (instrument, recent)).await),
@@ -381,8 +405,8 @@ async fn filled_orders(
                 continue;
             }
             let found = format!(
-                "{surface}: order {} was placed at {}, and this data folder never gave it out: \
-                 another instance trades on this account, or the data folder was wiped",
+                "{surface}: order {} was placed at {}, and this data folder did not create it: \
+                 another instance trades on this account, or the data folder was deleted",
                 order.client_order_id,
                 seconds_text(order.placed)
             );
@@ -397,12 +421,13 @@ async fn filled_orders(
                 "{surface}: the venue lists neither account trades nor orders of {first}: another \
                  instance whose orders fill at once cannot be excluded"
             ),
-            "make sure that no other windvane runs on this account before the start",
+            "make sure that no other windvane runs on this account before you start",
         );
     }
 }
 
-/// The orders of the newest of these trades. One without a time counts as placed at its trade.
+/// The orders of the newest of these trades. An order without a time counts as placed at the time
+/// of its trade.
 async fn traded_orders(
     asker: Asker<'_>,
     (instrument, trades): (InstrumentId, &[&AccountTrade]),
@@ -426,7 +451,7 @@ async fn traded_orders(
     orders
 }
 
-/// The newest orders of an instrument; `None` where the venue does not list them.
+/// The newest orders of an instrument; `None` if the venue does not list them.
 async fn listed_orders(asker: Asker<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
     let subject = Subject::NewestOrders { instrument };
     match asker.read(subject).await.truth() {
@@ -435,7 +460,7 @@ async fn listed_orders(asker: Asker<'_>, instrument: InstrumentId) -> Option<Vec
     }
 }
 
-/// Whether fills that were missed can be read. Answers the newest trades of each instrument.
+/// Checks whether missed fills can be read. Returns the newest trades of each instrument.
 async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Traded {
     let mut read = Vec::new();
     for instrument in instruments(asker.exchange, surface) {
@@ -449,13 +474,14 @@ async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Trad
             continue;
         }
         let why = answered.failed.as_ref().map_or_else(
-            || "documents 1 to 3 do not show them".to_owned(),
+            || "documents 1 to 3 have no such route".to_owned(),
             ToString::to_string,
         );
         report.warn(
             "trades",
-            format!("{surface}: no account trades ({why})"),
-            "a fill that the user stream misses is closed by query order, its fee estimated",
+            format!("{surface}: account trades cannot be read ({why})"),
+            "the run recovers a fill that the user stream misses by querying its order, and \
+             estimates the fee",
         );
         return read;
     }

@@ -1,10 +1,10 @@
-//! Asks an exchange through the seam of the session: encoded, signed, judged and understood there. The
-//! bytes are written here, one call after the other.
+//! Queries an exchange for the checks. The session's exchange encodes, signs, judges and decodes;
+//! this file sends the requests, one after the other.
 //!
-//! The session's `Requests` tell an engine what became of a request; `check` tells people, with the
-//! words of the call that failed.
+//! The session's `Requests` report the result of a request to an engine. The checks need the text
+//! of the failed request for people instead.
 //!
-//! What may never enter here: what routes are called, and what answers say.
+//! This file does not choose routes and does not interpret responses.
 
 use windvane_client::clock::{Offset, Sample, estimate};
 use windvane_client::{Client, NotDone, Refusal, RequestError, Wait, WaitReason};
@@ -17,28 +17,28 @@ use windvane_session::{Exchange, Question, venue_surface};
 
 use super::venue::PATIENCE;
 
-/// An exchange, and the client that writes to it.
+/// An exchange, and the client that sends its requests.
 #[derive(Clone, Copy)]
 pub(super) struct Asker<'a> {
     pub(super) client: &'a Client,
     pub(super) exchange: &'a dyn Exchange,
 }
 
-/// A request, as it was answered.
+/// The results of a request.
 #[derive(Debug, Default)]
 pub(super) struct Answered {
     pub(super) replies: Vec<Reply>,
     pub(super) notes: Vec<Note>,
-    /// The first call, if it failed.
+    /// The error of the first call, if it failed.
     pub(super) failed: Option<NotDone>,
-    /// The first of the later calls that failed.
+    /// The error of the first later call that failed.
     pub(super) failed_later: Option<NotDone>,
 }
 
 impl Answered {
-    /// What the exchange says, if the request was a question and is answered.
+    /// The data that a read returned, if it succeeded.
     pub(super) fn truth(&self) -> Option<&Truth> {
-        // Other replies may come before and after the one that was asked for.
+        // Other replies may come before and after the requested one.
         self.replies.iter().find_map(|reply| match reply {
             Reply::Read {
                 outcome: Outcome::Done(truth),
@@ -54,14 +54,14 @@ impl<'a> Asker<'a> {
         Self { client, exchange }
     }
 
-    /// Asks about the account. Nothing is answered where the exchange has no such question.
+    /// Reads a part of the account. The result is empty if the exchange has no such query.
     pub(super) async fn read(self, subject: Subject) -> Answered {
         let request = Request::Read(subject);
         self.request(&request).await.unwrap_or_default()
     }
 
-    /// Makes the calls of a request, each of which waits for its share of the budget; `None` if the
-    /// request cannot be made.
+    /// Performs the calls of a request. Each waits for its share of the budget. `None` if the
+    /// request cannot be encoded.
     pub(super) async fn request(self, request: &Request) -> Option<Answered> {
         let calls = self.exchange.encode(request).ok()?;
         let patient = self.client.with_patience(PATIENCE);
@@ -89,16 +89,17 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Makes one call, which waits for the budget as long as the client does. Answers the text.
+    /// Performs one call and returns the text of the response. It waits for the budget as long as
+    /// the client allows.
     ///
     /// # Errors
-    /// It was not carried out, or perhaps not.
+    /// The request was not carried out, or its result is unknown.
     pub(super) async fn call(self, call: &Asked) -> Result<String, NotDone> {
         let (client, exchange) = (self.client, self.exchange);
         let cost = exchange.cost(call);
         let passed = client.pass(call.route, &cost).await;
         let departed = passed.map_err(NotDone::Wait)?;
-        // Signed after waiting: a timestamp must be fresh.
+        // Signed only after the wait, because a timestamp must be fresh.
         let unsigned = exchange.unsigned(client.now().local_us, call);
         let signed = exchange.sign(&unsigned);
         let signed = signed.unwrap_or_else(|| exchange.gateway().sign(&unsigned));
@@ -118,10 +119,10 @@ impl<'a> Asker<'a> {
         judged.map(|()| came.map(|raw| raw.text).unwrap_or_default())
     }
 
-    /// Makes the call of a question.
+    /// Performs the call of a query.
     ///
     /// # Errors
-    /// It was not carried out, or the exchange has no such question.
+    /// The query failed, or the exchange has no such query.
     pub(super) async fn question(self, question: Question<'_>) -> Result<String, NotDone> {
         let Some(call) = self.exchange.ask(question) else {
             let error = RequestError::NoRoute(format!("{question:?}"));
@@ -130,11 +131,11 @@ impl<'a> Asker<'a> {
         self.call(&call).await
     }
 
-    /// Reads the clock of a surface so many times. The shortest round trip counts from here on; the
-    /// first one also pays for the connection.
+    /// Reads the clock of a surface `samples` times. The shortest round trip counts from now on;
+    /// the first one also includes the time to connect.
     ///
     /// # Errors
-    /// The clock was not read.
+    /// The clock could not be read.
     pub(super) async fn clock(self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
         let mut taken = Vec::new();
         for _ in 0..samples {
@@ -142,7 +143,7 @@ impl<'a> Asker<'a> {
             let text = self.question(Question::Clock(surface)).await?;
             let received_us = self.client.now().local_us;
             let shown = self.exchange.clock_ms(&text);
-            let server_ms = shown.ok_or_else(|| unreadable("it tells no time", &text))?;
+            let server_ms = shown.ok_or_else(|| unreadable("it contains no time", &text))?;
             taken.push(Sample {
                 sent_us,
                 received_us,
@@ -161,7 +162,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// An answer that was given and is not understood.
+/// The error for a response that cannot be decoded.
 pub(super) fn unreadable(error: &str, text: &str) -> NotDone {
     NotDone::Refused(Refusal::Unreadable {
         error: error.to_owned(),

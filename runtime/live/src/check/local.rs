@@ -1,5 +1,5 @@
-//! What needs no venue: settings that contradict each other, the data directory, the journal, the
-//! latch, the modules and what they say to their parameters and their saved states.
+//! Checks that need no venue: contradictory settings, the data folder, the journal, the latches and
+//! the modules. Also whether the strategies accept their parameters and saved states.
 
 use std::io::{self, Write};
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
         report.wrong(
             "configuration",
             "no strategy is configured",
-            "add a [[strategy]]",
+            "add a [[strategy]] to the configuration",
         );
         return;
     }
@@ -54,21 +54,22 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
     if spot {
         report.warn(
             "dead man",
-            "spot has no countdown at the venue: a watchdog process of this host cancels spot \
-             orders when the run dies, and dies with the host",
+            "spot has no countdown at the venue: a watchdog process on this machine cancels spot \
+             orders when the run dies. If the machine dies, spot orders stay open",
             "",
         );
     }
     if names.iter().any(|name| name.surface == Surface::Futures) {
         report.warn(
             "dead man",
-            "the countdown of a futures symbol cancels every order of the account on it, those \
-             of others included",
-            "use an account of its own",
+            "the countdown of a futures symbol cancels every order of the account on that symbol, \
+             also orders from outside this run",
+            "use a separate account for this run",
         );
     }
     if config.run.on_stop == Leave::Keep {
-        let found = "on_stop = \"keep\" lets the dead man's switch go: orders rest unwatched";
+        let found = "on_stop = \"keep\" disarms the dead man's switch at the stop: orders stay \
+                     open, and nothing protects them";
         report.warn("dead man", found, "");
     }
 }
@@ -80,15 +81,15 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         match room(parent) {
-            Ok(()) => report.ok("data", format!("{} will be made", path.display())),
+            Ok(()) => report.ok("data", format!("{} will be created", path.display())),
             Err(error) => report.no_go(
                 "data",
                 format!(
-                    "{} cannot be made in {}: {error}",
+                    "{} cannot be created in {}: {error}",
                     path.display(),
                     parent.display()
                 ),
-                "let this user write there, make room, or name another run.data_dir",
+                "give this user write access, free disk space, or set another run.data_dir",
             ),
         }
         return;
@@ -100,18 +101,22 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             return;
         }
         Err(error) => {
-            report.no_go("data", error.to_string(), "let this user write there");
+            report.no_go("data", error.to_string(), "give this user write access");
             return;
         }
     };
     match room(path) {
         Ok(()) => report.ok(
             "data",
-            format!("{} is free and can be written", path.display()),
+            format!("{} is not in use and is writable", path.display()),
         ),
         Err(error) => {
             let found = format!("{}: {error}", path.display());
-            report.no_go("data", found, "let this user write there, or make room");
+            report.no_go(
+                "data",
+                found,
+                "give this user write access, or free disk space",
+            );
         }
     }
     let latches = directory.latches();
@@ -126,56 +131,57 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         report.warn(
             "latch",
             is,
-            "it begins so; `windvane resume --strategy ID` ends that",
+            "it starts in this state; `windvane resume --strategy ID` ends it",
         );
     }
     if latches.margin_call {
         report.warn(
             "latch",
-            "the venue called for margin".to_owned(),
-            "it begins degraded; mend that, then `windvane resume`",
+            "the venue sent a margin call".to_owned(),
+            "a run starts degraded and opens nothing; add margin or reduce positions, then \
+             `windvane resume`",
         );
     }
     match latches.account {
         Latch::Clear if latches.margin_call => {}
-        Latch::Clear => report.ok("latch", "nothing is latched"),
+        Latch::Clear => report.ok("latch", "no halt or pause is in force"),
         Latch::Paused { reason } => report.warn(
             "latch",
             format!("paused: {reason}"),
-            "it begins paused; `windvane resume` ends that",
+            "a run starts paused; `windvane resume` ends the pause",
         ),
         Latch::Halted { reason } => report.warn(
             "latch",
             format!("halted: {reason}"),
-            "it begins halted; `windvane resume` ends that",
+            "a run starts halted; `windvane resume` ends the halt",
         ),
     }
     journal(path, report);
     what_is_left(config, report);
 }
 
-/// A file of so many bytes must be taken: a disk that is full still makes empty ones.
+/// The size of the test file, in bytes. An empty file proves nothing: a full disk still accepts it.
 const ROOM: usize = 1 << 20;
 
-/// Writes as much as the journal soon does, and takes it away again.
+/// Writes a file of about the journal's first size and deletes it again.
 fn room(folder: &Path) -> io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&vec![1; ROOM])?;
     file.sync_all()
 }
 
-/// Whether the data folder is about this account.
+/// Checks whether the data folder belongs to this account.
 pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
     if last_head(data_dir).is_none() {
         return;
     }
     if let Some(words) = identity.difference(data_dir) {
-        let mend = format!("a start begins paused; {}", identity::WHAT_TO_DO);
+        let mend = format!("a run starts paused; {}", identity::WHAT_TO_DO);
         report.warn("data", words, &mend);
     }
 }
 
-/// What `run.busy_poll` and `run.keep_awake` ask of the system.
+/// Checks whether the system supports `run.busy_poll` and `run.keep_awake`.
 pub(super) fn processors(config: &Config, report: &mut Report) {
     if let Some(found) = cores::too_few(config.run.busy_poll) {
         report.warn("processors", found, cores::ADVICE);
@@ -184,22 +190,23 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
         return;
     }
     match Awake::is_possible() {
-        Ok(()) => report.ok("processors", "they stay awake"),
+        Ok(()) => report.ok("processors", "processors can be kept awake"),
         Err(error) => report.warn(
             "processors",
             format!("run.keep_awake: {DEVICE}: {error}"),
-            "let this user write there, or leave run.keep_awake out: orders take a little longer",
+            "give this user write access, or remove run.keep_awake: orders then leave a little \
+             later",
         ),
     }
 }
 
-/// The address and the token of the admin server; a token that is missing is made by the run.
+/// Checks the address and the token of the admin server. The run creates a missing token.
 pub(super) fn admin(config: &Config, report: &mut Report) {
     let file = config.run.data_dir.join(TOKEN_FILE);
     match desk::token(config.admin.token.as_ref(), &file) {
         Ok(_) => {}
         Err(error) if error.is_usage() => {
-            let mend = "make it readable to this user alone, or leave admin.token out";
+            let mend = "make it readable for this user only, or remove admin.token";
             report.wrong("admin", error.to_string(), mend);
             return;
         }
@@ -209,7 +216,7 @@ pub(super) fn admin(config: &Config, report: &mut Report) {
         }
     }
     let Some(listen) = config.admin.listen else {
-        report.ok("admin", "a free port of 127.0.0.1 will be taken");
+        report.ok("admin", "a free port of 127.0.0.1 will be used");
         return;
     };
     match TcpListener::bind(listen) {
@@ -217,7 +224,7 @@ pub(super) fn admin(config: &Config, report: &mut Report) {
         Err(error) => report.no_go(
             "admin",
             format!("admin.listen {listen}: {error}"),
-            "free the port or choose another, 0 for any",
+            "free the port or choose another; 0 takes any free port",
         ),
     }
 }
@@ -226,25 +233,25 @@ fn journal(data_dir: &Path, report: &mut Report) {
     let found = match windvane_journal::verify(data_dir) {
         Ok(found) => found,
         Err(error) => {
-            report.no_go("journal", error.to_string(), "let this user read it");
+            report.no_go("journal", error.to_string(), "give this user read access");
             return;
         }
     };
     match found.first_problem() {
         Some(problem) => report.warn(
             "journal",
-            format!("not whole: {}", problem.what),
-            "what it does not hold is asked of the venue; `windvane journal verify` tells more",
+            format!("not complete: {}", problem.what),
+            "a run reads the missing part from the venue; `windvane journal verify` shows details",
         ),
         None => report.ok(
             "journal",
-            format!("whole, {} segments", found.segments.len()),
+            format!("complete, {} segments", found.segments.len()),
         ),
     }
 }
 
-/// What the process before left: it must be of the same mode, and a start with this configuration
-/// may leave positions to nobody.
+/// Checks the state of the earlier process. It must have the same mode. A start with this
+/// configuration may leave positions without a strategy.
 fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
@@ -262,19 +269,19 @@ fn what_is_left(config: &Config, report: &mut Report) {
     }
     for one in left.remains(&remains::configured(config)) {
         let found = format!(
-            "{one}: strategy or instrument is configured no more, and a start leaves the position \
-             to nobody"
+            "{one}: its strategy or instrument is not configured any more, so after a start the \
+             position belongs to no strategy"
         );
         let mend = format!(
-            "put it back in the configuration, and `windvane flatten --strategy {}` before it is \
-             taken out; or close it by hand",
+            "put it back into the configuration, and run `windvane flatten --strategy {}` before \
+             you remove it; or close the position by hand at the venue",
             one.strategy
         );
         report.warn("positions", found, &mend);
     }
 }
 
-/// Builds or reads every module.
+/// Builds or reads every module and checks it.
 pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<Guest>> {
     let mut guests = Vec::new();
     for strategy in &config.strategies {
@@ -301,7 +308,7 @@ pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<
     (guests.len() == config.strategies.len() && !guests.is_empty()).then_some(guests)
 }
 
-/// Begins the strategies on an engine that nothing follows from: what they say to their
+/// Starts the strategies on an engine that sends nothing, to check whether they accept their
 /// parameters, instruments and saved states.
 pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, report: &mut Report) {
     let names = assembly::instrument_names(config);
@@ -327,7 +334,11 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
     if let Err((strategy, reason)) = driver.start(now, &states) {
         let id = config.strategies[usize::from(strategy.0)].id.as_str();
         let found = format!("{id} refuses: {reason}");
-        report.wrong("strategy", found, "correct its params or instruments");
+        report.wrong(
+            "strategy",
+            found,
+            "correct its params or instruments in the configuration",
+        );
         return;
     }
     let mut failed = false;
@@ -349,30 +360,31 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
                     "{id} cannot start{from} ({}): it would be quarantined",
                     kind.as_str()
                 ),
-                "mend the module, or begin with an empty data_dir; WINDVANE_LOG=info says why",
+                "fix the module, or start with an empty data_dir; WINDVANE_LOG=info shows the \
+                 reason",
             );
         }
     }
     if !failed {
         report.ok(
             "strategy",
-            "every strategy takes its parameters, instruments and state",
+            "every strategy accepts its parameters, instruments and state",
         );
     }
 }
 
-/// The newest head of the journal that can be read.
+/// The newest checkpoint of the journal that can be read.
 fn last_head(data_dir: &Path) -> Option<Head> {
     Head::from_bytes(&last_segment(data_dir)?.head)
 }
 
-/// The newest segment, as far as it verifies.
+/// The newest segment, up to the first damage.
 fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
     let numbers = windvane_journal::segments(data_dir).ok()?;
     windvane_journal::segment(data_dir, *numbers.last()?).ok()
 }
 
-/// The order ids that this data folder gave out or adopted.
+/// The order ids that this data folder created or adopted.
 pub(super) fn folder_ids(data_dir: &Path) -> FolderIds {
     let head = last_head(data_dir);
     let engine = head.and_then(|head| Engine::restore(&head.engine).ok());

@@ -1,8 +1,9 @@
-//! The preflight: everything that comes before `ready`, looked at without changing anything at the
-//! venue, and said line by line with what to mend. No order, no countdown, no mode is sent; the
-//! only thing that is made there is a listen key, which is the account's one key and stays.
+//! The preflight of a run. It checks everything that a start needs, without changing anything at
+//! the venue, and prints one line for each result with a fix. It sends no order, countdown or
+//! change of mode. The only thing that it creates at the venue is a listen key, which is the
+//! account's only key and stays.
 //!
-//! What may never enter here: keys in what is said, and mending itself.
+//! Its output must not contain keys. It fixes nothing itself.
 
 mod account;
 mod ask;
@@ -27,38 +28,38 @@ use windvane_build::modules::Guest;
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, Mode};
 
-/// How one thing turned out.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// It will run; know of it.
+    /// The run can start, but the operator should know this.
     Warn,
-    /// It must not run like this.
+    /// The run must not start.
     NoGo,
 }
 
-/// One thing that was looked at.
+/// One result with its explanation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
-    /// What it belongs to.
+    /// The area of the check.
     pub area: &'static str,
-    /// How it turned out.
+    /// The result.
     pub verdict: Verdict,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to mend; empty where nothing is.
+    /// How to fix it; empty if nothing must be fixed.
     pub mend: String,
-    /// The configuration is at fault, not the world.
+    /// Whether the cause is the configuration, and not the environment.
     #[serde(skip)]
     pub by_configuration: bool,
 }
 
-/// Everything that was looked at.
+/// All results of a preflight.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// In the order of a start.
+    /// The results, in the order of a start.
     pub lines: Vec<Line>,
     /// The plan of weights of each limit.
     pub plans: Vec<Plan>,
@@ -87,7 +88,7 @@ impl Report {
         self.say(area, Verdict::NoGo, found.into(), mend);
     }
 
-    /// The configuration is at fault.
+    /// Adds a problem whose cause is the configuration.
     fn wrong(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
         self.no_go(area, found, mend);
         if let Some(line) = self.lines.last_mut() {
@@ -95,18 +96,18 @@ impl Report {
         }
     }
 
-    /// Whether a run may begin; warnings allow it.
+    /// Whether a run may start. Warnings do not prevent it.
     pub fn is_go(&self) -> bool {
         self.lines.iter().all(|line| line.verdict != Verdict::NoGo)
     }
 
-    /// Whether the configuration keeps a run from beginning.
+    /// Whether an error in the configuration prevents a run.
     pub fn is_wrong(&self) -> bool {
         let at_fault = |line: &Line| line.verdict == Verdict::NoGo && line.by_configuration;
         self.lines.iter().any(at_fault)
     }
 
-    /// For other programs.
+    /// The report as JSON for other programs.
     pub fn json(&self) -> Value {
         json!({
             "go": self.is_go(),
@@ -115,7 +116,7 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// The report as text for people.
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
         for line in &self.lines {
@@ -156,7 +157,9 @@ fn plan_json(plan: &Plan) -> Value {
 
 fn plan_lines(plan: &Plan) -> Vec<String> {
     let (surface, interval) = (plan.surface.as_str(), plan.interval_ms);
-    let mut lines = vec![format!("plan of weights, {surface}, each {interval} ms")];
+    let mut lines = vec![format!(
+        "plan of request weights, {surface}, for each {interval} ms"
+    )];
     let row = |one: &Use| {
         let (times, weight, sum) = (one.times, one.weight, one.sum());
         format!("  {:<26} {times:>5} x {weight:>4} = {sum:>6}", one.what)
@@ -164,7 +167,7 @@ fn plan_lines(plan: &Plan) -> Vec<String> {
     lines.extend(plan.binding().map(row));
     let (sum, limit) = (plan.sum(), plan.limit);
     lines.push(format!(
-        "  {:<26} {:>12} = {sum:>6} of {limit}; out of the rest:",
+        "  {:<26} {:>12} = {sum:>6} of {limit}; from the rest:",
         "sum", ""
     ));
     lines.extend(plan.beside().map(row));
@@ -172,18 +175,18 @@ fn plan_lines(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// What the venue is asked with.
+/// How the venue is queried.
 #[derive(Debug)]
 pub struct Asking {
-    /// Addresses, and keys where they could be read.
+    /// The addresses, and the keys if they could be read.
     pub settings: Settings,
-    /// Why they could not.
+    /// Why the keys could not be read.
     pub no_keys: Option<String>,
-    /// The keys of the configuration that a run needs and that are not set.
+    /// Keys that a run needs and that the configuration does not set.
     pub not_set: Vec<&'static str>,
 }
 
-/// Looks at everything.
+/// Runs all checks.
 pub async fn check(config: &Config, asking: Asking) -> Report {
     let mut report = Report::default();
     local::configuration(config, &mut report);
@@ -207,19 +210,21 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
     }
     bans::heed(&client, &config.run.data_dir);
     if let Some((_, words)) = bans::told(&client, &surfaces) {
-        let found = format!("{words}, as it told before: nothing was asked");
-        let mend = "wait until then; windvane run waits by itself";
+        let found = format!(
+            "{words} (a ban from an earlier run): nothing was sent, so the rest was not checked"
+        );
+        let mend = "wait until then, or start windvane run, which waits by itself";
         report.no_go("venue", found, mend);
         return report;
     }
-    // It reads what a start reads, and may use the same part of the weight.
+    // The checks read the same data as a start, so they may use the same share of the weight.
     let client = client.in_lane(Lane::Start);
     look_outside(config, &client, guests, keys && !paper, &mut report).await;
     bans::hand_on(&client, &config.run.data_dir);
     report
 }
 
-/// Looks at everything that the venue has to say.
+/// Runs the checks that need the venue.
 async fn look_outside(
     config: &Config,
     client: &Client,
@@ -257,8 +262,8 @@ async fn look_outside(
     streams::listen(config, &reached, trading, asker, report).await;
 }
 
-/// Where the futures account is read. Without an address, or an answer, the routes are looked at, which
-/// tells what to mend.
+/// The route that reads the futures account. Without an address or a response, it returns the usual
+/// routes, and their check then explains what to fix.
 async fn futures_account(
     config: &Config,
     names: &[InstrumentName],
@@ -278,7 +283,7 @@ async fn futures_account(
 
 fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {
     if paper {
-        report.ok("keys", "paper trading needs none");
+        report.ok("keys", "paper trading needs no keys");
         return false;
     }
     for setting in &asking.not_set {
@@ -290,7 +295,7 @@ fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {
         );
     }
     match &asking.no_keys {
-        Some(why) => report.wrong("keys", why.clone(), "make it readable to this user alone"),
+        Some(why) => report.wrong("keys", why.clone(), "make it readable for this user only"),
         None if asking.not_set.is_empty() => report.ok("keys", "every key can be read"),
         None => {}
     }
@@ -302,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warnings_go_and_what_to_mend_stands_below() {
+    fn warnings_allow_a_run_and_fixes_follow_each_line() {
         let mut report = Report::default();
         report.ok("clock", "0 ms");
         report.warn("latch", "paused", "windvane resume");

@@ -1,4 +1,4 @@
-//! Whether streams come to stand, and where each public topic comes from.
+//! Checks whether streams can be connected, and from which source each public topic comes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use super::venue::PATIENCE;
 use windvane_config::Config;
 use windvane_session::{Question, venue_surface};
 
-/// A topic that has not spoken by then is said to be silent: a stream is polled beside after five
-/// seconds.
+/// How long to listen. A topic without a frame in this time is reported as silent. A run starts
+/// polling beside a silent stream after five seconds.
 const LISTEN: Duration = Duration::from_secs(8);
 
-/// Listens to every stream at once.
+/// Listens to all streams of each surface.
 pub(super) async fn listen(
     config: &Config,
     surfaces: &[Surface],
@@ -46,10 +46,14 @@ pub(super) async fn listen(
             market(surface, &topics, asker.client),
         );
         match stands {
-            Some(Ok(())) => report.ok("user stream", format!("{surface}: it stands")),
+            Some(Ok(())) => report.ok("user stream", format!("{surface}: user stream connected")),
             Some(Err(why)) => {
                 let found = format!("{surface}: {why}");
-                report.no_go("user stream", found, "without it there is no new exposure");
+                report.no_go(
+                    "user stream",
+                    found,
+                    "without the user stream a run sends no opening order; fix this cause",
+                );
             }
             None => {}
         }
@@ -60,8 +64,8 @@ pub(super) async fn listen(
     }
 }
 
-/// Opens the user stream, again and again for a while, until it stands. Its listen key is the account's
-/// one key, which a running instance may be using: it is left to expire.
+/// Connects the user stream and tries again for a while if that fails. Its listen key is the
+/// account's only key and a running instance may use it, so it is left to expire.
 pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<(), String> {
     let until = Instant::now() + PATIENCE;
     let (settings, venue) = (asker.client.settings(), venue_surface(surface));
@@ -69,7 +73,7 @@ pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<()
         return Err(StreamStartError::NoAddress(venue).to_string());
     }
     let (mut pause, most) = settings.streams.backoff;
-    let mut why = format!("it does not stand within {PATIENCE:?}");
+    let mut why = format!("it was not connected within {PATIENCE:?}");
     loop {
         let wait = match timeout_at(until, open(surface, asker)).await {
             Ok(Ok(())) => return Ok(()),
@@ -90,7 +94,7 @@ pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<()
     }
 }
 
-/// Why a user stream does not stand, and how long the exchange wants no other attempt.
+/// Why a user stream is not connected, and how long the exchange forbids another attempt.
 struct NotOpen {
     obstacle: Obstacle,
     wait: Option<Duration>,
@@ -107,7 +111,7 @@ impl From<NotDone> for NotOpen {
     }
 }
 
-/// Opens the user stream once, and closes it.
+/// Connects the user stream once and closes it.
 async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
     let (client, exchange) = (asker.client.in_lane(Lane::Heartbeat), asker.exchange);
     let asker = Asker::new(&client, exchange);
@@ -119,15 +123,15 @@ async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
         obstacle: Obstacle::NotOpened { status, why },
         wait: wait_ms.map(Duration::from_millis),
     };
-    // A ban is of the address: a handshake would prolong it as a request does.
+    // A ban applies to this address, so a handshake would extend it, as any request does.
     if let Some(stop_ms) = gateway.stopped_ms(client.now().ms, venue) {
-        let why = "the venue takes nothing from this address now".to_owned();
+        let why = "the venue accepts no requests from this address now".to_owned();
         return Err(not_opened(None, why, Some(stop_ms)));
     }
     let (sender, mut events) = mpsc::unbounded_channel();
     let tell = move |event| std::future::ready(sender.send(event).is_ok());
     let path = exchange.user_stream(&key);
-    // The connection lasts as long as this.
+    // Dropping this value closes the connection.
     let _commands = client
         .socket(venue, (0, &path), tell)
         .map_err(|error| not_opened(None, error.to_string(), None))?;
@@ -146,7 +150,7 @@ async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
     }
 }
 
-/// What came of a topic.
+/// The frames, the source and the last problem of a topic.
 #[derive(Debug, Default)]
 struct Heard {
     frames: u64,
@@ -198,7 +202,7 @@ async fn market(
     Ok(heard)
 }
 
-/// The `stream` of a frame.
+/// The `stream` field of a frame.
 fn stream_name(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Name {
@@ -214,7 +218,7 @@ fn say(surface: Surface, heard: &BTreeMap<String, Heard>, report: &mut Report) {
             None | Some((Source::Stream, _)) => "streamed".to_owned(),
             Some((Source::Polling, why)) => format!("polled ({why})"),
             Some((Source::Both, why)) => format!("streamed and polled ({why})"),
-            Some((Source::None, why)) => format!("nothing brings it ({why})"),
+            Some((Source::None, why)) => format!("available from no source ({why})"),
         };
         let found = format!("{surface}:{topic} is {from}");
         match (&heard.source, heard.frames, &heard.trouble) {
@@ -222,7 +226,7 @@ fn say(surface: Surface, heard: &BTreeMap<String, Heard>, report: &mut Report) {
                 report.no_go(
                     "market data",
                     found,
-                    "leave the stream out, or change market_data",
+                    "remove the stream from the strategy, or change venue.market_data",
                 );
             }
             (_, 1.., _) => report.ok("market data", found),
@@ -234,7 +238,7 @@ fn say(surface: Surface, heard: &BTreeMap<String, Heard>, report: &mut Report) {
                 report.warn(
                     "market data",
                     found,
-                    "a quiet market, or a stream that is not there",
+                    "the market may be quiet, or the venue does not have this stream",
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! What the venue says of itself: its clock, its instruments with their rules, its limits.
+//! Checks of the venue itself: its clock, its instruments with their rules, its limits.
 
 use std::time::Duration;
 
@@ -17,21 +17,21 @@ use windvane_config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
 use windvane_session::{Known, StartError, StartTerms, venue_surface};
 
-/// No single answer takes longer.
+/// The maximum time for a single response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// Readings of a clock of which the best counts.
+/// How often a clock is read; the best reading counts.
 const SAMPLES: u8 = 5;
-/// A local clock that is further off is worth mending, although requests follow the venue's.
+/// A local clock that is further off should be corrected, although requests use the venue's time.
 const FAR_US: i64 = 1_000_000;
 
-/// What is traded.
+/// The traded instruments and their assets.
 #[derive(Debug)]
 pub(super) struct Market {
     pub(super) instruments: Vec<Instrument>,
     pub(super) assets: Assets,
 }
 
-/// Reads the clock of a surface; whether it answers.
+/// Reads the clock of a surface. Returns whether the surface responds.
 pub(super) async fn clock(
     config: &Config,
     surface: Surface,
@@ -48,7 +48,8 @@ pub(super) async fn clock(
         let found = format!("venue.{surface}.ws is not set");
         report.wrong("address", found, "set it to the venue's WebSocket address");
     }
-    // A request has a bound of its own; this one is for all readings, however slow the venue.
+    // Each request has its own limit. This one is for all readings together, however slow the venue
+    // is.
     let bound = PATIENCE * u32::from(SAMPLES);
     let read = tokio::time::timeout(bound, asker.clock(surface, SAMPLES)).await;
     let offset = match read {
@@ -58,25 +59,25 @@ pub(super) async fn clock(
             report.no_go(
                 "address",
                 found,
-                "wait for the venue, or correct the address if it goes on",
+                "wait until the venue responds; if it does not, correct the address",
             );
             return false;
         }
         Err(_) => {
-            let found = format!("{surface} at {address}: no answer within {bound:?}");
+            let found = format!("{surface} at {address}: no response within {bound:?}");
             report.no_go(
                 "address",
                 found,
-                "wait for the venue, or correct the address if it goes on",
+                "wait until the venue responds; if it does not, correct the address",
             );
             return false;
         }
     };
-    report.ok("address", format!("{surface} answers at {address}"));
+    report.ok("address", format!("{surface} responds at {address}"));
     let window = config.venue.recv_window_ms;
     let found = format!(
-        "{surface}: the venue is {} ms ahead of this host, known to {} ms; round trip {} ms, \
-         recv_window_ms {window}",
+        "{surface}: the venue's clock is {} ms ahead of this machine's, with an error of {} ms; \
+         round trip {} ms, recv_window_ms {window}",
         offset.offset_us / 1_000,
         offset.error_us / 1_000,
         offset.round_trip_us / 1_000
@@ -85,19 +86,19 @@ pub(super) async fn clock(
         Fit::Kept if offset.offset_us.abs() > FAR_US => report.warn(
             "clock",
             found,
-            "requests carry the venue's time; set this host's clock all the same",
+            "requests use the venue's time, so trading works; still, set this machine's clock",
         ),
         Fit::Kept => report.ok("clock", found),
         Fit::MayBeAhead | Fit::MayBeLate => report.no_go(
             "clock",
-            format!("{found}: requests would be refused with -1021"),
-            "use a quicker way to the venue, or raise venue.recv_window_ms",
+            format!("{found}: the venue would reject requests with -1021"),
+            "use a faster connection to the venue, or raise venue.recv_window_ms",
         ),
     }
     true
 }
 
-/// Asks the venue as a start does.
+/// Queries the venue in the same way as a start.
 pub(super) async fn find_out(
     config: &Config,
     client: &Client,
@@ -107,7 +108,7 @@ pub(super) async fn find_out(
     Ok(known)
 }
 
-/// The instruments with their rules.
+/// Reads the instruments with their rules.
 pub(super) async fn instruments(
     config: &Config,
     reached: &[Surface],
@@ -137,7 +138,11 @@ pub(super) async fn instruments(
             return None;
         }
         Err(_) => {
-            report.no_go("instruments", "exchange information was not answered", "");
+            report.no_go(
+                "instruments",
+                "the venue did not answer the request for exchange information in time",
+                "",
+            );
             return None;
         }
     };
@@ -176,12 +181,12 @@ fn filters(name: &InstrumentName, rules: &Instrument, report: &mut Report) {
         report.warn(
             "instruments",
             found,
-            "it takes no order until the venue says TRADING",
+            "the venue accepts no order for it until its status is TRADING",
         );
     }
 }
 
-/// Limits, and the plan that keeps them.
+/// Checks the venue's limits, and the plan that keeps a run within them.
 pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report: &mut Report) {
     for &surface in reached {
         let limits = client.with_budget(venue_surface(surface), |budget, _| budget.limits());
@@ -204,8 +209,15 @@ pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report
         if let (Some(wanted), Some(most)) = (config.risk.max_orders_per_minute, orders)
             && u64::from(wanted) > most
         {
-            let found = format!("risk.max_orders_per_minute = {wanted} is over the venue's {most}");
-            report.warn("limits", found, "orders beyond the venue's limit wait");
+            let found = format!(
+                "risk.max_orders_per_minute = {wanted} exceeds the venue's limit of {most}"
+            );
+            report.warn(
+                "limits",
+                found,
+                "orders beyond the venue's limit are not sent until the next interval; lower the \
+                 setting",
+            );
         }
         for plan in start::wants(config, surface).plans(&limits) {
             check_plan(config, &plan, report);
@@ -220,11 +232,11 @@ fn check_plan(config: &Config, plan: &Plan, report: &mut Report) {
             let (surface, sum, limit) = (plan.surface, plan.sum(), plan.limit);
             let most = match plan.symbols_max() {
                 0 => String::new(),
-                most => format!("; {most} symbols would fit"),
+                most => format!("; there is room for {most} symbols"),
             };
             report.ok(
                 "weights",
-                format!("{surface}: {sum} of {limit} are planned{most}"),
+                format!("{surface}: a weight of {sum} of {limit} is planned{most}"),
             );
         }
         Err(overbooked) => report.wrong("weights", overbooked.to_string(), ""),
@@ -238,7 +250,8 @@ fn check_plan(config: &Config, plan: &Plan, report: &mut Report) {
                 "trade fewer instruments or streams",
             );
         } else {
-            let mend = "what the venue does not stream could not be polled";
+            let mend = "market data that the venue does not stream could not be polled either; \
+                        trade fewer instruments or streams";
             report.warn("weights", error.to_string(), mend);
         }
     }

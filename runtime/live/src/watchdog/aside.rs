@@ -1,5 +1,5 @@
-//! Log lines of the watchdog process: a thread of their own writes them, so that a terminal or a
-//! journal that takes nothing never holds up what they tell of.
+//! Log lines of the watchdog process. Their own thread writes them, so a terminal or log service
+//! that does not read can never delay the watchdog's work.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Lines that may wait to be written; more are lost.
+/// How many lines may wait to be written; further lines are lost.
 const WAITING: usize = 1_024;
-/// What is still to be written at the end is waited for so long.
+/// How long the process waits at its end for lines that are not written yet.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Begins each line.
+/// The prefix of each line.
 const PREFIX: &[u8] = b"watchdog: ";
 
 /// A writer of lines to stderr that never waits.
@@ -23,12 +23,12 @@ pub struct Aside {
 #[derive(Debug)]
 enum Line {
     Text(Vec<u8>),
-    /// Everything before it was written.
+    /// Replies once every line before it is written.
     Flush(SyncSender<()>),
 }
 
 impl Aside {
-    /// Begins the thread.
+    /// Starts the thread.
     pub fn stderr() -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("log".to_owned());
@@ -36,11 +36,11 @@ impl Aside {
         Ok(Self { lines })
     }
 
-    /// Waits a moment for what is still to be written.
+    /// Waits a moment for lines that are not written yet.
     pub fn flush(&self) {
         let (written, done) = sync_channel(1);
         if self.lines.try_send(Line::Flush(written)).is_ok() {
-            // Whoever does not read is not waited for longer.
+            // A reader that does not read must not delay the end of the process.
             let _ = done.recv_timeout(LAST_WORDS);
         }
     }
@@ -51,7 +51,7 @@ fn write_all(lines: &Receiver<Line>) {
     while let Ok(line) = lines.recv() {
         match line {
             Line::Text(text) => {
-                // There is nobody left to tell that nobody listens.
+                // Nothing can be done when nobody reads stderr.
                 let _ = stderr.write_all(&text);
             }
             Line::Flush(written) => {

@@ -1,5 +1,6 @@
-//! The run's side: performs what `windvane_session::watchdog::Keeper` decides. It starts the watchdog
-//! process, passes words on, and kills it, on a thread of its own.
+//! The run's side of the watchdog. It performs what `windvane_session::watchdog::Keeper` decides:
+//! it starts the watchdog process, passes messages in both directions and kills the process. It has
+//! its own thread.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -17,23 +18,25 @@ use windvane_session::watchdog::{
     Keeper as Decisions, KeeperInput, KeeperOutput, RunSays, WatchdogPlan, WatchdogSays,
 };
 
-/// This program, even where its file was replaced meanwhile.
+/// This program's executable, even if the file was replaced since the start.
 const THIS_PROGRAM: &str = "/proc/self/exe";
-/// A process whose pipe is closed ends within this, or is killed.
+/// How long a process may take to end after its pipe closed; then it is killed.
 const END: Duration = Duration::from_secs(2);
-/// How often an end is looked for.
+/// Pause between two checks whether the process has ended.
 const LOOK: Duration = Duration::from_millis(10);
-/// The end of the process is waited for so long at the end of the run.
+/// How long the end of a run waits for the end of the watchdog process.
 const RUN_ENDS: Duration = Duration::from_secs(6);
 
-/// How the process is started: the arguments that lead it to the same configuration.
+/// How the watchdog process is started: the arguments that give it the same configuration as the
+/// run.
 #[derive(Clone, Debug, Default)]
 pub struct Begin {
     /// Arguments before the plan.
     pub arguments: Vec<OsString>,
 }
 
-/// Keeps one watchdog process alive; when its value goes, the process acts.
+/// Keeps one watchdog process running. When this value is dropped, the process acts: it cancels the
+/// run's spot orders.
 #[derive(Debug)]
 pub struct Keeper {
     events: Sender<Event>,
@@ -42,17 +45,17 @@ pub struct Keeper {
 #[derive(Debug)]
 enum Event {
     Beat(u64),
-    /// The run ends in order; its thread waits for the answer.
+    /// The run ends normally and waits for the reply.
     End(Sender<()>),
-    /// The keeper's value is gone.
+    /// The keeper's value was dropped.
     Left,
     Said(u64, WatchdogSays),
-    /// The process closed its end: it is over.
+    /// The process closed its end of the pipe, so it has ended.
     Closed(u64),
 }
 
 impl Keeper {
-    /// Starts the first process; what becomes of it is told.
+    /// Starts the first process. `tell` receives what happens to it.
     pub fn start(
         begin: Begin,
         plan: WatchdogPlan,
@@ -77,16 +80,16 @@ impl Keeper {
         Ok(Self { events })
     }
 
-    /// Passes a sign of health on.
+    /// Passes a sign of health to the watchdog process.
     pub fn beat(&self, number: u64) {
         let _ = self.events.send(Event::Beat(number));
     }
 
-    /// Lets the process end without cancelling anything, and waits for it.
+    /// Ends the process without cancelling any order, and waits for its end.
     pub fn end(&self) {
         let (ended, wait) = channel();
         if self.events.send(Event::End(ended)).is_ok() {
-            // Longer than the process is given; its thread answers in any case.
+            // Longer than the process is given to end; the thread replies in any case.
             let _ = wait.recv_timeout(RUN_ENDS);
         }
     }
@@ -104,13 +107,13 @@ struct Keeping {
     client: Client,
     tell: Box<dyn Fn(LiveInput) + Send>,
     events: Sender<Event>,
-    /// Its time is counted from here.
+    /// The start of the time scale of `decisions`.
     began: Instant,
     decisions: Decisions,
     process: Option<(Child, ChildStdin)>,
-    /// Processes so far.
+    /// How many processes have been started so far.
     lives: u64,
-    /// They wait for the end.
+    /// Callers that wait for the end of the process.
     ended: Vec<Sender<()>>,
 }
 
@@ -133,7 +136,7 @@ impl Keeping {
                     self.ended.push(ended);
                     self.give(KeeperInput::End);
                 }
-                // Its end of the pipe closes with us: it acts.
+                // The pipe closes together with this thread, and then the process acts.
                 Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.give(KeeperInput::Timeout),
             }
@@ -162,20 +165,25 @@ impl Keeping {
         }
     }
 
-    /// Does what was decided; answers whether a process is still to be kept.
+    /// Performs the decisions. Returns whether a process must still be kept.
     fn perform(&mut self) -> bool {
         while let Some(output) = self.decisions.poll_output() {
             match output {
                 KeeperOutput::Start { orders_may_rest } => {
                     self.plan.orders_may_rest = orders_may_rest;
                     if let Err(error) = self.spawn() {
-                        tracing::error!(%error, "no watchdog process can be started");
+                        tracing::error!(
+                            %error,
+                            "cannot start the watchdog process: spot orders are not sent until one \
+                             runs; it is tried again"
+                        );
                         self.gone();
                     }
                 }
                 KeeperOutput::Say(words) => {
                     if let Some((_, stdin)) = &mut self.process {
-                        // One that hears nothing answers nothing.
+                        // A process that does not read will not reply either, and the decisions
+                        // notice that.
                         let _ = write_word(stdin, words);
                     }
                 }
@@ -192,11 +200,11 @@ impl Keeping {
         true
     }
 
-    /// The process closed its pipe.
+    /// Handles the end of the process: it closed its pipe.
     fn closed(&mut self) {
         if let Some((mut child, _stdin)) = self.process.take() {
             let status = wait(&mut child, END).or_else(|| kill(&mut child));
-            tracing::warn!(?status, "the watchdog process is over");
+            tracing::warn!(?status, "the watchdog process of spot orders ended");
         }
         self.gone();
     }
@@ -222,7 +230,7 @@ impl Keeping {
             .arg(plan)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // The terminal's signals are for the run alone.
+            // The terminal's signals must reach the run alone.
             .process_group(0)
             .spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
@@ -236,7 +244,10 @@ impl Keeping {
             events.send(Event::Closed(life)).ok()
         });
         let pid = child.id();
-        tracing::info!(pid, "a watchdog process of spot orders begins");
+        tracing::info!(
+            pid,
+            "started a watchdog process: it cancels this run's spot orders if the run dies or hangs"
+        );
         let missing = || std::io::Error::other("the process has no stdin");
         self.process = Some((child, stdin.ok_or_else(missing)?));
         Ok(())
@@ -248,7 +259,7 @@ fn write_word(stdin: &mut ChildStdin, word: RunSays) -> std::io::Result<()> {
     writeln!(stdin, "{text}")
 }
 
-/// Waits for its end, at most so long.
+/// Waits for the end of the process, for `at_most`.
 fn wait(child: &mut Child, at_most: Duration) -> Option<ExitStatus> {
     let until = Instant::now() + at_most;
     loop {

@@ -1,11 +1,12 @@
 //! The watchdog process of spot orders. Spot has no `countdownCancelAll`, so a run starts this
-//! program a second time beside itself: that process cancels the run's own spot orders once the run
-//! dies or its signs of health stay away, and ends (promise 4).
+//! program a second time as a separate process. That process cancels the run's own spot orders when
+//! the run dies or when its signs of health stop, and then ends (promise 4).
 //!
-//! They talk over the pipes of stdin and stdout, one JSON word a line. What is watched is in the
-//! arguments; keys are not: the process reads the configuration itself.
+//! The two processes talk over stdin and stdout of the watchdog, one JSON message per line. The
+//! arguments name the orders to watch. They contain no keys: the watchdog reads the configuration
+//! itself.
 //!
-//! What may never enter here: what the watchdog decides, which is `windvane_session::watchdog`.
+//! This module makes no decisions. They are in `windvane_session::watchdog`.
 
 mod aside;
 mod keeper;

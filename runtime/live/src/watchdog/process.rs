@@ -1,5 +1,5 @@
 //! The watchdog process itself: pipes, clock, requests and the file of bans. The session's
-//! [`Watchdog`] decides everything.
+//! [`Watchdog`] makes every decision.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -22,9 +22,9 @@ use crate::clock::Clock;
 use crate::http::{Http, Way};
 use crate::mailbox::{self, Happened, Inbox, Waited};
 
-/// Words that may wait to be written; a run that is stopped reads none.
+/// How many messages may wait to be written. A run that is stopped reads none.
 const WAITING: usize = 64;
-/// Nothing is due for longer: it looks around at least this often.
+/// The process wakes at least this often, even if nothing is due.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// `SIGTTOU` of Linux: a process in the background wrote to the terminal.
 const WROTE_TO_TERMINAL: i32 = 22;
@@ -32,21 +32,25 @@ const WROTE_TO_TERMINAL: i32 = 22;
 /// Why a watchdog process cannot do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchdogError {
-    /// No client.
+    /// The client cannot be made.
     #[error(transparent)]
     Client(#[from] windvane_client::TransportError),
-    /// The operating system refuses something.
-    #[error("the operating system refuses: {0}")]
+    /// The operating system refuses a resource.
+    #[error(
+        "the operating system refused a resource of the watchdog process: {0}; spot orders are not \
+         watched"
+    )]
     System(#[from] std::io::Error),
-    /// The venue will not let it.
-    #[error("the venue lets no watchdog do its work: {0}")]
+    /// The venue refuses the watchdog's requests.
+    #[error("the venue refuses the watchdog's requests, so spot orders are not watched: {0}")]
     Refused(String),
 }
 
-/// Watches a run, until it lets go or everything of it is cancelled. `exchange` is that of a gateway.
+/// Watches a run until the run ends normally or until all of its spot orders are cancelled.
+/// `exchange` builds the exchange for a gateway.
 ///
 /// # Errors
-/// It cannot do its work.
+/// The watchdog cannot start, or the venue refuses its requests.
 pub async fn watch(
     settings: Settings,
     plan: WatchdogPlan,
@@ -88,12 +92,12 @@ pub async fn watch(
     }
 }
 
-/// What it watches with.
+/// Everything that the watchdog process needs while it watches.
 struct Post {
     watchdog: Watchdog,
     http: Http,
     inbox: Inbox,
-    /// What the run says; `None` once it is dead.
+    /// Messages of the run; `None` once the run is dead.
     words: Option<mpsc::UnboundedReceiver<RunSays>>,
     say: SyncSender<WatchdogSays>,
     clock: Clock,
@@ -161,7 +165,8 @@ impl Post {
                         });
                     }
                 }
-                // A run that is stopped does not read: what waits then is lost.
+                // A run that is stopped does not read. Then the queue is full and the message is
+                // lost.
                 WatchdogOutput::Say(words) => drop(self.say.try_send(words)),
                 WatchdogOutput::HeedBans => {
                     bans::heed(&self.client, data_dir);
@@ -172,14 +177,14 @@ impl Post {
     }
 }
 
-/// The next word of the run; `None` when it is dead. Never comes after that.
+/// The next message of the run; `None` when the run is dead. After that it never completes.
 async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<RunSays>>) -> Option<RunSays> {
     match words {
         Some(words) => words.recv().await,
         None => std::future::pending().await,
     }
 }
-/// A terminal's signals are for the run: what becomes of it decides.
+/// Ignores the terminal's signals. The run handles them, and the watchdog follows the run.
 fn ignore_signals() -> std::io::Result<()> {
     let wrote = SignalKind::from_raw(WROTE_TO_TERMINAL);
     for kind in [
@@ -189,20 +194,20 @@ fn ignore_signals() -> std::io::Result<()> {
         SignalKind::quit(),
         wrote,
     ] {
-        // From now on it does nothing, whether or not anybody asks for it.
+        // A registered signal no longer ends the process, even without a listener.
         drop(signal(kind)?);
     }
     Ok(())
 }
 
-/// What the run says; closed when it is dead.
+/// The messages of the run. The channel closes when the run is dead.
 fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
     let (words, heard) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());
     thread.spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             let Ok(word) = serde_json::from_str(&line) else {
-                tracing::error!("a word of the run cannot be read");
+                tracing::error!("cannot read a message of the run; it is ignored");
                 continue;
             };
             if words.send(word).is_err() {
@@ -213,7 +218,8 @@ fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
     Ok(heard)
 }
 
-/// The way back to the run. A run that is stopped does not read: what waits then is lost.
+/// The channel to the run. A run that is stopped does not read, so messages beyond the queue are
+/// lost.
 fn speak() -> std::io::Result<SyncSender<WatchdogSays>> {
     let (say, said) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("stdout".to_owned());
@@ -229,7 +235,7 @@ fn write_words(said: &Receiver<WatchdogSays>) {
             .and_then(|text| writeln!(stdout, "{text}"))
             .and_then(|()| stdout.flush());
         if written.is_err() {
-            // Nobody reads any more, which stdin tells too.
+            // The run no longer reads. Its death shows on stdin too.
             return;
         }
     }

@@ -1,5 +1,5 @@
-//! What modules save, held against what they saved when they ran: with each segment, where a block
-//! ended by time, and with what they were told of their own orders and answered.
+//! Compares the states that modules save with the states that were recorded: at the start of each
+//! segment, where a block ended by time, and after callbacks about own orders.
 
 use sha2::{Digest, Sha256};
 use windvane_engine::codec::RecordedInput;
@@ -12,7 +12,7 @@ use super::scene::{Scene, feed};
 use windvane_build::modules::engine_fault;
 
 impl Scene<'_, '_> {
-    /// A new segment of the same process: what modules save now is what they saved then.
+    /// Handles a new segment of the same process: modules must save the recorded states.
     pub(super) fn compare_states(&mut self, engine: &Engine) {
         for place in 0..self.stage.cast.len() {
             let saved = &self.head.strategies[place];
@@ -44,8 +44,8 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// What a strategy saved within a callback was recorded before what it answered. Answers what
-    /// was made of the callback: a fault, where it failed to save.
+    /// A state that was saved within a callback was recorded before the callback's output. Returns
+    /// the result of the callback; this is a fault if the save failed.
     pub(super) fn settle_saved(
         &mut self,
         engine: &mut Engine,
@@ -57,7 +57,8 @@ impl Scene<'_, '_> {
         let answers = match &made {
             Some(RecordedInput::Fault { .. }) => return made,
             Some(_) => true,
-            // Without its module, nobody knows; but then nobody can be asked too early either.
+            // Without the module the answer is unknown. But then the module is not called either,
+            // so it cannot be called too early.
             None => player.module.is_none(),
         };
         if !is_saved_at_once(event, answers, player.cost) {
@@ -80,7 +81,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// The fault of a module that cannot say its state.
+    /// The fault of a module whose save fails.
     pub(super) fn failing_save(&mut self, strategy: StrategyId) -> Option<RecordedInput> {
         let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
         let fault = player.module.as_mut()?.strategy.save().err()?;
@@ -88,7 +89,7 @@ impl Scene<'_, '_> {
         Some(RecordedInput::Fault { strategy, kind })
     }
 
-    /// A strategy saved: its module saves the same.
+    /// Handles a recorded state: the module must save the same state.
     pub(super) fn take_saved(
         &mut self,
         engine: &mut Engine,
@@ -125,7 +126,7 @@ impl Scene<'_, '_> {
     }
 }
 
-/// What a strategy saved, in words.
+/// A saved state as text.
 fn saved_words(id: &str, state: Option<&[u8]>) -> Option<String> {
     let state = state?;
     let (bytes, hash) = (state.len(), hex::encode(&Sha256::digest(state)));

@@ -1,4 +1,4 @@
-//! One segment of a journal, played with its modules.
+//! Replays one segment of a journal with its modules.
 
 use windvane_engine::codec::RecordedInput;
 use windvane_engine::config::EngineConfig;
@@ -18,24 +18,24 @@ use super::{OtherRules, Player, Stage};
 use windvane_build::modules::engine_fault;
 use windvane_report::utc::utc_text;
 
-/// One segment on its way.
+/// The state of the replay of one segment.
 pub(super) struct Scene<'a, 'b> {
     pub(super) stage: &'b mut Stage<'a>,
     pub(super) reading: Reading,
     pub(super) words: Words,
     pub(super) head: &'b Head,
-    /// What a reload within the segment made instances of.
+    /// The instances that a reload within the segment made.
     pub(super) reloaded: Option<Vec<SavedStrategy>>,
-    /// What the newcomer intended in the callback that is running.
+    /// The intents of the new module in the current callback.
     pub(super) new_intents: Option<Vec<Intent>>,
     pub(super) difference: Option<Difference>,
     pub(super) segment: u32,
-    /// All differences, where the segment has other engine rules.
+    /// All differences, if the segment has other engine rules.
     pub(super) other_rules: Option<OtherRules>,
 }
 
 impl Scene<'_, '_> {
-    /// The account of now for the strategy of the newcomer alone.
+    /// The inputs for a simulation: the account at this time, with only the newcomer's strategy.
     pub(super) fn trial(&self, engine: &Engine) -> Option<Trial> {
         let newcomer = self.stage.newcomer?;
         let mut saved = self.head.strategies.iter();
@@ -59,11 +59,12 @@ impl Scene<'_, '_> {
         Some(Trial { engine, saved })
     }
 
-    /// Brings the modules to where they were when the segment began.
+    /// Brings the modules to their state at the start of the segment.
     pub(super) fn open(&mut self, core: &mut EngineLoop, base: Chain) {
         if self.reading.peek().is_none() {
-            // A kill came before any of it was durable. Whether a process began with it or went on
-            // is not told: its states are held to nothing, and a process that follows says its own.
+            // A kill came before any record was durable. It is unknown whether a process started
+            // with this segment or continued, so its states are not compared. A process that
+            // follows has its own states.
             return;
         }
         if self.reading.begins_a_process() {
@@ -87,8 +88,8 @@ impl Scene<'_, '_> {
         self.join_late(core);
     }
 
-    /// Quarantines that only the file of latches knew were recorded before any strategy began. One
-    /// whose module does not begin is recorded in its turn.
+    /// Quarantines that only the latch file contained were recorded before any strategy started. A
+    /// module that fails to start is recorded later, in its turn.
     fn take_latched(&mut self, core: &mut EngineLoop) {
         while let Some(next) = self.reading.peek()
             && let RecordedInput::Fault { strategy, .. } = next.input
@@ -101,7 +102,7 @@ impl Scene<'_, '_> {
                 self.try_begin(core, strategy, saved.state.as_deref()),
                 Some(Err(_))
             );
-            // What was tried has no effect: another instance begins.
+            // The attempt has no effect, because another instance starts.
             self.stage.cast[place].module = self.stage.module(&saved);
             if fails {
                 return;
@@ -112,13 +113,13 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// The segment begins in the middle of a run whose beginning is lost: what its modules knew is
-    /// more than what they saved, so that they cannot be held to what they answered.
+    /// Handles a segment from the middle of a run whose beginning is lost. Its modules knew more
+    /// than they saved, so their outputs cannot be compared.
     fn join_late(&mut self, core: &mut EngineLoop) {
         let saved = self.head.strategies.iter();
         self.stage.cast = saved
             .map(|saved| {
-                let why = "the journal begins in the middle of its run".to_owned();
+                let why = "the beginning of its run is missing in the journal".to_owned();
                 self.stage.role(saved, Some(why), false);
                 Player {
                     id: saved.name.clone(),
@@ -131,7 +132,7 @@ impl Scene<'_, '_> {
             .collect();
         for place in 0..self.stage.cast.len() {
             let state = self.head.strategies[place].state.clone();
-            // What it intends at its beginning was intended before the segment.
+            // The intents of its start were handled before this segment.
             let strategy = StrategyId(place as u16);
             drop(self.begin_beside(core, strategy, state.as_deref()));
         }
@@ -192,8 +193,8 @@ impl Scene<'_, '_> {
         self.stop(core.engine_mut());
     }
 
-    /// Compares blocks, and says whether the replay ends at a difference. With other engine rules
-    /// it goes on and collects all of them.
+    /// Compares blocks. Returns whether the replay ends at a difference. With other engine rules it
+    /// continues and collects all differences.
     fn stop(&mut self, engine: &mut Engine) -> bool {
         self.reading.compare(engine);
         if let Some(other) = &mut self.other_rules {
@@ -213,7 +214,7 @@ impl Scene<'_, '_> {
         self.stage.cast.get(usize::from(strategy.0))
     }
 
-    /// Takes what was recorded of a strategy here, held against what its module made.
+    /// Takes the recorded output of a strategy and compares it with the output of its module.
     fn take_recorded(
         &mut self,
         engine: &mut Engine,
@@ -236,7 +237,7 @@ impl Scene<'_, '_> {
             (Some(next), Some(made)) if next.input != made => self.differ(next, Some(&made)),
             (Some(_), Some(_)) => self.stage.result.answers += 1,
             (None, Some(made)) => {
-                // Where the journal ends, what followed was kept from the disk.
+                // The journal may end here, because the following records never reached the disk.
                 if let Some(next) = self.reading.peek() {
                     self.differ(&next, Some(&made));
                 }
@@ -264,7 +265,7 @@ impl Scene<'_, '_> {
                     let id = self.words.strategy(*strategy);
                     let intents = intents.iter().map(|one| self.words.intent(one).to_string());
                     let intents: Vec<_> = intents.collect();
-                    format!("at {at} an answer of {id}: {}", intents.join(", "))
+                    format!("at {at} an output of {id}: {}", intents.join(", "))
                 }
                 RecordedInput::Fault { strategy, kind } => {
                     let id = self.words.strategy(*strategy);
@@ -276,7 +277,7 @@ impl Scene<'_, '_> {
         let recorded = Some(word(&next.input));
         let made = made
             .map(word)
-            .or_else(|| Some("no answer of the module".to_owned()));
+            .or_else(|| Some("no output of the module".to_owned()));
         self.difference = Some(Difference {
             block: next.block,
             record: next.record,
@@ -285,7 +286,7 @@ impl Scene<'_, '_> {
         });
     }
 
-    /// Begins a module; what it intends and whether it fails is held against the record.
+    /// Starts a module and compares its intents or its fault with the record.
     fn begin(&mut self, core: &mut EngineLoop, strategy: StrategyId, state: Option<&[u8]>) {
         let new = self.begin_beside(core, strategy, state);
         let made = match self.try_begin(core, strategy, state) {
@@ -300,7 +301,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    /// `start`, then `load`; `None` without a module.
+    /// Calls `start`, then `load`; `None` without a module.
     fn try_begin(
         &mut self,
         core: &mut EngineLoop,
@@ -323,7 +324,7 @@ impl Scene<'_, '_> {
         let mut begun = begin_guest(core, &mut beside.guest, strategy, state);
         if begun == Err(FaultKind::State) {
             self.stage
-                .note("the new module cannot use the saved state: it begins fresh".to_owned());
+                .note("the new module cannot use the saved state: it starts without it".to_owned());
             if let Some(fresh) = self.stage.beside(&self.head.strategies[place]) {
                 beside = fresh;
                 begun = begin_guest(core, &mut beside.guest, strategy, None);
@@ -332,7 +333,7 @@ impl Scene<'_, '_> {
         if let Err(kind) = begun {
             let word = kind.as_str();
             self.stage.note(format!(
-                "the new module does not begin ({word}): it would do nothing"
+                "the new module fails to start ({word}): it would send nothing"
             ));
             beside.fell = true;
         }
@@ -342,9 +343,9 @@ impl Scene<'_, '_> {
         Some(intents)
     }
 
-    /// A strategy's module was instantiated anew: the same, or, after a reload, the one that the
-    /// reload named. Out of quarantine it has what it saved last, and begins without what it cannot
-    /// use of that.
+    /// Makes a new instance of a strategy's module: the same module, or the one of a reload. After
+    /// a quarantine it gets the state that it saved last, and starts without the state if it cannot
+    /// use it.
     fn renew(&mut self, core: &mut EngineLoop, strategy: StrategyId, quarantined: bool) {
         let place = usize::from(strategy.0);
         let reloaded = self.reloaded.as_ref().and_then(|all| all.get(place));
@@ -359,13 +360,13 @@ impl Scene<'_, '_> {
         (player.module, player.beside) = (module, beside);
         let tried = self.try_begin(core, strategy, state.as_deref());
         let unusable = tried == Some(Err(FaultKind::State));
-        // What was tried has no effect: another instance begins.
+        // The attempt has no effect, because another instance starts.
         self.stage.cast[place].module = self.stage.module(&saved);
         let state = state.filter(|_| !(unusable && quarantined));
         self.begin(core, strategy, state.as_deref());
     }
 
-    /// Fires what only the newcomer waits for.
+    /// Fires the timers that only the new module set.
     fn own_timers(&mut self, core: &mut EngineLoop, now: Time) {
         for place in 0..self.stage.cast.len() {
             let strategy = StrategyId(place as u16);
@@ -405,7 +406,7 @@ impl Scene<'_, '_> {
 }
 
 impl EffectHandler for Scene<'_, '_> {
-    /// Calls the module that ran and the one beside it.
+    /// Calls the recorded module and the new one beside it.
     fn deliver(
         &mut self,
         strategy: StrategyId,
@@ -416,7 +417,7 @@ impl EffectHandler for Scene<'_, '_> {
         let Some(player) = self.stage.cast.get_mut(place) else {
             return (engine, Ok(()));
         };
-        // One that fell, or is not meant, has no intents of its own.
+        // A module that failed, or that does not receive this event, has no intents.
         self.new_intents = player.beside.as_ref().map(|_| Vec::new());
         if let Some(beside) = player.beside.as_mut().filter(|one| one.hears(event)) {
             let new;
@@ -424,7 +425,7 @@ impl EffectHandler for Scene<'_, '_> {
             self.new_intents = Some(new);
             if beside.fell {
                 let (id, at) = (&player.id, utc_text(event.time));
-                let note = format!("the new module of {id} fails at {at}: quarantine");
+                let note = format!("the new module of {id} fails at {at}: it would be quarantined");
                 self.stage.result.notes.push(note);
             }
         }
@@ -436,7 +437,7 @@ impl EffectHandler for Scene<'_, '_> {
         (engine, result.map_err(|fault| engine_fault(fault.kind)))
     }
 
-    /// Feeds what was recorded, and compares it with what the modules did.
+    /// Feeds the recorded output and compares it with the module's output.
     fn settle(
         &mut self,
         _: Time,
@@ -461,19 +462,19 @@ impl EffectHandler for Scene<'_, '_> {
         }
     }
 
-    /// The journal has what came of it.
+    /// Nothing is sent: the journal contains the replies.
     fn send(&mut self, _: Time, _: u64, _: Box<Request>) {}
 
-    /// People were told when it ran.
+    /// Nothing is logged: the recorded run did that.
     fn notice(&mut self, _: &Engine, _: Notice) {}
 }
 
-/// Feeds a recorded input.
+/// Feeds a recorded input to the engine.
 pub(super) fn feed(engine: &mut Engine, next: &Next) {
     engine.handle(next.time, next.input.as_input());
 }
 
-/// An answer as it is recorded; one without intents is not.
+/// An output in its recorded form; an output without intents is not recorded.
 fn answer(strategy: StrategyId, intents: &[Intent]) -> Option<RecordedInput> {
     (!intents.is_empty()).then(|| RecordedInput::Answer {
         strategy,

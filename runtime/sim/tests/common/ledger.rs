@@ -1,5 +1,5 @@
-//! A second ledger: what the venue's own messages add up to. It shares nothing with the venue but
-//! the protocol, and checks after every call that both tell the same story.
+//! A second ledger from the sums of the venue's own messages. It shares only the protocol with the
+//! venue, and checks after every call that both agree.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ struct Seen {
     order_type: OrderType,
 }
 
-/// What was displayed at a price, and what our fills took of it.
+/// The displayed quantity at a price, and the part that own fills took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Display {
     qty: i64,
@@ -39,9 +39,9 @@ pub struct Ledger {
     position: i64,
     cost: Amount,
     displays: BTreeMap<(InstrumentId, Side, i64), Display>,
-    /// What makers got from the event at hand.
+    /// The quantity of maker fills from the present event.
     made: i64,
-    /// Everything that was said.
+    /// All messages.
     pub story: Vec<VenueMessage>,
 }
 
@@ -54,7 +54,7 @@ impl Ledger {
         }
     }
 
-    /// The recording says what one side displays: all of it.
+    /// Sets everything that one side displays in the recording.
     pub fn display(&mut self, instrument: InstrumentId, side: Side, levels: &[Level]) {
         let old = std::mem::take(&mut self.displays);
         let (same, mut kept): (BTreeMap<_, _>, BTreeMap<_, _>) = old
@@ -72,7 +72,7 @@ impl Ledger {
         self.displays = kept;
     }
 
-    /// Reads what was said, and compares the sums with the venue's own.
+    /// Reads the messages and compares the sums with the venue's own.
     pub fn check(&mut self, bench: &mut Bench) {
         self.made = 0;
         for message in std::mem::take(&mut bench.said) {
@@ -89,10 +89,13 @@ impl Ledger {
         for (asset, total) in [USDT, BTC].into_iter().zip(self.spot) {
             let (venue, locked) = bench.balance(Surface::Spot, asset);
             assert_eq!(venue, total);
-            // Whether a conditional order has triggered, and locks, is not said.
+            // No message says whether a conditional order has triggered and locks balance.
             let limits = self.locked(asset == USDT, false);
             let all = self.locked(asset == USDT, true);
-            assert!((limits..=all).contains(&locked), "locked of {asset:?}");
+            assert!(
+                (limits..=all).contains(&locked),
+                "locked balance of {asset:?}"
+            );
             assert!(locked <= total, "free is never negative");
         }
         let position = bench.venue.positions().next();
@@ -104,7 +107,7 @@ impl Ledger {
         }
     }
 
-    /// What makers got from the event at hand.
+    /// The quantity of maker fills from the present event.
     pub fn made(&self) -> i64 {
         self.made
     }
@@ -118,7 +121,8 @@ impl Ledger {
         })
     }
 
-    /// Limit orders in the book lock their cost and the taker fee of 0.04 percent, or the base.
+    /// Limit orders in the book lock their cost and the taker fee of 0.04 percent, or the base
+    /// asset.
     fn locked(&self, quote: bool, conditional: bool) -> Amount {
         let resting = self.open().filter(|o| {
             let limit = o.order_type == OrderType::Limit;
@@ -127,7 +131,7 @@ impl Ledger {
         let locks = resting.map(|o| {
             let left = i128::from(o.qty - o.executed);
             match (o.side, quote) {
-                // Tenths times thousandths are units of 1e-4; a fee unit is exact at 1e-8.
+                // Tenths times thousandths are units of 1e-4, so a fee is exact at 1e-8.
                 (Side::Buy, true) => left * i128::from(o.price) * (10_000 + 4),
                 (Side::Sell, false) => left * 100_000,
                 _ => 0,
@@ -159,7 +163,10 @@ impl Ledger {
                 instrument: update.instrument,
                 order_type: update.order_type,
             };
-            assert!(self.orders.insert(id, seen).is_none(), "{id} is new once");
+            assert!(
+                self.orders.insert(id, seen).is_none(),
+                "{id} has a single NEW event"
+            );
         }
         let order = self.orders.get_mut(&id).expect("NEW comes first");
         let over = matches!(
@@ -205,18 +212,21 @@ impl Ledger {
             return;
         }
         let before = self.position;
-        let realized = fill.realized_pnl.expect("futures fills state it");
+        let realized = fill.realized_pnl.expect("futures fills contain it");
         self.position += fill.qty.0 * sign;
         self.cost += Amount(fill.quote_qty.0 * i128::from(sign)) + realized;
         self.wallet += realized - fill.fee;
         if update.reduce_only {
             assert!(self.position.abs() < before.abs(), "reduce-only reduces");
-            assert!(self.position * before >= 0, "reduce-only never turns round");
+            assert!(
+                self.position * before >= 0,
+                "reduce-only never reverses a position"
+            );
         }
         assert!(self.position != 0 || self.cost == Amount::ZERO);
     }
 
-    /// A taker's fill comes out of what is displayed, within its limit.
+    /// Checks that a taker's fill comes from the displayed quantity, within its limit.
     fn took(&mut self, update: &OrderUpdate, fill: &Fill) {
         let key = (update.instrument, update.side.opposite(), fill.price.0);
         let display = self.displays.get_mut(&key).expect("a displayed level");

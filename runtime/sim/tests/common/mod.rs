@@ -1,4 +1,4 @@
-//! A venue with one spot and one futures instrument, driven in words.
+//! A venue with one spot and one futures instrument, and helpers to drive it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -122,7 +122,7 @@ pub fn stop(order_type: OrderType, side: Side, stop_price: i64, qty: i64) -> Ord
     terms
 }
 
-/// A venue and everything it said since the last look.
+/// A venue and all of its messages since the last check.
 pub struct Bench {
     pub venue: Venue,
     pub now: Time,
@@ -166,7 +166,7 @@ impl Bench {
         self.event(instrument, &event);
     }
 
-    /// A trade; `seller` crossed.
+    /// A trade. `seller` tells whether the seller crossed.
     pub fn trade(&mut self, instrument: InstrumentId, price: i64, qty: i64, seller: bool) {
         self.trade_id += 1;
         let event = MarketEvent::Trade {
@@ -212,7 +212,7 @@ impl Bench {
         self.drain();
     }
 
-    /// Places an order and answers the venue's report, or the code of its refusal.
+    /// Places an order and returns the venue's report, or the code of the rejection.
     pub fn place(&mut self, name: &str, terms: OrderTerms) -> Result<OrderReport, i32> {
         self.said.clear();
         self.request(&Request::Place(NewOrder {
@@ -221,7 +221,7 @@ impl Bench {
         }));
         match self.said.first() {
             Some(VenueMessage::Reply(Reply::Placed { outcome, .. })) => answer(outcome),
-            other => panic!("the answer comes first, not {other:?}"),
+            other => panic!("the reply must come first, not {other:?}"),
         }
     }
 
@@ -233,7 +233,7 @@ impl Bench {
         });
         match self.said.first() {
             Some(VenueMessage::Reply(Reply::Canceled { outcome, .. })) => answer(outcome),
-            other => panic!("the answer comes first, not {other:?}"),
+            other => panic!("the reply must come first, not {other:?}"),
         }
     }
 
@@ -245,7 +245,7 @@ impl Bench {
         });
         match self.said.first() {
             Some(VenueMessage::Reply(Reply::Queried { outcome, .. })) => answer(outcome),
-            other => panic!("the answer comes first, not {other:?}"),
+            other => panic!("the reply must come first, not {other:?}"),
         }
     }
 
@@ -291,7 +291,7 @@ impl Bench {
         self.balance(Surface::Futures, USDT).0
     }
 
-    /// Total and locked.
+    /// Total and locked balance.
     pub fn balance(&self, surface: Surface, asset: AssetId) -> (Amount, Amount) {
         let mut balances = self.venue.balances(surface);
         let balance = balances.find(|balance| balance.asset == asset);
@@ -307,6 +307,6 @@ fn answer(outcome: &Outcome<OrderReport>) -> Result<OrderReport, i32> {
     match outcome {
         Outcome::Done(report) => Ok(*report),
         Outcome::Refused(refusal) => Err(refusal.code),
-        Outcome::Unknown => panic!("the simulated venue always knows"),
+        Outcome::Unknown => panic!("the simulated venue always knows the outcome"),
     }
 }

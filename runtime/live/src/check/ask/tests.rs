@@ -1,4 +1,4 @@
-//! The questions of `check` on a second exchange, over real sockets.
+//! Tests the queries of `check` on a second exchange, over real sockets.
 
 #[path = "../../../../engine/tests/support/mod.rs"]
 mod support;
@@ -27,10 +27,10 @@ module = "no/such/strategy"
 instruments = ["futures:BTCUSDT"]
 "#;
 
-/// Unix milliseconds that the toy exchange shows.
+/// The time that the toy exchange reports, in Unix milliseconds.
 const SHOWN_MS: i64 = 1_700_000_000_000;
 
-/// Answers every request in the words of the toy exchange.
+/// Answers every request in the format of the toy exchange.
 async fn serve(listener: TcpListener) {
     loop {
         let (socket, _) = listener.accept().await.unwrap();
@@ -63,7 +63,7 @@ async fn answer(mut socket: TcpStream) {
     }
 }
 
-/// Accepts one user stream, and answers the path that was asked for.
+/// Accepts one user stream and returns the requested path.
 #[expect(
     clippy::result_large_err,
     reason = "the library chooses the type of its callback"
@@ -82,7 +82,7 @@ async fn stream(listener: TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn check_asks_an_exchange_of_another_language() {
+async fn check_works_with_an_exchange_of_another_protocol() {
     let rest = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ws = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = Addresses::default()
@@ -121,7 +121,7 @@ async fn check_asks_an_exchange_of_another_language() {
     for found in [
         "futures: read from account information",
         "futures: the key may trade",
-        "futures: 0 own orders rest, 0 of others",
+        "futures: 0 own orders are open, 0 of others",
         "futures: account trades can be read",
     ] {
         let line = report.lines.iter().find(|line| line.found == found);
