@@ -44,7 +44,7 @@ macro_rules! open_points {
         $(
             #[doc = $about]
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub enum $point { $(#[doc = $word] $value),+ }
+            pub enum $point { $(#[doc = concat!("`", $word, "`")] $value),+ }
 
             impl super::Point for $point {
                 const PLACE: usize = Place::$point as usize;
