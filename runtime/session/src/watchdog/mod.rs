@@ -2,7 +2,7 @@
 //! separate process cancels the run's own spot orders if the run dies or its heartbeats stop
 //! (`docs/promises.md#4-dead-mans-switch`).
 //!
-//! The watchdog process (`runtime/node/src/watchdog`) and the fault simulator drive the same
+//! The watchdog process (`runtime/live/src/watchdog`) and the fault simulator drive the same
 //! [`Watchdog`]. It receives the messages of the run and the responses of the exchange, and returns
 //! requests and messages to send.
 //!
