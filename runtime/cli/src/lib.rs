@@ -1,5 +1,7 @@
-//! The command line: commands, their arguments, output and exit codes. It makes no trading
-//! decision; each command calls the module that does the work.
+//! The command line: commands, their arguments, output and exit codes.
+//!
+//! The binary `windvane` uses this crate. The fault simulator builds a changed binary from it. It
+//! must not contain trading decisions: each command calls the crate that does the work.
 //!
 //! Results go to stdout. Logs, progress and errors go to stderr. Exit codes: 0 success, 1 failure,
 //! 2 wrong usage or configuration, 3 not running, 4 verification failed.

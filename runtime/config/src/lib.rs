@@ -1,6 +1,9 @@
 //! The configuration: one TOML file, overrides from the environment and the command line, and the
-//! rules that every setting must satisfy. This module reads no secret; it only stores where each
-//! secret is.
+//! rules that every setting must satisfy.
+//!
+//! Every crate that runs something uses it: `recording`, `build`, `backtest`, `replay`, `live`,
+//! `cli` and the fault simulator. It must not keep the text of a secret, only where each secret
+//! is, and it must not open a connection.
 //!
 //! A later source overrides an earlier one: defaults, the file, `WINDVANE__SECTION__KEY` variables,
 //! `--set key.path=value`, other arguments.

@@ -193,7 +193,8 @@ pub const fn on_stop(config: &Config) -> OnStop {
     }
 }
 
-/// How long a lost request may still arrive at the venue, in milliseconds (promise 2).
+/// How long a lost request may still arrive at the venue, in milliseconds
+/// (`docs/promises.md#2-unknown-is-a-state`).
 pub fn absence_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
