@@ -263,7 +263,7 @@ fn documented_mode_asks_only_routes_of_documents_1_to_3() {
         let line = routes
             .lines()
             .find(|line| line.starts_with(&format!("{name} ")));
-        let outside = line.is_some_and(|line| line.contains("document 4"));
+        let outside = line.is_some_and(|line| line.contains("public facts"));
         assert!(!outside, "the run called {name}");
     }
     assert!(requests["{rpc}getBalance"].as_u64() > Some(0), "{requests}");

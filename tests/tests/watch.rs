@@ -61,7 +61,8 @@ fn documented_mode_polls_undocumented_streams_and_reports_it() {
         "--streams",
         streams,
     ]);
-    let polled = "btcusdt@bookTicker: polled from now on: documents 1 to 3 show no stream of it";
+    let polled = "btcusdt@bookTicker: polled from now on: the core interface has no stream of it \
+                  (docs/interface/README.md#core-and-public-facts)";
     watch.until(&|line| line["notice"] == polled);
     let topics: Vec<String> = streams
         .split(',')

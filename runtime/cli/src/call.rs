@@ -61,7 +61,7 @@ impl CallVerb {
                     .any(|given| given.starts_with(&prefix))
             };
             let mut needs = listing.map_or_else(Needs::default, |one| Needs::of(one, is_given));
-            // The key is sent if there is one. Document 4 does not require it (see `prepare`).
+            // The key is sent if there is one. The route may need none (see `prepare`).
             needs.api_key |= parsed.route().security == Security::MarketData;
             call = Some(parsed);
             Ok(needs)

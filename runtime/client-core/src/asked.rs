@@ -38,8 +38,9 @@ impl Asked {
         };
         if self.route.source == Source::PublicFacts {
             advice.push_str(
-                " Documents 1 to 3 do not have this route, and some venues do not either: with \
-                 venue.market_data = \"documented\" a run does without such routes.",
+                " The core interface (docs/interface/README.md#core-and-public-facts) does not \
+                 have this route, and some venues do not either: with venue.market_data = \
+                 \"documented\" a run does without such routes.",
             );
         }
         advice

@@ -1,9 +1,10 @@
 //! The offset between the local clock and the venue's clock, estimated from responses of the
-//! venue's time routes (spec 1 and 2, `time`).
+//! venue's time routes (docs/interface/market-data.md#spot-market-data).
 //!
 //! This module never reads a clock. Local time is an argument.
 
-/// How far a timestamp may be ahead of the venue's clock (spec 1, Authentication, rule 3).
+/// How far a timestamp may be ahead of the venue's clock
+/// (docs/interface/conventions.md#timestamps).
 pub const AHEAD_MAX_MS: i64 = 1_000;
 
 /// One request to a time route and its response.

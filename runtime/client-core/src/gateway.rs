@@ -353,7 +353,7 @@ impl Gateway {
                 Ok(())
             }
             // A response without an error code may not come from the venue, so it does not show
-            // what the venue did (spec 1, Errors).
+            // what the venue did (docs/interface/errors.md#how-the-client-reads-a-response).
             Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
                 Err(NotDone::Unknown(Doubt::Venue(complaint)))
             }
@@ -383,8 +383,8 @@ impl Gateway {
     }
 
     /// A surface refused a request because of a limit; `limit` has the wait in milliseconds that it
-    /// stated. The limit belongs to the address that sent (spec 1, Limits), so the stop applies to
-    /// the whole host. The order limit applies to its surface only.
+    /// stated. The limit belongs to the address that sent (docs/interface/limits.md#counters), so
+    /// the stop applies to the whole host. The order limit applies to its surface only.
     pub fn heed_refusal(
         &self,
         now_ms: u64,
@@ -402,9 +402,9 @@ impl Gateway {
     }
 
     /// How long a refused handshake delays the next one, in milliseconds. 429 and 418 apply to the
-    /// address (spec 1, Limits, rule 6), so requests stop as well. A firewall's 403 applies only to
-    /// what it refused: requests may still pass, and cancels and renewals must not wait for a
-    /// stream.
+    /// address (docs/interface/limits.md#429-418-and-bans), so requests stop as well. A firewall's
+    /// 403 applies only to what it refused: requests may still pass, and cancels and renewals must
+    /// not wait for a stream.
     pub fn heed_handshake(
         &self,
         now_ms: u64,

@@ -1,4 +1,5 @@
-//! Nonces of v3 requests (spec 4, section 1): microseconds, strictly rising, used once.
+//! Nonces of v3 requests (docs/interface/conventions.md#nonces): microseconds, strictly rising,
+//! used once.
 //!
 //! This module never reads a clock. The caller passes the venue's time.
 
@@ -10,7 +11,7 @@ use windvane_protocol::planted;
 static PROCESS: LazyLock<Arc<Nonces>> = LazyLock::new(Arc::default);
 
 /// A source of nonces. One source must serve every signer of the same user, because the venue
-/// refuses a nonce that it has seen (spec 4, section 1: -4225).
+/// refuses a nonce that it has seen (-4225: docs/interface/conventions.md#nonces).
 ///
 /// ```
 /// use windvane_client_core::nonce::Nonces;

@@ -295,7 +295,7 @@ impl Refusal {
     }
 }
 
-/// From spec 1, Errors.
+/// From docs/interface/errors.md#10xx.
 const UNSUPPORTED_OPERATION: i64 = -1020;
 
 const ASK_FIRST: &str =
@@ -309,7 +309,8 @@ impl Doubt {
                 "It may have been carried out: query it by the client's own id, and never send \
                  it again under another one."
             }
-            // With 503 the code proves nothing, so its advice would mislead (spec 1, Errors).
+            // With 503 the code proves nothing, so its advice would mislead
+            // (docs/interface/errors.md#http-status).
             Self::Venue(complaint) if complaint.status == 503 => ASK_FIRST,
             Self::Venue(complaint) => advice_of(complaint).unwrap_or(ASK_FIRST),
             Self::Unreadable { .. } => {

@@ -17,9 +17,10 @@ pub enum Api {
 /// Where market data comes from (`market_data` in the configuration).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketData {
-    /// Only what documents 1 to 3 describe: `tradepro`, and polling within the budget.
+    /// Only the core interface (docs/interface/README.md#core-and-public-facts):
+    /// `tradepro`, and polling within the budget.
     Documented,
-    /// The public streams of spec 4, section 5.
+    /// The public streams of docs/interface/market-data.md#public-streams.
     Streams,
     /// Streams; polling for each topic whose stream does not work.
     #[default]

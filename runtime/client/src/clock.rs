@@ -1,4 +1,5 @@
-//! The venue's time, estimated from its time routes (spec 1 and 2, `time`).
+//! The venue's time, estimated from its time routes
+//! (docs/interface/market-data.md#spot-market-data).
 //!
 //! This module must never read a clock by itself. Local time is an argument or comes from the
 //! [`LocalTime`] of the settings, so that tests need no real clock.

@@ -130,9 +130,9 @@ choice! {
         /// Streams. A topic that the venue does not stream comes from `documented` sources.
         #[default]
         Auto,
-        /// Only what documents 1 to 3 describe.
+        /// Only the core interface (docs/interface/README.md#core-and-public-facts).
         Documented,
-        /// The public streams of document 4.
+        /// The public streams of docs/interface/market-data.md#public-streams.
         Streams,
     }
 }
@@ -152,7 +152,8 @@ choice! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Venue {
-    /// The venue's short name, from which other names are derived (spec 4).
+    /// The venue's short name, from which other names are derived
+    /// (docs/interface/conventions.md#brand-words).
     pub brand: String,
     /// Spot addresses.
     pub spot: Endpoint,
@@ -268,7 +269,8 @@ fn address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// `[venue.names]`: names that replace those derived from the brand (spec 4).
+/// `[venue.names]`: names that replace those derived from the brand
+/// (docs/interface/conventions.md#brand-words).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Names {

@@ -1,5 +1,6 @@
-//! Positions that the venue closes by liquidation or auto-deleveraging (spec 2,
-//! `ORDER_TRADE_UPDATE`): how to recognize such a close, and the report about it.
+//! Positions that the venue closes by liquidation or auto-deleveraging
+//! (docs/interface/user-stream.md#order_trade_update): how to recognize such a close, and the
+//! report about it.
 
 use serde::{Deserialize, Serialize};
 

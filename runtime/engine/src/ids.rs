@@ -69,8 +69,9 @@ pub struct VenueOrderId(pub i64);
 )]
 pub struct TradeId(pub i64);
 
-/// A client order id: 1 to 36 characters of letters, digits, `.`, `:`, `/`, `_`, `-` (spec 2, New
-/// order). Stored inline, so that a copy needs no allocation.
+/// A client order id: 1 to 36 characters of letters, digits, `.`, `:`, `/`, `_`, `-`
+/// (docs/interface/orders.md#place-a-futures-order). Stored inline, so that a copy needs no
+/// allocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientOrderId {
     bytes: [u8; Self::LEN_MAX],
@@ -110,9 +111,9 @@ impl ClientOrderId {
     }
 
     /// The client order id of an order as the venue reports it. The venue may report a text that no
-    /// client can send (spec 4, section 6, point 13). Such a text is replaced by `/`, its letters
-    /// and digits, `/` and a hash of the whole text. The result is the same each time, and it never
-    /// has the form of an own id.
+    /// client can send (docs/interface/README.md#13-forced-orders). Such a text is replaced by `/`,
+    /// its letters and digits, `/` and a hash of the whole text. The result is the same each time,
+    /// and it never has the form of an own id.
     pub fn told(text: &str) -> Self {
         /// The space that remains beside two slashes and the longest hash.
         const KEPT: usize = ClientOrderId::LEN_MAX - 2 - 13;

@@ -1,5 +1,6 @@
-//! An instrument's rules from exchange information (spec 1, Symbol rules; spec 2, Exchange
-//! information), as integers in the instrument's own scales.
+//! An instrument's rules from exchange information
+//! (docs/interface/market-data.md#exchange-information), as integers in the instrument's own
+//! scales.
 
 use std::fmt;
 
@@ -89,7 +90,7 @@ impl Instrument {
     }
 }
 
-/// The filters of documents 1 and 2; `None` if exchange information lacks a filter.
+/// The filters (docs/interface/orders.md#filters); `None` if exchange information lacks a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filters {
     /// `PRICE_FILTER`.

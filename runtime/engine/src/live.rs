@@ -21,9 +21,9 @@ pub struct LiveConfig {
     /// order never arrived.
     pub absence_ms: i64,
     /// How long a duplicate of a futures request may still take effect after the response to the
-    /// first, milliseconds. It is `recvWindow` plus the second that a timestamp may be ahead (spec
-    /// 2, Authentication). It is 0 if each request has a nonce, because the venue accepts a nonce
-    /// only once.
+    /// first, milliseconds. It is `recvWindow` plus the second that a timestamp may be ahead
+    /// (docs/interface/conventions.md#timestamps). It is 0 if each request has a nonce, because the
+    /// venue accepts a nonce only once.
     pub copy_ms: i64,
     /// How own open orders that exist at the start are handled.
     pub on_start: OnStart,

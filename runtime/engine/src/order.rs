@@ -68,9 +68,9 @@ macro_rules! words {
 words! {
     /// The surface of the venue on which an instrument trades.
     Surface {
-        /// Spot (spec 1).
+        /// Spot.
         Spot = 0, "spot";
-        /// Perpetual futures (spec 2).
+        /// Perpetual futures.
         Futures = 1, "futures";
     }
 }
@@ -118,7 +118,7 @@ words! {
 }
 
 words! {
-    /// Order type of documents 1 and 2.
+    /// Order type (docs/interface/orders.md#enumerations).
     OrderType {
         /// Limit order.
         Limit = 0, "LIMIT";
@@ -140,7 +140,8 @@ words! {
 }
 
 impl OrderType {
-    /// Whether it waits for a trigger before it enters the book: an "algo order" of spec 2.
+    /// Whether it waits for a trigger before it enters the book
+    /// (docs/interface/futures.md#conditional-orders).
     #[inline]
     pub const fn is_conditional(self) -> bool {
         matches!(
@@ -243,8 +244,9 @@ words! {
     }
 }
 
-/// The terms of an order: everything except its id (spec 1, Place order; spec 2, New order). A
-/// strategy's intent and a request to the venue carry the same terms.
+/// The terms of an order: everything except its id (docs/interface/orders.md#place-a-spot-order,
+/// docs/interface/orders.md#place-a-futures-order). A strategy's intent and a request to the venue
+/// carry the same terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderTerms {
     /// The instrument.

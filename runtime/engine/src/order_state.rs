@@ -1,6 +1,6 @@
-//! The state machine of an own order, as one table. It has the statuses of the documents (spec 1
-//! and 2, Order status) and states that only this program knows: submitted, cancel requested,
-//! unknown.
+//! The state machine of an own order, as one table. It has the statuses of the documents
+//! (docs/interface/orders.md#order-status) and states that only this program knows: submitted,
+//! cancel requested, unknown.
 //!
 //! Updates may arrive late, twice or out of order. So a move that would lead backwards is not an
 //! error: the order keeps its state.

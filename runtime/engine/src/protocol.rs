@@ -14,9 +14,9 @@ use crate::truth::{StatedPosition, Subject, Truth};
 /// A request to the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Place order (spec 1 and 2).
+    /// Place order (docs/interface/orders.md).
     Place(NewOrder),
-    /// Place multiple orders, at most 5 (spec 2).
+    /// Place multiple orders, at most 5 (docs/interface/orders.md#place-several-orders).
     PlaceBatch(Vec<NewOrder>),
     /// Cancel order by `origClientOrderId`.
     Cancel {
@@ -25,7 +25,7 @@ pub enum Request {
         /// `origClientOrderId`.
         client_order_id: ClientOrderId,
     },
-    /// Cancel multiple orders, at most 10 (spec 2).
+    /// Cancel multiple orders, at most 10 (docs/interface/orders.md#cancel-several-orders).
     CancelBatch {
         /// The instrument.
         instrument: InstrumentId,
@@ -37,7 +37,8 @@ pub enum Request {
         /// The instrument.
         instrument: InstrumentId,
     },
-    /// Auto-cancel all open orders: `countdownCancelAll` (spec 2).
+    /// Auto-cancel all open orders: `countdownCancelAll`
+    /// (docs/interface/futures.md#countdowncancelall).
     Countdown {
         /// The instrument; futures only.
         instrument: InstrumentId,
@@ -51,12 +52,13 @@ pub enum Request {
         /// `origClientOrderId`.
         client_order_id: ClientOrderId,
     },
-    /// Change position mode (spec 2): hedge or one-way, for every symbol.
+    /// Change position mode (docs/interface/futures.md#position-mode): hedge or one-way, for every
+    /// symbol.
     SetPositionMode {
         /// `dualSidePosition`.
         hedge: bool,
     },
-    /// Change initial leverage (spec 4, section 4).
+    /// Change initial leverage (docs/interface/futures.md#leverage).
     SetLeverage {
         /// The instrument; futures only.
         instrument: InstrumentId,
@@ -355,7 +357,7 @@ pub enum AccountReason {
 }
 
 /// Balances and positions after a change. Entries that are not listed have not changed, so an empty
-/// list never clears anything (spec 4, section 6, point 14).
+/// list never clears anything (docs/interface/README.md#14-partial-account-events).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountUpdate {
     /// Surface of the account.
@@ -369,7 +371,7 @@ pub struct AccountUpdate {
     /// `T`, which is the same each time the venue sends the event. Spot events have no `T`; there
     /// it is `E`.
     pub transaction_time: Time,
-    /// `E`, which orders the events (spec 2, Events).
+    /// `E`, which orders the events (docs/interface/user-stream.md#order-of-events).
     pub event_time: Time,
 }
 

@@ -1,6 +1,5 @@
 //! The table of the venue's error codes. It maps each rejection to its subject: the account, the
-//! key, the instrument, the balance or only this order. From the error tables of documents 1, 4 and
-//! 5.
+//! key, the instrument, the balance or only this order (docs/interface/errors.md#blame).
 //!
 //! | codes | subject |
 //! |---|---|

@@ -1,8 +1,9 @@
 //! The venue's state of an account, as REST reports it: open orders, balances and positions,
 //! account trades. Only reconciliation requests it.
 //!
-//! Entries that are not listed are unknown, so an empty list never clears anything (spec 4, section
-//! 6, point 14). If a route lists everything, its reader adds the zeros explicitly.
+//! Entries that are not listed are unknown, so an empty list never clears anything
+//! (docs/interface/README.md#14-partial-account-events). If a route lists everything, its reader
+//! adds the zeros explicitly.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,64 +16,66 @@ use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 /// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Subject {
-    /// Current open orders of every symbol (spec 1 and 2, Current open orders).
+    /// Current open orders of every symbol (docs/interface/orders.md#open-orders).
     OpenOrders {
         /// Surface.
         surface: Surface,
     },
-    /// Balances, positions and modes: account information (spec 4, section 4), or the info
-    /// endpoint by wallet address (spec 3).
+    /// Balances, positions and modes: account information
+    /// (docs/interface/account.md#futures-account), or the info endpoint by wallet address
+    /// (docs/interface/chain.md#info-endpoint).
     Account {
         /// Surface.
         surface: Surface,
     },
-    /// Account trades (spec 4, section 4), oldest first.
+    /// Account trades (docs/interface/account.md#futures-trades), oldest first.
     Trades {
         /// The instrument.
         instrument: InstrumentId,
         /// The first trade id to return; `None` requests the latest page.
         from: Option<TradeId>,
     },
-    /// The venue's own orders that closed positions (spec 4, section 4, `forceOrders`).
+    /// The venue's own orders that closed positions (docs/interface/futures.md#forced-orders).
     ForcedOrders {
         /// The instrument; futures only.
         instrument: InstrumentId,
     },
-    /// Exchange information: the rules of every instrument (spec 1 and 2).
+    /// Exchange information: the rules of every instrument
+    /// (docs/interface/market-data.md#exchange-information).
     Rules {
         /// Surface.
         surface: Surface,
     },
-    /// Income history of the futures account (spec 4, section 4), oldest first.
+    /// Income history of the futures account (docs/interface/account.md#income), oldest first.
     Income {
         /// The venue's time of the first entry to return.
         from: Time,
     },
-    /// Latest price on futures (spec 2, ticker price) of an asset for which no configured
-    /// instrument has a price.
+    /// Latest price on futures (docs/interface/market-data.md#futures-market-data) of an asset for
+    /// which no configured instrument has a price.
     AssetPrice {
         /// The base asset of the symbol.
         asset: AssetId,
         /// Its quote asset.
         quote: AssetId,
     },
-    /// An outside order that has trades in the account trades (spec 2, Query order).
+    /// An outside order that has trades in the account trades
+    /// (docs/interface/orders.md#query-an-order).
     OutsideOrder {
         /// The instrument; futures only.
         instrument: InstrumentId,
         /// `orderId`.
         order_id: VenueOrderId,
     },
-    /// The client order id of an order that has trades in the account trades (spec 1 and 2, Query
-    /// order).
+    /// The client order id of an order that has trades in the account trades
+    /// (docs/interface/orders.md#query-an-order).
     TradedOrder {
         /// The instrument.
         instrument: InstrumentId,
         /// `orderId`.
         order_id: VenueOrderId,
     },
-    /// The newest orders of an instrument in any state (spec 1, Query all orders; spec 4, section
-    /// 4, `allOrders`).
+    /// The newest orders of an instrument in any state (docs/interface/orders.md#all-orders).
     NewestOrders {
         /// The instrument.
         instrument: InstrumentId,
@@ -175,8 +178,8 @@ pub struct AccountTruth {
     /// Whether its source may be older than the order book (the info endpoint). For a pending
     /// account event: whether a snapshot was taken since, which may be newer.
     pub lags: bool,
-    /// The newest `updateTime` in it (spec 4, section 4). It does not contain any later change.
-    /// `None` if the venue states no time.
+    /// The newest `updateTime` in it (docs/interface/account.md#futures-account). It does not
+    /// contain any later change. `None` if the venue states no time.
     pub updated: Option<Time>,
 }
 

@@ -173,7 +173,8 @@ pub fn credentials(account: &Account, needs: Needs) -> Result<Credentials, Conne
     };
     if let Some(name) = account.api_key.as_ref().filter(|_| needs.api_key) {
         let key = read("api_key", name)?;
-        // USER_STREAM and MARKET_DATA routes need no secret (spec 1, Authentication).
+        // USER_STREAM and MARKET_DATA routes need no secret
+        // (docs/interface/conventions.md#security-labels).
         let secret = account.api_secret.as_ref();
         let secret = secret
             .map(|secret| read("api_secret", secret))

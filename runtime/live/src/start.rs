@@ -36,9 +36,10 @@ pub use windvane_session::surfaces;
 /// How much later than its time window an order may still reach the venue, because of clocks and
 /// networks.
 const ABSENCE_MARGIN_MS: i64 = 5_000;
-/// How far a timestamp may be ahead of the venue's clock (spec 2, Authentication).
+/// How far a timestamp may be ahead of the venue's clock
+/// (docs/interface/conventions.md#timestamps).
 const AHEAD_MS: i64 = 1_000;
-/// The widest window of nonces that spec 4, section 1, names.
+/// The widest window of nonces (docs/interface/conventions.md#nonces).
 const NONCE_WINDOW_MS: i64 = 60_000;
 
 /// The facts that a run must learn from the venue when it starts.

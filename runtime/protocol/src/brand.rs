@@ -1,5 +1,5 @@
-//! The service's brand word and the names that are derived from it (spec 4, the brand object). The
-//! word is configuration, never a constant.
+//! The service's brand word and the names that are derived from it
+//! (docs/interface/conventions.md#brand-words). The word is configuration, never a constant.
 
 /// Every name that contains the brand word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl Brand {
     }
 }
 
-/// The text with its first letter in upper case, as in the names of typed fields (spec 4, section
-/// 2).
+/// The text with its first letter in upper case, as in the names of typed fields
+/// (docs/interface/conventions.md#signing-management-routes).
 pub fn upper_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {

@@ -1,6 +1,6 @@
-//! Converts exchange information of both surfaces into [`SymbolRules`] (spec 1, Symbol rules; spec
-//! 2, Exchange information). Unknown fields are ignored. Decimals are taken from the JSON text,
-//! whether it has them as text or as numbers.
+//! Converts exchange information of both surfaces into [`SymbolRules`]
+//! (docs/interface/market-data.md#exchange-information). Unknown fields are ignored. Decimals are
+//! taken from the JSON text, whether it has them as text or as numbers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

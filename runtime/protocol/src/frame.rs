@@ -1,5 +1,5 @@
-//! The venue's public frames as types (spec 4, Public market streams). Text is borrowed from the
-//! line. Nothing here depends on where the line came from.
+//! The venue's public frames as types (docs/interface/market-data.md#public-streams). Text is
+//! borrowed from the line. Nothing here depends on where the line came from.
 
 use windvane_engine::{Level, Surface};
 
@@ -70,8 +70,8 @@ pub struct FillIds {
     pub last: i64,
 }
 
-/// A public trade from `tradepro` (spec 1 and 2, Events). It has the addresses of taker and maker
-/// but does not report which of them bought. [`crate::TakerSide`] estimates that.
+/// A public trade from `tradepro` (docs/interface/market-data.md#tradepro). It has the addresses of
+/// taker and maker but does not report which of them bought. [`crate::TakerSide`] estimates that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradePro<'a> {
     /// Symbol.

@@ -1,5 +1,6 @@
-//! Joins a depth snapshot and the stream of differences into one book (spec 4, Local book). This
-//! state machine sees update ids only; the caller keeps the levels and follows its decisions.
+//! Joins a depth snapshot and the stream of differences into one book
+//! (docs/interface/market-data.md#joining-a-local-book). This state machine sees update ids only;
+//! the caller keeps the levels and follows its decisions.
 
 use std::collections::VecDeque;
 

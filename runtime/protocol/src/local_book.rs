@@ -1,6 +1,6 @@
-//! A local order book with its levels: snapshot and differences, joined by the rules of spec 4
-//! section 5 ([`Joiner`]). It is for programs that watch a market outside the engine; the engine
-//! keeps its own books.
+//! A local order book with its levels: snapshot and differences, joined by the rules of
+//! docs/interface/market-data.md#joining-a-local-book ([`Joiner`]). It is for programs that watch a
+//! market outside the engine; the engine keeps its own books.
 
 use std::collections::BTreeMap;
 

@@ -2,13 +2,13 @@
 //!
 //! | frame | evidence | source |
 //! |---|---|---|
-//! | `depthUpdate` | `pu` or `T`: futures, neither: spot | spec 4, Public market streams |
-//! | `bookTicker` | `e`: futures, no `e`: spot ("spot u, s, b, B, a, A only") | spec 4, the same |
-//! | `markPriceUpdate` | futures: spot has no mark price | spec 2 |
+//! | `depthUpdate` | `pu` or `T`: futures, neither: spot | docs/interface/market-data.md#stream-topics |
+//! | `bookTicker` | `e`: futures, no `e`: spot | the same |
+//! | `markPriceUpdate` | futures: spot has no mark price | the same |
 //! | `trade` | `X` (execution type): futures, `M`: spot; neither: unknown | seen in recordings |
-//! | `aggTrade` | `M`: spot; otherwise unknown: the documented keys are the same | spec 4 |
-//! | REST depth | without `T`: spot; with `T` unknown, because both documents list it | spec 1 and 2 |
-//! | exchange information | `contractType`: futures, no `contractType`: spot | spec 1 and 2 |
+//! | `aggTrade` | `M`: spot; otherwise unknown: the documented keys are the same | the same |
+//! | REST depth | without `T`: spot; with `T` unknown, because both surfaces list it | docs/interface/market-data.md#order-book |
+//! | exchange information | `contractType`: futures, no `contractType`: spot | docs/interface/market-data.md#exchange-information |
 //!
 //! A frame without evidence belongs to the surface of its neighbours in the same recording.
 

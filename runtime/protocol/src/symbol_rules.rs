@@ -9,8 +9,8 @@ use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInFor
 
 use crate::assets::Assets;
 
-/// All data that exchange information has on a symbol (spec 1, Symbol rules; spec 2, Exchange
-/// information), before scales are chosen.
+/// All data that exchange information has on a symbol
+/// (docs/interface/market-data.md#exchange-information), before scales are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolRules {
     /// Surface.

@@ -1,5 +1,5 @@
-//! Tests the join against a second implementation of the rules of spec 4 section 5, and with broken
-//! streams.
+//! Tests the join against a second implementation of the rules of
+//! docs/interface/market-data.md#joining-a-local-book, and with broken streams.
 
 use proptest::prelude::*;
 use windvane_engine::Surface;

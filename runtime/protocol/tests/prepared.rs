@@ -200,7 +200,8 @@ fn management_parameters_are_sent_in_documented_order() {
     assert_ne!(as_sent, expected);
 }
 
-/// Spec 4, section 2: a verifier uses the fields in the order of the request.
+/// A verifier uses the fields in the order of the request
+/// (docs/interface/conventions.md#signing-management-routes).
 #[test]
 fn the_sent_order_equals_the_order_of_the_signed_type() {
     let address = "0x21cf8ae13bb72632562c6fff438652ba1a151bb4";

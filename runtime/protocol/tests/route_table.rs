@@ -1,5 +1,5 @@
-//! Compares the route table with the documents. `route_documents.txt` was copied from their pages
-//! by hand. The table has exactly its lines, with label, weight and parameters.
+//! Compares the route table with `route_documents.txt`, a second list of the interface's routes
+//! that was written by hand. The table has exactly its lines, with label, weight and parameters.
 
 #![allow(
     clippy::unwrap_used,
@@ -158,12 +158,12 @@ fn the_number_of_routes_equals_the_documents() {
         };
         rows().filter(in_version).count()
     };
-    // Document 1: 14 signed pairs (with openOrder of document 4), the fee estimate, and three
-    // routes only in v1; 13 rows of market data.
+    // Spot: 14 signed pairs (with openOrder, a public fact), the fee estimate, and three routes
+    // only in v1; 13 rows of market data.
     assert_eq!(count(Surface::Spot, Some(Version::V1)), 14 + 1 + 3);
     assert_eq!(count(Surface::Spot, Some(Version::V3)), 14 + 1 + 13);
-    // Document 2: 14 signed pairs, three of listen keys, 16 rows of market data, 8 of agents and
-    // builders. Document 4: 11 pairs in v1 and v3, two in v2 and v3, the account, one only in v1.
+    // Futures: 14 signed pairs, three of listen keys, 16 rows of market data, 8 of agents and
+    // builders. Public facts: 11 pairs in v1 and v3, two in v2 and v3, the account, one only in v1.
     assert_eq!(
         count(Surface::Futures, Some(Version::V1)),
         14 + 3 + 16 + 11 + 1
@@ -195,7 +195,7 @@ fn the_v3_account_route_uses_its_later_name() {
 fn labels_and_versions_decide_how_a_request_is_authenticated() {
     for (route, listing) in rows() {
         let wanted = match (listing.version, route.security) {
-            // Documents 2 to 4 name their own scheme for these routes.
+            // These routes have a scheme of their own.
             _ if matches!(listing.scheme, Scheme::Typed(_) | Scheme::WalletMessage) => continue,
             _ if route.name == "spot.noop" => Scheme::Message,
             (_, Security::None) | (Some(Version::V3), Security::MarketData) => Scheme::Open,

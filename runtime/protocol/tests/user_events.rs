@@ -1,4 +1,5 @@
-//! Events of the user streams, in the shapes of documents 1 and 2 and in those that break clients.
+//! Events of the user streams, in the shapes of docs/interface/user-stream.md and in those that
+//! break clients.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -187,7 +188,7 @@ fn an_account_update_has_balances_and_positions() {
     assert_eq!(position.side, Word::Known(PositionSide::Short));
 }
 
-/// Spec 4, section 6, point 14.
+/// docs/interface/README.md#14-partial-account-events
 #[test]
 fn a_funding_update_has_no_positions_which_wipes_none() {
     for text in [
@@ -255,7 +256,7 @@ fn an_envelope_changes_nothing() {
     }
 }
 
-/// Spec 4, section 6, point 10.
+/// docs/interface/README.md#10-numbers-and-flags-as-text
 #[test]
 fn numbers_and_flags_are_read_as_text_and_as_numbers() {
     let text = sample("futures_fill");

@@ -1,5 +1,5 @@
-//! Spec 4, section 6, "What trips real clients of such services": for each of its 15 points the
-//! tests that cover it, in any crate, and a check that these tests exist.
+//! docs/interface/README.md#what-trips-clients: for each of its 15 points the tests that cover it,
+//! in any crate, and a check that these tests exist.
 
 use std::path::Path;
 

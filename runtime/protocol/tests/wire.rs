@@ -1,5 +1,5 @@
-//! Requests as sent and responses as parsed: the points that break real clients (spec 4, section
-//! 6), and properties of the scalars.
+//! Requests as sent and responses as parsed: the points that break real clients
+//! (docs/interface/README.md#what-trips-clients), and properties of the scalars.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

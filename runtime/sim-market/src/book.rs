@@ -1,6 +1,6 @@
-//! The public book of one symbol, and the differences on its depth streams (spec 4, section 5). The
-//! book consists of the source's levels, minus what the accounts took of them, plus the resting
-//! orders of the accounts.
+//! The public book of one symbol, and the differences on its depth streams
+//! (docs/interface/market-data.md#joining-a-local-book). The book consists of the source's levels,
+//! minus what the accounts took of them, plus the resting orders of the accounts.
 //!
 //! # Never crossed
 //! An account's order that crosses the source or another order is about to trade. It is not shown
@@ -509,7 +509,7 @@ mod tests {
         assert_eq!(prices(&book, Side::Sell), [(101, 1), (105, 5)]);
     }
 
-    /// A client that follows spec 4, section 5, exactly.
+    /// A client that follows docs/interface/market-data.md#joining-a-local-book exactly.
     #[derive(Default)]
     struct Local {
         sides: [BTreeMap<i64, i64>; 2],

@@ -1,5 +1,6 @@
 //! Mark price, index price and funding of one futures symbol: a cycle of 8 hours, the current rate,
-//! and past payments (spec 2, Futures market data). Prices and rates have scale 8.
+//! and past payments (docs/interface/market-data.md#mark-price-and-funding). Prices and rates have
+//! scale 8.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Kline intervals and their calendar (spec 1, Enumerations): when a bar opens and closes, in UTC.
+//! Kline intervals and their calendar (docs/interface/market-data.md#klines): when a bar opens and
+//! closes, in UTC.
 
 /// A kline interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -200,8 +200,9 @@ impl Recipe {
     }
 }
 
-/// The documents' samples of `MAX_NUM_ORDERS` and `MAX_NUM_ALGO_ORDERS` (spec 2, Limits, 2). They
-/// bound the number of open orders, and so the memory.
+/// The documents' samples of `MAX_NUM_ORDERS` and `MAX_NUM_ALGO_ORDERS`
+/// (docs/interface/limits.md#other-bounds). They bound the number of open orders, and so the
+/// memory.
 const OPEN_ORDERS_MAX: u32 = 200;
 const ALGO_ORDERS_MAX: u32 = 100;
 
@@ -209,8 +210,8 @@ const ALGO_ORDERS_MAX: u32 = 100;
 const MAX_STEPS: i64 = 90_000_000;
 
 /// Adds the rules that an instrument does not state. Stated rules are kept. A price bound of 0
-/// counts as stated, and means that the bound is disabled (spec 2, Exchange information). A largest
-/// quantity of 0 counts as missing, because a client that obeys it could send no order.
+/// counts as stated, and means that the bound is disabled (docs/interface/orders.md#filters). A
+/// largest quantity of 0 counts as missing, because a client that obeys it could send no order.
 pub fn complete(mut instrument: Instrument, assets: &Assets) -> Instrument {
     let is_futures = instrument.surface == Surface::Futures;
     let quote = assets.name(instrument.quote);
@@ -276,7 +277,7 @@ const fn lot_size(max_qty: i64) -> LotSize {
     }
 }
 
-/// The order types of a surface (specs 1 and 2, Enumerations).
+/// The order types of a surface (docs/interface/orders.md#enumerations).
 fn order_types(surface: Surface) -> Vec<OrderType> {
     let all = OrderType::ALL.iter().copied();
     all.filter(|kind| match kind {

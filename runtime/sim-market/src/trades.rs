@@ -21,7 +21,7 @@ pub struct Trade {
     pub buyer_is_maker: bool,
 }
 
-/// Trades of one taker, with the same time, price and side (spec 1, Spot market data).
+/// Trades of one taker, with the same time, price and side (docs/interface/market-data.md#trades).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggTrade {
     /// Id, rising by one per symbol.

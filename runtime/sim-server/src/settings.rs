@@ -16,7 +16,7 @@ pub struct Settings {
     /// The brand word, from which other names are derived.
     pub brand: Brand,
     /// Test environment: the v3 signing chain is 714 instead of 1666, and the network label is
-    /// `Testnet` (spec 4, section 1).
+    /// `Testnet` (docs/interface/conventions.md#signing-with-a-wallet).
     pub testnet: bool,
     /// Seed of the generated keys, and of the server's own market.
     pub seed: u64,
@@ -27,7 +27,8 @@ pub struct Settings {
     pub port: u16,
     /// The source of market data.
     pub source: Source,
-    /// How far a v3 nonce may differ from the venue's clock, in milliseconds (spec 4, section 1).
+    /// How far a v3 nonce may differ from the venue's clock, in milliseconds
+    /// (docs/interface/conventions.md#nonces).
     pub nonce_window_ms: i64,
     /// The venue's behaviour where the documents leave something open.
     pub choices: Choices,

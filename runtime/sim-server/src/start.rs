@@ -11,8 +11,8 @@ use crate::http::{self, Port, Shared};
 use crate::settings::Settings;
 use crate::state::{AccountKeys, State};
 
-/// Interval at which the time advances. Countdowns are checked about every 10 ms (spec 2,
-/// Auto-cancel all open orders).
+/// Interval at which the time advances. Countdowns are checked about every 10 ms
+/// (docs/interface/futures.md#countdowncancelall).
 const TICK: Duration = Duration::from_millis(10);
 
 /// Why a server cannot start.

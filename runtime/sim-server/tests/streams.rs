@@ -358,7 +358,8 @@ async fn a_connection_that_does_not_answer_pings_is_closed() {
     assert!(text.contains("Pong timeout"), "{text}");
 }
 
-/// A local book by the rule of document 4, compared with the partial book of the same update.
+/// A local book by docs/interface/market-data.md#joining-a-local-book, compared with the partial
+/// book of the same update.
 #[tokio::test]
 async fn a_book_from_snapshot_and_differences_equals_the_venues() {
     let server = server(|_| {}).await;

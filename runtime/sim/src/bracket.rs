@@ -1,5 +1,6 @@
-//! Leverage brackets of one instrument (spec 4, GET leverageBracket): the maximum leverage for a
-//! position of some size, and the margin that it must keep. This file has tables only, no account.
+//! Leverage brackets of one instrument (docs/interface/futures.md#leverage-brackets): the maximum
+//! leverage for a position of some size, and the margin that it must keep. This file has tables
+//! only, no account.
 //!
 //! The maintenance margin of a notional n in bracket k is `rate_k * n - cum_k`, with
 //! `cum_k = cum_(k-1) + floor_k * (rate_k - rate_(k-1))`, so that it does not jump at a floor. An
@@ -12,7 +13,7 @@ use windvane_engine::{Amount, Decimal};
 
 use crate::config::{Rate, VenueConfigError};
 
-/// The maximum leverage of every instrument (spec 4, POST leverage).
+/// The maximum leverage of every instrument (docs/interface/futures.md#leverage).
 pub(crate) const LEVERAGE_MAX: u32 = 125;
 
 /// One bracket.

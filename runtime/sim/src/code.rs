@@ -1,4 +1,4 @@
-//! The error codes of documents 1, 2 and 4 that this venue uses, with their messages.
+//! The error codes (docs/interface/errors.md) that this venue uses, with their messages.
 
 use windvane_engine::protocol::Refusal;
 

@@ -55,7 +55,7 @@ pub enum VenueConfigError {
         max: Decimal,
     },
     /// The leverage is outside 1 to 125.
-    #[error("leverage = {0} must lie between 1 and 125 (spec 4, POST leverage)")]
+    #[error("leverage = {0} must lie between 1 and 125 (docs/interface/futures.md#leverage)")]
     Leverage(u32),
     /// A start balance is negative.
     #[error("start_balance of {surface} asset {asset} is {amount}: it must not be negative")]

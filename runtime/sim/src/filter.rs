@@ -1,6 +1,6 @@
-//! Checks of an order on arrival: parameters by type, modes, precision and filters (spec 1, Place
-//! order and Symbol rules; spec 2, New order and Exchange information). Each check is pure and
-//! concerns one order. Whether the account can afford it is checked elsewhere.
+//! Checks of an order on arrival: parameters by type, modes, precision and filters
+//! (docs/interface/orders.md#mandatory-parameters, docs/interface/orders.md#filters). Each check is
+//! pure and concerns one order. Whether the account can afford it is checked elsewhere.
 //!
 //! Choices where the documents are open:
 //! - `PERCENT_PRICE` compares orders that have a price with the mark price on futures and the index
@@ -152,7 +152,7 @@ fn modes(context: &Context<'_>, terms: &OrderTerms) -> Check {
             terms.order_type,
             OrderType::StopMarket | OrderType::TakeProfitMarket
         );
-        // A batch cannot contain closePosition (spec 2, Place multiple orders).
+        // A batch cannot contain closePosition (docs/interface/orders.md#place-several-orders).
         ensure(closes && !context.batch, Code::ClosePositionNotRequired)?;
         ensure(terms.qty.is_none(), Code::QtyWithClosePosition)?;
         let opens = matches!(
@@ -181,8 +181,9 @@ fn parameters(surface: Surface, terms: &OrderTerms) -> Check {
     exactly(stops, terms.stop_price.is_some(), stop_price)?;
     let callback = (Code::NoCallbackRate, Code::CallbackRateNotRequired);
     exactly(trailing, terms.callback_ppm.is_some(), callback)?;
-    // The table of mandatory parameters allows either for MARKET (spec 1, Place order). Rules 1 and
-    // 2 mention the quote amount only for buys.
+    // The table of mandatory parameters allows either for MARKET
+    // (docs/interface/orders.md#place-a-spot-order). The rules of market orders mention the quote
+    // amount only for buys.
     let quoted = by_quote && terms.qty.is_none();
     let quote_qty = (Code::NoQuoteQty, Code::QuoteQtyNotRequired);
     exactly(quoted, terms.quote_qty.is_some(), quote_qty)?;
@@ -212,7 +213,8 @@ const fn exactly(needed: bool, sent: bool, (missing, surplus): (Code, Code)) -> 
     }
 }
 
-/// Callback rates: 0.1 to 5 percent, in a batch up to 4 (spec 2, Place multiple orders).
+/// Callback rates: 0.1 to 5 percent, in a batch up to 4
+/// (docs/interface/orders.md#place-several-orders).
 fn trailing(context: &Context<'_>, terms: &OrderTerms) -> Check {
     let max = if context.batch { 40_000 } else { 50_000 };
     let fits = terms

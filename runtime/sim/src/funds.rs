@@ -1,5 +1,6 @@
-//! Changes of balances other than trading: deposits, withdrawals, transfers (spec 1 and 2,
-//! transfers; spec 3, withdrawals). Each is followed by its account event.
+//! Changes of balances other than trading: deposits, withdrawals, transfers
+//! (docs/interface/account.md#transfers-between-wallets, docs/interface/chain.md#withdrawals). Each
+//! is followed by its account event.
 //!
 //! An amount that is not positive is refused with -4055, an amount above the free balance with
 //! -2018. On spot the limit is the free balance; on futures it is `maxWithdrawAmount`, without

@@ -1,5 +1,5 @@
-//! Isolated margin: a position has its own wallet and can lose no more than that (spec 4, POST
-//! marginType and POST positionMargin).
+//! Isolated margin: a position has its own wallet and can lose no more than that
+//! (docs/interface/futures.md#margin-type, docs/interface/futures.md#position-margin).
 //!
 //! - The margin type belongs to a symbol. It changes only without open orders (-4047) and positions
 //!   (-4048), and cannot become isolated in multi-assets mode (-1020).

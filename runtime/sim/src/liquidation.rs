@@ -131,7 +131,7 @@ impl Market {
     }
 }
 
-/// `autoclose-<digits>` (spec 2, `ORDER_TRADE_UPDATE`).
+/// `autoclose-<digits>` (docs/interface/user-stream.md#order_trade_update).
 #[expect(
     clippy::expect_used,
     reason = "a prefix of 10 letters and a hyphen, and at most 19 digits, all of them allowed"
@@ -140,7 +140,7 @@ fn autoclose_id(order_id: i64) -> ClientOrderId {
     ClientOrderId::new(&format!("autoclose-{order_id}")).expect("an allowed id")
 }
 
-/// `adl_autoclose`, the same for every such order (spec 4, section 6, point 13).
+/// `adl_autoclose`, the same for every such order (docs/interface/README.md#13-forced-orders).
 #[expect(
     clippy::expect_used,
     reason = "a constant of 13 letters and `_`, all of them allowed"

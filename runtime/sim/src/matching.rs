@@ -13,8 +13,9 @@
 //!   share a trade by price, then age; no quantity of a trade is used twice.
 //! - Own orders do not match own orders, because the recorded book does not contain them.
 //! - HIDDEN orders are behind everything that is displayed at their price.
-//! - A GTX order that would cross is accepted and ends EXPIRED at once ("per time in force", spec
-//!   2). So does the rest of an IOC order, and a FOK order that cannot fill completely.
+//! - A GTX order that would cross is accepted and ends EXPIRED at once ("per time in force",
+//!   docs/interface/orders.md#order-status). So does the rest of an IOC order, and a FOK order that
+//!   cannot fill completely.
 
 use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 

@@ -45,7 +45,7 @@ impl Venue {
         }
     }
 
-    /// Changes the assets mode (spec 2, Change multi-assets mode).
+    /// Changes the assets mode (docs/interface/futures.md#multi-assets-mode).
     ///
     /// # Errors
     /// The refusals of [`crate::mode`].

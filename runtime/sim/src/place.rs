@@ -17,14 +17,15 @@ use crate::market::Market;
 use crate::order::{Order, OrderKey, Stage};
 use crate::venue::{Venue, VenueMessage, refused};
 
-/// Maximum orders of one batch (spec 2, Place multiple orders).
+/// Maximum orders of one batch (docs/interface/orders.md#place-several-orders).
 const BATCH_MAX: usize = 5;
-/// Maximum ids of one cancel (spec 2, Cancel multiple orders).
+/// Maximum ids of one cancel (docs/interface/orders.md#cancel-several-orders).
 const CANCEL_MAX: usize = 10;
 
 impl Venue {
     /// Handles a request whose fills cost this additional fraction of their notional (in units of
-    /// 1e-8), for the builder that the order names (spec 2, Place order with builder code).
+    /// 1e-8), for the builder that the order names
+    /// (docs/interface/futures.md#orders-with-a-builder-code).
     pub fn request_with_surcharge(&mut self, now: Time, request: &Request, surcharge: i64) {
         self.surcharge = Rate(surcharge);
         self.request(now, request);
@@ -166,8 +167,8 @@ impl Venue {
     }
 
     /// Checks that the client order id is free. On futures it is unique among open orders; on spot
-    /// it is free again only after its order was filled (spec 1, Place order, rule 4; spec 2, New
-    /// order).
+    /// it is free again only after its order was filled
+    /// (docs/interface/orders.md#client-order-ids).
     fn check_id(&self, surface: Surface, id: &ClientOrderId) -> Result<(), Code> {
         let Some(key) = self.orders.find(surface, id) else {
             return Ok(());

@@ -16,7 +16,7 @@ use windvane_engine::{InstrumentId, Surface, TradeId, VenueOrderId};
 use crate::code::Code;
 use crate::venue::{Venue, refused};
 
-/// Maximum trades of one reply (spec 1, Account trade history: `limit` at most 1000).
+/// Maximum trades of one reply (`limit` at most 1000: docs/interface/limits.md#other-bounds).
 const PAGE: usize = 1_000;
 /// Maximum orders in a list of the newest orders.
 const ORDERS_PAGE: usize = 100;

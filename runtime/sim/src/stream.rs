@@ -1,6 +1,6 @@
-//! User events with all fields of their wire format (spec 1 and 2, Events), for a server that sends
-//! that format. The engine's [`UserEvent`] has fewer fields: only those that a strategy's runtime
-//! uses.
+//! User events with all fields of their wire format (docs/interface/user-stream.md), for a server
+//! that sends that format. The engine's [`UserEvent`] has fewer fields: only those that a
+//! strategy's runtime uses.
 //!
 //! A venue made with [`Venue::with_stream`] returns every user event through [`Venue::poll_stream`]
 //! and none through [`Venue::poll`], which then returns only replies. Their order is the same.
@@ -17,8 +17,8 @@ use crate::view::{FuturesBalance, OrderView, PositionView, SpotBalance};
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        /// Why balances or positions changed: `m` of an account update (spec 2,
-        /// `ACCOUNT_UPDATE`).
+        /// Why balances or positions changed: `m` of an account update
+        /// (docs/interface/user-stream.md#account_update).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Cause { $($(#[$doc])* $name,)* }
 
@@ -216,7 +216,7 @@ impl Venue {
     ) {
         let time = self.now;
         if self.stream.is_none() {
-            // Spot events do not contain the change (spec 1, Events).
+            // Spot events do not contain the change (docs/interface/user-stream.md#spot-events).
             let told = |change| match surface {
                 Surface::Spot => Amount::ZERO,
                 Surface::Futures => change,

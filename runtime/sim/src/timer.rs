@@ -1,11 +1,11 @@
-//! Events by time: the dead man's countdown (spec 2, Auto-cancel all open orders) and funding. Both
-//! are kept per instrument; the earliest is the venue's next timeout.
+//! Events by time: the dead man's countdown (docs/interface/futures.md#countdowncancelall) and
+//! funding. Both are kept per instrument; the earliest is the venue's next timeout.
 //!
 //! A countdown ends at the first multiple of 10 ms at or after its time, because the venue checks
 //! about that often. Funding pays `- position * mark * rate` at the recorded time of the next
 //! payment, with the last recorded mark price and rate, rounded half to even at 8 decimals. With a
 //! positive rate, longs pay. Its account event lists only the balance; in isolated margin it lists
-//! the position too (spec 2, `ACCOUNT_UPDATE`).
+//! the position too (docs/interface/user-stream.md#account_update).
 
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::{

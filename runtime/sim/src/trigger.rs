@@ -1,5 +1,5 @@
-//! Conditional orders: when they trigger, and how they continue (spec 2, Conditional order trigger
-//! conditions; the same table applies to spot).
+//! Conditional orders: when they trigger, and how they continue
+//! (docs/interface/futures.md#conditional-orders; the same table applies to spot).
 //!
 //! - The latest price is the last trade, or the mark price with `workingType` `MARK_PRICE`. The mid
 //!   is the mark price if none is recorded. Before the first trade, the latest price is the mark

@@ -7,9 +7,9 @@
 //!
 //! # Order of messages
 //! The reply to a request comes before the user events that it caused (real venues send either
-//! first, spec 4, section 6, point 2). The events of one order are: `NEW`, then each fill, then the
-//! end. Each fill is followed by its account event. A spot order that locks or releases balance is
-//! followed by an account event too.
+//! first, docs/interface/README.md#2-user-events-twice-or-out-of-order). The events of one order
+//! are: `NEW`, then each fill, then the end. Each fill is followed by its account event. A spot
+//! order that locks or releases balance is followed by an account event too.
 
 use std::collections::VecDeque;
 

@@ -57,7 +57,8 @@ pub struct SpotBalance {
     pub locked: Amount,
 }
 
-/// The futures account of one margin asset (spec 4, GET balance and GET account).
+/// The futures account of one margin asset (docs/interface/account.md#futures-balances,
+/// docs/interface/account.md#futures-account).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FuturesBalance {
     /// The asset.
@@ -82,7 +83,8 @@ pub struct FuturesBalance {
     pub max_withdraw: Amount,
 }
 
-/// A position side of a futures symbol (spec 4, GET positionRisk), with or without a position.
+/// A position side of a futures symbol (docs/interface/futures.md#position-risk), with or without a
+/// position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PositionView {
     /// The instrument.

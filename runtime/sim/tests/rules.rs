@@ -1,4 +1,5 @@
-//! Tests of every parameter and filter rule of documents 1 and 2, with the code of each violation.
+//! Tests of every parameter and filter rule of docs/interface/orders.md, with the code of each
+//! violation.
 
 mod common;
 
@@ -217,9 +218,9 @@ fn percent_filters_limit_buys_above_and_sells_below() {
 }
 
 /// The bands of a stop-limit order, from the documents alone; the engine has its own table. The
-/// filter (spec 2, Exchange information) mentions `price` and `markPrice`. The names of -4183 and
-/// -4184 (spec 1, Errors) contain STOP where -4016 and -4024 contain the mark price. The mark price
-/// is 60,000.0. Stop and limit prices are tenths of the quote asset.
+/// filter (docs/interface/orders.md#price-bands) mentions `price` and `markPrice`. The names of
+/// -4183 and -4184 (docs/interface/errors.md#40xx) contain STOP where -4016 and -4024 contain the
+/// mark price. The mark price is 60,000.0. Stop and limit prices are tenths of the quote asset.
 #[test]
 fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
     use OrderType::{Stop, TakeProfit};

@@ -1,8 +1,8 @@
 //! The scales and the grid of an instrument, and arithmetic that stays on the grid.
 //!
 //! A price is allowed if `price - min_price` is a multiple of the tick. A quantity is allowed if
-//! `qty - min_qty` is a multiple of the step (spec 1, Symbol rules; spec 2, Filters). A limit of 0
-//! means no limit.
+//! `qty - min_qty` is a multiple of the step (docs/interface/orders.md#filters). A limit of 0 means
+//! no limit.
 
 use crate::json::Json;
 use crate::number::{Amount, NumberError, Price, Qty, clamp_i64, div_nearest, parse_scaled};

@@ -10,9 +10,9 @@ pub struct OrderId(pub i64);
 /// Spot or futures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
-    /// Spot (spec 1).
+    /// Spot.
     Spot = 0,
-    /// Perpetual futures (spec 2).
+    /// Perpetual futures.
     Futures = 1,
 }
 
@@ -171,8 +171,8 @@ impl Order {
         Self::new(instrument, side, OrderType::Limit, qty).with_price(instrument, price)
     }
 
-    /// A market order by quantity. For a spot buy use [`Order::market_spend`] (spec 1, Place
-    /// order).
+    /// A market order by quantity. For a spot buy use [`Order::market_spend`]
+    /// (docs/interface/orders.md#place-a-spot-order).
     #[inline]
     pub fn market(instrument: &Instrument, side: Side, qty: Qty) -> Self {
         Self::new(instrument, side, OrderType::Market, qty)

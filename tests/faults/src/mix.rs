@@ -119,7 +119,7 @@ pub enum Kind {
     Full,
     /// Somebody changes the account's modes and changes them back after a while.
     Modes,
-    /// Public data comes from the streams of documents 1 to 3 and from polling, and the account
+    /// Public data comes from the streams of the core interface and from polling, and the account
     /// from the info endpoint.
     Documented,
     /// A strategy trades on spot beside the futures strategies, with a watchdog process. It is not
@@ -299,7 +299,7 @@ pub struct Faults {
     pub full_s: u32,
     /// Period of changes of the account's modes.
     pub modes_s: u32,
-    /// Public data comes as in documents 1 to 3.
+    /// Public data comes as in the core interface.
     pub documented: bool,
     /// Blocks that may be in flight to the disk; 0 means the session's default.
     pub disk_room: usize,

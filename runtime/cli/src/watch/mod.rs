@@ -224,7 +224,7 @@ async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     }
 }
 
-/// Whether the refusal stays until a person changes the key (spec 1, Errors).
+/// Whether the refusal stays until a person changes the key (docs/interface/errors.md#classes).
 fn is_final(not_done: &NotDone) -> bool {
     let NotDone::Refused(refusal) = not_done else {
         return false;

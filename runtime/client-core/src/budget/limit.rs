@@ -1,5 +1,5 @@
 //! Limits as the venue states them: `rateLimits` of exchange information, and the headers that
-//! report current use (spec 1, Limits).
+//! report current use (docs/interface/limits.md).
 
 use windvane_protocol::route::Surface;
 
@@ -37,7 +37,7 @@ pub struct Used {
 const MINUTE_MS: u64 = 60_000;
 
 /// The limits of the documents, used until exchange information is read. Where the documents show
-/// several samples (spec 1, Limits, rule 7), this is the smallest one.
+/// several samples (docs/interface/limits.md#limits-in-force), this is the smallest one.
 pub fn documented(surface: Surface) -> Vec<RateLimit> {
     let weight = |limit| RateLimit {
         kind: LimitKind::Weight,

@@ -1,6 +1,6 @@
 //! Decides what may be sent now. Weights and order counts are planned before sending and corrected
-//! by the venue's responses (spec 1, Limits). Time is an argument, in milliseconds of any clock
-//! that never goes back.
+//! by the venue's responses (docs/interface/limits.md). Time is an argument, in milliseconds of any
+//! clock that never goes back.
 //!
 //! This module does no IO, does not wait, and never decides to send a request again.
 
@@ -25,10 +25,11 @@ pub use limit::{LimitKind, RateLimit, Used, documented};
 pub use sharing::{Budgets, Departed};
 pub use window::Window;
 
-/// Length of a stop after a 418 without `Retry-After`: the shortest ban (spec 1, Limits, rule 6).
+/// Length of a stop after a 418 without `Retry-After`: the shortest ban
+/// (docs/interface/limits.md#429-418-and-bans).
 const BAN_MIN_MS: u64 = 2 * 60_000;
-/// The longest ban that the venue imposes (spec 1, Limits). A stored ban is cut to this length,
-/// because the wall clock may have been set back since.
+/// The longest ban that the venue imposes (docs/interface/limits.md#429-418-and-bans). A stored ban
+/// is cut to this length, because the wall clock may have been set back since.
 pub const BAN_MAX: Duration = Duration::from_hours(3 * 24);
 const BAN_MAX_MS: u64 = BAN_MAX.as_secs() * 1_000;
 /// Length of a stop if the venue states none: the interval of the documents' limits.
@@ -302,10 +303,10 @@ impl Budget {
     /// The venue refused a request because of a limit; `after_ms` is the wait that it states.
     ///
     /// The order limit stops only orders, and only if the request placed some. The venue marks that
-    /// limit by a 429 without `Retry-After` (spec 1, Limits, rule 5), and a missing header has no
-    /// meaning on other requests. No order is sent until the used-up interval ends, or until the
-    /// end that the venue states nevertheless. This includes closes, because more orders lead to a
-    /// ban. Every other limit stops all requests, including cancels.
+    /// limit by a 429 without `Retry-After` (docs/interface/limits.md#429-418-and-bans), and a
+    /// missing header has no meaning on other requests. No order is sent until the used-up interval
+    /// ends, or until the end that the venue states nevertheless. This includes closes, because
+    /// more orders lead to a ban. Every other limit stops all requests, including cancels.
     pub fn refused(&mut self, now_ms: u64, limit: Limit, after_ms: Option<u64>, cost: &Cost) {
         if planted!(BanIgnored) {
             return;

@@ -45,7 +45,7 @@ pub enum PollingError {
 }
 
 /// Levels of a polled book that replaces a stream of differences: as many as the lowest weight
-/// allows (spec 1 and 2, Limits).
+/// allows (docs/interface/limits.md#weights).
 const BOOK_LEVELS: u32 = 50;
 /// Trades per response. If more trades happen between two requests, the rest is lost.
 const TRADES: u32 = 1_000;

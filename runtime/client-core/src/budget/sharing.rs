@@ -2,7 +2,7 @@
 //! venue.
 //!
 //! The documents say that limits are counted per IP. They do not say whether hosts share a counter
-//! (spec 1, Limits, 1), or whether the info endpoint has its own (spec 3, Limits). So every pair of
+//! or whether the info endpoint has its own (docs/interface/limits.md#counters). So every pair of
 //! surfaces counts as sharing until headers show otherwise.
 //!
 //! This module does no IO and does not wait.

@@ -418,8 +418,9 @@ impl<F: AsRef<str>> Machine<F> {
         }
     }
 
-    /// The venue may repeat its last events on a new connection (spec 4, section 6). So an expiry
-    /// that was handled before does not concern the present key.
+    /// The venue may repeat its last events on a new connection
+    /// (docs/interface/README.md#2-user-events-twice-or-out-of-order). So an expiry that was
+    /// handled before does not concern the present key.
     fn key_expired(&mut self, now_ms: u64, id: LinkId, event_ms: i64) {
         let is_known = self.expiries_ms.contains(&event_ms);
         if self.link(id).is_none() || is_known || planted!(KeyExpiryIgnored) {

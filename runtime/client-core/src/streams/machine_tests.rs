@@ -310,8 +310,9 @@ fn a_key_that_died_is_made_anew() {
         bench.emitted().pop(),
         Some(Emit::Gap(GapReason::KeyExpired))
     );
-    // The venue reports the same expiry twice (spec 4, section 6, point 1). The second report
-    // changes nothing.
+    // The venue reports the same expiry twice
+    // (docs/interface/README.md#1-listen-keys-and-silent-streams). The second report changes
+    // nothing.
     bench.input(Input::KeyExpired(0, 7));
     bench.pass(1_000);
     bench.input(Input::Key(Ok("second".to_owned())));
@@ -322,8 +323,8 @@ fn a_key_that_died_is_made_anew() {
     bench.input(Input::Opened(1));
     assert!(bench.is_connected());
     assert_eq!(bench.open, [1]);
-    // The venue repeats the event on the new connection (spec 4, section 6). It concerns the first
-    // key.
+    // The venue repeats the event on the new connection
+    // (docs/interface/README.md#2-user-events-twice-or-out-of-order). It concerns the first key.
     bench.input(Input::KeyExpired(1, 7));
     assert!(bench.is_connected());
     bench.input(Input::KeyExpired(1, 8));

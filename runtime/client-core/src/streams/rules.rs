@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::machine::{KeyRules, LinkRules, Rules};
 use super::settings::StreamSettings;
 
-/// The lifetime of a listen key that is not renewed (spec 1, Listen key).
+/// The lifetime of a listen key that is not renewed (docs/interface/user-stream.md#listen-keys).
 const KEY_LIFE: Duration = Duration::from_hours(1);
 /// A connection that lived this long resets the count of failures.
 const GOOD_AFTER: Duration = Duration::from_mins(1);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The path of public streams. It decides the shape of their frames (spec 4, section 5).
+/// The path of public streams. It decides the shape of their frames
+/// (docs/interface/market-data.md#public-streams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketPath {
     /// `/stream`: `{stream, data}`.
@@ -22,8 +23,8 @@ impl MarketPath {
     }
 }
 
-/// Pings, reconnects and renewals. The defaults leave a margin to the rules of the documents (spec
-/// 1, Limits, rule 8; spec 4, section 5).
+/// Pings, reconnects and renewals. The defaults leave a margin to the rules of the documents
+/// (docs/interface/limits.md#websocket-limits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSettings {
     /// Interval of our own PINGs.
@@ -56,8 +57,9 @@ pub struct StreamSettings {
     /// Path of public streams. A feed switches to the other path if the venue does not know this
     /// one. With documented market data it always uses [`MarketPath::Raw`].
     pub path: MarketPath,
-    /// Messages per second and connection to the venue. Document 1 allows 5 on both surfaces, which
-    /// takes precedence over the 10 for futures in spec 4, section 5.
+    /// Messages per second and connection to the venue. The core interface allows 5 on both
+    /// surfaces, which takes precedence over the 10 of a public fact for futures
+    /// (docs/interface/limits.md#websocket-limits).
     pub messages_per_s: u32,
     /// Maximum number of items that wait for the consumer. Further items are dropped and reported
     /// as a gap.

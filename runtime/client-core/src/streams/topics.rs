@@ -6,7 +6,7 @@ use windvane_protocol::route::Surface;
 /// Topics of one SUBSCRIBE, which is then a few kilobytes long.
 pub const BATCH: usize = 100;
 
-/// Maximum number of streams per connection (spec 1, Limits, rule 8; spec 4, section 5).
+/// Maximum number of streams per connection (docs/interface/limits.md#websocket-limits).
 pub const fn streams_max(surface: Surface) -> usize {
     match surface {
         Surface::Spot => 1_024,
@@ -14,8 +14,8 @@ pub const fn streams_max(surface: Surface) -> usize {
     }
 }
 
-/// Whether documents 1 to 3 describe the stream of a topic. `tradepro` is the only documented
-/// public stream.
+/// Whether the core interface has the stream of a topic. `tradepro` is the only one
+/// (docs/interface/market-data.md#tradepro).
 pub const fn is_documented(topic: &Topic) -> bool {
     matches!(
         topic,

@@ -95,7 +95,9 @@ pub enum CallError {
         /// The rule for its value.
         rule: String,
     },
-    /// The parameter is mandatory for orders of this type (spec 1, Place order; spec 2, New order).
+    /// The parameter is mandatory for orders of this type
+    /// (docs/interface/orders.md#place-a-spot-order,
+    /// docs/interface/orders.md#place-a-futures-order).
     #[error("{order} of type {order_type} requires {names}: give it")]
     MissingOfType {
         /// Route, or list and index.
@@ -358,7 +360,7 @@ fn check_required(
     if route.counted == Counted::Order {
         return check_order(route, parameters);
     }
-    // Spec 1, Account trade history.
+    // docs/interface/account.md#spot-trades
     let (given, missing) = ("orderId", "symbol");
     if parameters.get(given).is_some() && parameters.get(missing).is_none() {
         return Err(CallError::Without { given, missing });
@@ -367,8 +369,8 @@ fn check_required(
 }
 
 fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> {
-    // Both parameters are listed for an order with builder code (spec 2, Place order with builder
-    // code).
+    // Both parameters are listed for an order with builder code
+    // (docs/interface/futures.md#orders-with-a-builder-code).
     for (given, missing) in [("builder", "feeRate"), ("feeRate", "builder")] {
         if parameters.get(given).is_some() && parameters.get(missing).is_none() {
             return Err(CallError::Alone { given, missing });
@@ -378,7 +380,8 @@ fn check_order(route: &Route, parameters: &Parameters) -> Result<(), CallError> 
     check_close_all(parameters)
 }
 
-/// A close-all order must not have a quantity or `reduceOnly` (spec 2, New order, rule 4).
+/// A close-all order must not have a quantity or `reduceOnly`
+/// (docs/interface/futures.md#close-all-orders).
 fn check_close_all(parameters: &Parameters) -> Result<(), CallError> {
     let is_close_all = parameters.get("closePosition");
     if !is_close_all.is_some_and(|flag| flag.eq_ignore_ascii_case("true")) {

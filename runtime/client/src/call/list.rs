@@ -1,5 +1,6 @@
-//! Checks lists among the arguments, entry by entry: orders of a batch, and ids (spec 2, Place
-//! multiple orders and Cancel multiple orders; spec 1, Cancel all open orders).
+//! Checks lists among the arguments, entry by entry: orders of a batch, and ids
+//! (docs/interface/orders.md#place-several-orders, docs/interface/orders.md#cancel-several-orders,
+//! docs/interface/orders.md#cancel-all-open-orders).
 //!
 //! This module must never change a list: it checks the list, and the client sends it as written.
 

@@ -230,8 +230,9 @@ impl Call {
         }
     }
 
-    /// An empty body is a success if the documents allow it (spec 4, section 2: builders and
-    /// agents), or if the response has no content anyway. Otherwise it is not a valid response.
+    /// An empty body is a success if the documents allow it (builders and agents:
+    /// docs/interface/futures.md#agent-and-builder-routes), or if the response has no content
+    /// anyway. Otherwise it is not a valid response.
     fn answered_nothing(&self, raw: RawAnswer) -> Outcome<RawAnswer> {
         let (_, name) = self.route.name.split_once('.').unwrap_or_default();
         let is_grant = name.ends_with("_agent") || name.ends_with("_builder");
@@ -255,8 +256,8 @@ impl Call {
         stamp
     }
 
-    /// The sentence for an API key ends with a number that only the venue knows (spec 1,
-    /// Authentication, rule 5).
+    /// The sentence for an API key ends with a number that only the venue knows
+    /// (docs/interface/conventions.md#signing-the-api-key-sentence).
     fn needs_venue_nonce(&self) -> bool {
         let listing = self.route.listing(self.version);
         listing.is_some_and(|listing| listing.inner == Some(InnerSignature::Sentence))

@@ -108,8 +108,8 @@ fn is_integer(value: &str) -> bool {
     !value.starts_with('+') && value.parse::<i64>().is_ok()
 }
 
-/// Digits with at most one decimal point between them, and an optional minus (spec 4, section 6,
-/// point 7: no exponents).
+/// Digits with at most one decimal point between them, and an optional minus (no exponents:
+/// docs/interface/README.md#7-decimals).
 fn decimal(value: &str) -> Option<Decimal> {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let is_plain = digits.starts_with(|c: char| c.is_ascii_digit())

@@ -1,5 +1,7 @@
-//! The transfer between futures and spot, and agents and builders (spec 2). The main wallet signs
-//! the requests for agents and builders.
+//! The transfer between futures and spot, and agents and builders
+//! (docs/interface/account.md#transfers-between-wallets,
+//! docs/interface/futures.md#agent-and-builder-routes). The main wallet signs the requests for
+//! agents and builders.
 
 use windvane_protocol::wire::futures::{
     ApproveAgent, ApproveBuilder, DeleteAgent, DeleteBuilder, GetAgents, GetBuilders, UpdateAgent,

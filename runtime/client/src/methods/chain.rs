@@ -1,5 +1,5 @@
-//! The chain API (spec 3). Transfers and withdrawals move assets: settle an unknown outcome with a
-//! query, and never send the request again.
+//! The chain API (docs/interface/chain.md#chain-routes). Transfers and withdrawals move assets:
+//! settle an unknown outcome with a query, and never send the request again.
 
 use windvane_protocol::wire::chain::{
     GetAccountStatus, GetDepositAddress, GetDepositWithdrawHistory, GetLockedStaking,

@@ -1,4 +1,5 @@
-//! Orders, account and positions of the futures surface (spec 2; spec 4, section 4).
+//! Orders, account and positions of the futures surface (docs/interface/orders.md,
+//! docs/interface/futures.md, docs/interface/account.md#futures-account-routes).
 
 use windvane_protocol::wire::futures::{
     AllOrders, BatchOrders, CancelAllOrders, CancelBatchOrders, CancelOrder, ChangeLeverage,

@@ -1,4 +1,4 @@
-//! Market data of the futures surface (spec 2).
+//! Market data of the futures surface (docs/interface/market-data.md#futures-market-data).
 
 use windvane_protocol::wire::futures::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetFundingInfo, GetFundingRate,

@@ -1,4 +1,4 @@
-//! The JSON-RPC info endpoint (spec 3).
+//! The JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint).
 
 use windvane_protocol::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
 

@@ -77,25 +77,25 @@ macro_rules! method {
 
 pub(crate) use {method, methods};
 
-/// Routes of the spot surface (spec 1).
+/// Routes of the spot surface.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a> {
     pub(crate) client: &'a Client,
 }
 
-/// Routes of the futures surface (spec 2).
+/// Routes of the futures surface.
 #[derive(Clone, Copy, Debug)]
 pub struct Futures<'a> {
     pub(crate) client: &'a Client,
 }
 
-/// Routes of the chain API (spec 3).
+/// Routes of the chain API (docs/interface/chain.md#chain-routes).
 #[derive(Clone, Copy, Debug)]
 pub struct Chain<'a> {
     pub(crate) client: &'a Client,
 }
 
-/// Methods of the JSON-RPC info endpoint (spec 3).
+/// Methods of the JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint).
 #[derive(Clone, Copy, Debug)]
 pub struct Info<'a> {
     pub(crate) client: &'a Client,

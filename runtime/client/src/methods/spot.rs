@@ -1,4 +1,4 @@
-//! Orders and account of the spot surface (spec 1).
+//! Orders and account of the spot surface (docs/interface/orders.md, docs/interface/account.md).
 
 use windvane_protocol::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateListenKey, GetAccount,

@@ -1,4 +1,4 @@
-//! Market data of the spot surface (spec 1).
+//! Market data of the spot surface (docs/interface/market-data.md#spot-market-data).
 
 use windvane_protocol::wire::spot::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetHistoricalTrades, GetKlines,

@@ -280,9 +280,10 @@ impl Run {
     }
 }
 
-/// How long a refused handshake delays the next one. 429 and 418 apply to the address (spec 1,
-/// Limits, rule 6), so requests stop too. A firewall (403) refused only this handshake: requests
-/// may still pass, and cancels and renewals must not wait because of a stream.
+/// How long a refused handshake delays the next one. 429 and 418 apply to the address
+/// (docs/interface/limits.md#429-418-and-bans), so requests stop too. A firewall (403) refused only
+/// this handshake: requests may still pass, and cancels and renewals must not wait because of a
+/// stream.
 pub(super) fn heed(client: &Client, surface: Surface, refused: Refused) -> Option<u64> {
     client.heed_handshake(surface, (refused.status, refused.pause.map(millis)))
 }

@@ -54,7 +54,7 @@ impl Client {
     ///
     /// - `Streams`: every topic is streamed.
     /// - `Documented`: `tradepro` is streamed on the path `/ws`, everything else is polled. Nothing
-    ///   outside documents 1 to 3 is sent.
+    ///   outside the core interface is sent.
     /// - `Auto`: every topic is streamed, and polled if the venue refuses its stream. A silent
     ///   stream is also polled; it is given up if polling shows data that the stream does not
     ///   deliver.

@@ -4,7 +4,7 @@
 //!
 //! A consumer always knows when it may have missed something. Between [`StreamItem::Gap`] and the
 //! next [`StreamItem::Connected`] events may be missing. After each `Connected` the consumer must
-//! read the state over REST (spec 4, section 6, point 1).
+//! read the state over REST (docs/interface/README.md#1-listen-keys-and-silent-streams).
 
 mod driver;
 mod feed;

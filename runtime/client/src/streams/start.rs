@@ -20,8 +20,8 @@ pub enum StreamStartError {
     NoTopics,
     /// The settings allow documented streams only.
     #[error(
-        "topic {0} is not in documents 1 to 3, but market_data is \"documented\": use a \
-         feed, which polls the topic, or tradepro"
+        "topic {0} is not in the core interface (docs/interface/README.md#core-and-public-facts), \
+         but market_data is \"documented\": use a feed, which polls the topic, or tradepro"
     )]
     NotDocumented(String),
     /// A topic that must be polled cannot be polled.

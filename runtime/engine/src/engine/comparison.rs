@@ -411,10 +411,10 @@ impl Engine {
 
     /// Takes the venue's entry cost of each position. Fills that were recovered in a different
     /// order give another average. There are two exceptions. The venue may round the entry to the
-    /// tick (spec 2, `ACCOUNT_UPDATE`): a difference within that rounding is ignored. If all fills
-    /// are known (`all_known`) and a snapshot confirmed the entry, a later difference is ignored
-    /// too: the venue rounds to a tick that the engine has not read yet. A fill in the order of its
-    /// trade ids keeps a confirmed entry confirmed.
+    /// tick (docs/interface/user-stream.md#account_update): a difference within that rounding is
+    /// ignored. If all fills are known (`all_known`) and a snapshot confirmed the entry, a later
+    /// difference is ignored too: the venue rounds to a tick that the engine has not read yet. A
+    /// fill in the order of its trade ids keeps a confirmed entry confirmed.
     fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);

@@ -472,10 +472,10 @@ impl Engine {
     /// Books a funding payment in the ledger of its instrument, and shares it among the sub-ledgers
     /// by their quantities.
     ///
-    /// The event does not name the instrument (spec 2, `ACCOUNT_UPDATE`). The engine chooses the
-    /// open position whose expected payment, quantity times mark times rate, is nearest. If that
-    /// position was closed in between, the payment stays unowned, in the first instrument of that
-    /// asset.
+    /// The event does not name the instrument (docs/interface/user-stream.md#account_update). The
+    /// engine chooses the open position whose expected payment, quantity times mark times rate, is
+    /// nearest. If that position was closed in between, the payment stays unowned, in the first
+    /// instrument of that asset.
     pub(super) fn book_funding(&mut self, balance: &BalanceUpdate) {
         let (asset, amount) = (balance.asset, balance.change);
         let funded = self.funded_position(asset, amount, |_| true);

@@ -365,8 +365,9 @@ impl Engine {
     }
 
     /// The payment of a funding event that states none. `bc` is the change apart from profit and
-    /// commission (spec 2, `ACCOUNT_UPDATE`), and the documents do not say whether funding is
-    /// profit. Then the change of the balance is the payment, unless something else is in flight.
+    /// commission (docs/interface/user-stream.md#account_update), and the documents do not say
+    /// whether funding is profit. Then the change of the balance is the payment, unless something
+    /// else is in flight.
     pub(super) fn unstated_funding(
         &self,
         update: &AccountUpdate,

@@ -178,7 +178,7 @@ struct Moment {
 }
 
 /// `E` of the newest account event of each balance and position. Events may arrive out of order
-/// (spec 2, Events), and an older one must not override a newer one.
+/// (docs/interface/user-stream.md#order-of-events), and an older one must not override a newer one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Newest {
     balances: BTreeMap<AssetId, Time>,

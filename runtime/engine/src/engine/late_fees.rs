@@ -1,6 +1,6 @@
-//! Commissions that the event of a fill leaves out. Spec 2 (`ORDER_TRADE_UPDATE`) omits both
-//! commission fields without a commission. So either the commission is zero, or the venue states it
-//! only in the balance and in the account trade.
+//! Commissions that the event of a fill leaves out. An event omits both commission fields if there
+//! is no commission (docs/interface/user-stream.md#order_trade_update). So either the commission is
+//! zero, or the venue states it only in the balance and in the account trade.
 //!
 //! - The engine remembers a fill without a commission.
 //! - If a balance then differs by at most the possible commissions, the engine reads the account

@@ -1,6 +1,6 @@
-//! The newest orders of each instrument (spec 1, Query all orders; spec 2, All orders), read if the
-//! venue serves no account trades. Like account trades (`recent_orders`), they reveal an instance
-//! whose orders fill at once.
+//! The newest orders of each instrument (docs/interface/orders.md#all-orders), read if the venue
+//! serves no account trades. Like account trades (`recent_orders`), they reveal an instance whose
+//! orders fill at once.
 //!
 //! The account is read first. Startup waits for the responses. The engine requests one instrument
 //! after the other, once for each user stream and once at the end of a watch, because each request

@@ -31,8 +31,8 @@ use super::doubt::Doubt;
 use super::forced::take_closed;
 use super::snapshot::Names;
 
-/// Reduce-only order rejected, and position not sufficient (spec 1, Errors). In hedge mode no order
-/// has the reduce-only flag.
+/// Reduce-only order rejected, and position not sufficient (docs/interface/errors.md#20xx). In
+/// hedge mode no order has the reduce-only flag.
 pub(super) const REDUCES_NOTHING: [i32; 2] = [-2022, -2024];
 /// The venue made a close at most this long before the first event that reports the position
 /// otherwise than the books.

@@ -1,7 +1,7 @@
 //! Outside orders whose trades closed a position and that no event reported. The venue may refuse
 //! the list of forced orders, or the list may be behind. The order itself shows whether the venue
-//! placed it (spec 2, Query order): by its client order id, its type or its status. An order that
-//! the venue does not know counts as a forced close.
+//! placed it (docs/interface/orders.md#query-an-order): by its client order id, its type or its
+//! status. An order that the venue does not know counts as a forced close.
 
 use std::collections::BTreeMap;
 

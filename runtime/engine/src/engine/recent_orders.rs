@@ -1,6 +1,6 @@
 //! Orders of the newest account trades that this process does not know. An order that filled at
 //! once never rests, so no list of open orders shows the instance that placed it. Its account trade
-//! names the order, and the order has a client order id (spec 1 and 2, Query order).
+//! names the order, and the order has a client order id (docs/interface/orders.md#query-an-order).
 //!
 //! The account is read first, and the queries are sent after it. Startup waits for their responses.
 

@@ -31,11 +31,13 @@ pub(super) const RETRY_MS: (i64, i64) = (500, 8_000);
 const BLIND_MS: i64 = 5_000;
 /// A request without a response for this long is sent again.
 const ANSWER_MS: i64 = 30_000;
-/// Refusals that do not depend on the route (spec 1, Errors): server, time and key errors.
+/// Refusals that do not depend on the route (docs/interface/errors.md#10xx): server, time and key
+/// errors.
 pub(super) const OF_ANY_ROUTE: [i32; 10] = [
     -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
 ];
-/// Refusals about the key. A key may be limited to some routes (spec 2, Authentication).
+/// Refusals about the key. A key may be limited to some routes
+/// (docs/interface/conventions.md#security-labels).
 const OF_THE_KEY: [i32; 2] = [-1002, -2015];
 /// After this many failures, a refusal about the key means that the key has no right to the route.
 const KEY_TRIES: u32 = 3;

@@ -31,13 +31,13 @@ const SKIPPED_MS: i64 = 250;
 /// growing pauses, and for as long as the list may be behind. After that, the fill is derived from
 /// the order's totals.
 const TRADE_READS_MIN: u32 = 5;
-/// An order of this age that was cancelled or expired without a fill is no longer found (spec 1 and
-/// 2, Query order).
+/// An order of this age that was cancelled or expired without a fill is no longer found
+/// (docs/interface/orders.md#query-an-order).
 const FORGOTTEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Codes of a query for an order that is not found: `NO_SUCH_ORDER`, and -2011 ("unknown order").
-/// The documents do not name the code of this response (spec 1 and 2, Errors).
+/// The documents do not name the code of this response (docs/interface/orders.md#query-an-order).
 const NOT_FOUND: [i32; 2] = [-2013, -2011];
-/// `INVALID_TIMESTAMP` (spec 1, Errors).
+/// `INVALID_TIMESTAMP` (docs/interface/errors.md#10xx).
 const INVALID_TIMESTAMP: i32 = -1021;
 
 /// Whether the code of a refused query means that the order is not found.
@@ -522,8 +522,9 @@ impl Engine {
             self.ask_later(seq);
             return;
         }
-        // An order that the venue once confirmed is gone (spec 1 and 2: cancelled without a fill,
-        // and old). An order that was never confirmed did not arrive.
+        // An order that the venue once confirmed is gone (cancelled without a fill, and old:
+        // docs/interface/orders.md#query-an-order). An order that was never confirmed did not
+        // arrive.
         let mv = if order.is_confirmed() {
             OrderMove::Cancel
         } else {

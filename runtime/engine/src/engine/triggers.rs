@@ -1,7 +1,7 @@
 //! A conditional order that triggers may expire at the venue and continue there as an order with a
 //! new id under the same client order id (`trigger-events` of `docs/open-points.md`). In the engine
 //! it is one order: an event that ends the old id does not end it. Venue order ids rise: the list
-//! of all orders is requested from an id on (spec 4, section 4).
+//! of all orders is requested from an id on (docs/interface/orders.md#all-orders).
 
 use crate::ids::{OrderSeq, VenueOrderId};
 use crate::orders::Order;

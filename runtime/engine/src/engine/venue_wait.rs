@@ -2,8 +2,8 @@
 //! sent.
 //!
 //! After a 429, 418 or 403, nothing may be sent to a surface until the wait is over: any request
-//! causes or extends a ban (spec 1, Limits, 6). Then requests are sent in the order of the damage
-//! that their absence may cause:
+//! causes or extends a ban (docs/interface/limits.md#429-418-and-bans). Then requests are sent in
+//! the order of the damage that their absence may cause:
 //!
 //! 1. cancels of orders that may open or add exposure, the largest notional first;
 //! 2. closes, the largest notional first;

@@ -26,8 +26,8 @@ pub struct OrderContext {
 
 /// Checks an order and returns the first broken rule.
 ///
-/// The rules are checked in this order (spec 1, Symbol rules and Place order; spec 2, Exchange
-/// information and New order):
+/// The rules are checked in this order (docs/interface/orders.md#filters,
+/// docs/interface/orders.md#mandatory-parameters):
 ///
 /// 1. Symbol and type.
 /// 2. Mandatory and unwanted parameters, time in force.

@@ -1,5 +1,5 @@
-//! The symbol filters and the numeric rules of parameters (spec 1, Symbol rules; spec 2,
-//! Exchange information).
+//! The symbol filters and the numeric rules of parameters (docs/interface/orders.md#filters,
+//! docs/interface/orders.md#price-bands).
 //!
 //! Our decisions, where the documents give no formula:
 //! - `MARKET_LOT_SIZE` applies to orders of type MARKET, in addition to `LOT_SIZE`.
@@ -100,7 +100,8 @@ pub(super) fn check_prices(rules: &CompiledRules, terms: &OrderTerms) -> Result<
 }
 
 /// `LOT_SIZE`, `MARKET_LOT_SIZE` and `quantityPrecision` on quantity. quoteOrderQty must be over 0,
-/// and the lot sizes and the precision do not apply to it (spec 1, Place order, rule 3).
+/// and the lot sizes and the precision do not apply to it
+/// (docs/interface/orders.md#place-a-spot-order).
 #[inline]
 pub(super) fn check_quantities(rules: &CompiledRules, terms: &OrderTerms) -> Result<(), Rejection> {
     if let Some(qty) = terms.qty {
@@ -175,7 +176,8 @@ fn broken(rule: Rule, value: i64, limit: i64, scale: u8) -> Rejection {
 }
 
 /// Checks that the callback rate is from 0.1 to 5 percent. Checks that the activation price is on
-/// the correct side of the latest price of the working type (spec 2, New order, rule 2).
+/// the correct side of the latest price of the working type
+/// (docs/interface/futures.md#trailing-stops).
 #[inline]
 pub(super) fn check_trailing(
     rules: &CompiledRules,

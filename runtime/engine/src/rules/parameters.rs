@@ -1,5 +1,5 @@
-//! The mandatory and the forbidden parameters of an order (spec 1, Place order; spec 2, New order:
-//! mandatory parameters by type).
+//! The mandatory and the forbidden parameters of an order
+//! (docs/interface/orders.md#mandatory-parameters).
 //!
 //! Our decisions, where the documents are incomplete:
 //! - A quantity is mandatory, except with closePosition. The futures table of the documents does

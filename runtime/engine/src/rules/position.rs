@@ -1,4 +1,5 @@
-//! Position side, reduce-only and close-position rules (spec 2, New order).
+//! Position side, reduce-only and close-position rules
+//! (docs/interface/orders.md#place-a-futures-order).
 //!
 //! The terms are checked as they would be sent. In hedge mode the venue forbids the reduce-only
 //! flag, so a caller that enforces reduce-only itself clears the flag before the check.

@@ -44,8 +44,8 @@ macro_rules! rules {
                 match self { $(Self::$item => $name,)* }
             }
 
-            /// The venue's code for this rule (spec 1, Errors; spec 4, section 4). It is the most
-            /// similar code if the documents define none, and 0 for our own limits.
+            /// The venue's code for this rule (docs/interface/errors.md). It is the most similar
+            /// code if the documents define none, and 0 for our own limits.
             pub const fn code(self) -> i32 {
                 match self { $(Self::$item => $code,)* }
             }
@@ -111,7 +111,7 @@ rules! {
         "The contract has this call or parameter, and this runtime does not do it yet.";
 
     SymbolTest = 20, "SYMBOL_TEST", -1121, "symbol" Plain,
-        "Symbols whose name starts with TEST must not be traded (spec 1, General conventions).";
+        "Symbols whose name starts with TEST must not be traded (docs/interface/conventions.md#symbols).";
     SymbolStatus = 21, "SYMBOL_STATUS", -4022, "status" Plain,
         "The symbol's status is not TRADING, so it takes no order; live, 13 refuses what opens.";
     OrderTypeInvalid = 22, "ORDER_TYPE", -1116, "type" Plain,
@@ -126,7 +126,7 @@ rules! {
     MandatoryQty = 31, "MANDATORY.quantity", -1102, "quantity" Plain,
         "quantity is mandatory, except for spot MARKET BUY and with closePosition.";
     MandatoryQuoteQty = 32, "MANDATORY.quoteOrderQty", -1102, "quoteOrderQty" Plain,
-        "quoteOrderQty is mandatory for spot MARKET BUY (spec 1, Place order).";
+        "quoteOrderQty is mandatory for spot MARKET BUY (docs/interface/orders.md#place-a-spot-order).";
     MandatoryStopPrice = 33, "MANDATORY.stopPrice", -1102, "stopPrice" Plain,
         "stopPrice is mandatory for STOP, STOP_MARKET, TAKE_PROFIT and TAKE_PROFIT_MARKET.";
     MandatoryCallbackRate = 34, "MANDATORY.callbackRate", -1102, "callbackRate" Plain,

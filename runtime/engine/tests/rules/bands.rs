@@ -2,12 +2,11 @@
 //!
 //! The table is derived only from the documents, and shares nothing with the table of the simulated
 //! venue:
-//! - spec 2, Exchange information, `PERCENT_PRICE`: "BUY: price <= markPrice * multiplierUp; SELL:
-//!   price >= markPrice * multiplierDown". It names `price`, where `PRICE_FILTER` names "price and
-//!   stopPrice", and exempts no order type.
-//! - spec 1, Errors: -4016 and -4024 are the cap and floor of the mark price. -4183 and -4184 have
-//!   the same names with STOP: the cap and floor of the stop price. -4131 is about the
-//!   counterparty's best price.
+//! - docs/interface/orders.md#filters: `PERCENT_PRICE` compares `price`, where `PRICE_FILTER` names
+//!   price and stopPrice, and it exempts no order type (docs/interface/orders.md#price-bands).
+//! - docs/interface/errors.md#40xx: -4016 and -4024 are the cap and floor of the mark price. -4183
+//!   and -4184 have the same names with STOP: the cap and floor of the stop price. -4131 is about
+//!   the counterparty's best price.
 
 use windvane_engine::rules::{CompiledRules, OrderContext, check};
 use windvane_engine::{

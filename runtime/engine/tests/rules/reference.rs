@@ -1,5 +1,5 @@
-//! A second implementation of the rules, directly from the formulas of documents 1 and 2, in exact
-//! decimals and without regard for speed. It uses only the public types of
+//! A second implementation of the rules, directly from the formulas of docs/interface/orders.md, in
+//! exact decimals and without regard for speed. It uses only the public types of
 //! `windvane_engine::rules`.
 //!
 //! Decimals have 28 digits, so callers use only numbers whose products fit.
@@ -166,7 +166,7 @@ pub(crate) fn parameter_rules(instrument: &Instrument, terms: &OrderTerms) -> Ve
     broken
 }
 
-/// Position side, reduceOnly and closePosition (spec 2, New order).
+/// Position side, reduceOnly and closePosition (docs/interface/orders.md#place-a-futures-order).
 pub(crate) fn position_rules(
     instrument: &Instrument,
     terms: &OrderTerms,

@@ -29,7 +29,7 @@ pub(super) async fn look(
         && surface == Surface::Futures
         && *futures_account == FuturesAccount::Routes
     {
-        let found = "documents 1 to 3 show the futures account only by wallet address";
+        let found = "the core interface shows the futures account only by wallet address";
         report.wrong(
             "account",
             found,
@@ -66,10 +66,10 @@ pub(super) async fn look(
 }
 
 /// Checks whether the key may trade. An account snapshot does not show that, because a key may be
-/// limited to some types of routes (spec 2, Authentication, rule 1). It sends a cancel of an order
-/// that does not exist. Of all routes that need the trading right, only this request can have no
-/// effect: a countdown would cancel orders from outside, and every other request places or changes
-/// something.
+/// limited to some types of routes (docs/interface/conventions.md#security-labels). It sends a
+/// cancel of an order that does not exist. Of all routes that need the trading right, only this
+/// request can have no effect: a countdown would cancel orders from outside, and every other
+/// request places or changes something.
 async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) {
     let Some(instrument) = instruments(asker.exchange, surface).next() else {
         return;
@@ -122,7 +122,8 @@ fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, repo
     });
     if let Some(error) = unreadable {
         let mend = "a run cannot work with an account that hides its state: make the account \
-                    public, or use the account routes of document 4";
+                    public, or use the futures account routes \
+                    (docs/interface/account.md#futures-account-routes)";
         report.no_go("account", format!("{surface}: {error}"), mend);
         return;
     }
@@ -164,7 +165,7 @@ fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
     asked.advice_where_not_served()
 }
 
-/// The advice after a rejected read (spec 1, Errors).
+/// The advice after a rejected read (docs/interface/errors.md#classes).
 fn mend_of(refusal: &Refusal) -> Cow<'static, str> {
     let mend = match refusal.code() {
         Some(-2014 | -2015) => {
@@ -474,7 +475,7 @@ async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Trad
             continue;
         }
         let why = answered.failed.as_ref().map_or_else(
-            || "documents 1 to 3 have no such route".to_owned(),
+            || "the core interface has no such route".to_owned(),
             ToString::to_string,
         );
         report.warn(

@@ -1,6 +1,6 @@
-//! Deposits: the exact calls that a user's own wallet must send on the source chain (spec 3,
-//! Deposits). This module sends and signs nothing. The documents omit all addresses, so the caller
-//! provides each of them.
+//! Deposits: the exact calls that a user's own wallet must send on the source chain
+//! (docs/interface/chain.md#deposits). This module sends and signs nothing. The documents omit all
+//! addresses, so the caller provides each of them.
 
 mod program;
 mod vault;
@@ -85,7 +85,7 @@ pub enum DepositError {
     },
 }
 
-/// How to deposit on SUI: to the address that a route returns (spec 3, Deposits, SUI).
+/// How to deposit on SUI: to the address that a route returns (docs/interface/chain.md#sui).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiDeposit {

@@ -1,5 +1,5 @@
-//! Deposits on Solana: the methods of the program with their accounts in order (spec 3, Deposits,
-//! Solana).
+//! Deposits on Solana: the methods of the program with their accounts in order
+//! (docs/interface/chain.md#solana).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Credit, DepositError, smallest_units};
 
-/// Methods of the Solana program (spec 3, Deposits, Solana).
+/// Methods of the Solana program (docs/interface/chain.md#solana).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SolanaMethod {
     /// Deposits the native token.

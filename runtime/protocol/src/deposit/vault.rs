@@ -1,5 +1,5 @@
-//! Deposits on EVM chains: the ABI-encoded calls of the vault contract (spec 3, Deposits, EVM
-//! chains).
+//! Deposits on EVM chains: the ABI-encoded calls of the vault contract
+//! (docs/interface/chain.md#evm-chains).
 
 use alloy_primitives::{Address, U256, hex, keccak256};
 use serde::Serialize;
@@ -49,9 +49,9 @@ pub struct EvmDeposit<'a> {
     pub credit: Credit,
 }
 
-/// The calls of an EVM deposit, in the order in which to send them (spec 3, Deposits, EVM chains, 1
-/// and 3). For a token: the approval of the vault, then the deposit with value 0. For the native
-/// token: the deposit with the amount as its value.
+/// The calls of an EVM deposit, in the order in which to send them
+/// (docs/interface/chain.md#evm-chains). For a token: the approval of the vault, then the deposit
+/// with value 0. For the native token: the deposit with the amount as its value.
 pub fn evm(deposit: &EvmDeposit<'_>) -> Result<Vec<EvmCall>, DepositError> {
     if !matches!(deposit.chain_id, 1 | 56 | 42161) {
         return Err(DepositError::Chain(deposit.chain_id));

@@ -2,17 +2,17 @@
 //!
 //! | response | judgement | source |
 //! |---|---|---|
-//! | 418 | wait: banned | spec 1, Limits |
-//! | 429 | wait: orders if -1015 or without Retry-After; otherwise weight | spec 1, Limits |
-//! | 503 | unknown, whatever the body contains | spec 1, Errors |
-//! | error payload with any other status | by its code; an unlisted code with 5xx is unknown | spec 1, Errors |
-//! | 2xx, JSON or empty | success (an empty body counts as success: spec 4, section 2) | spec 4, section 6 |
+//! | 418 | wait: banned | docs/interface/limits.md#429-418-and-bans |
+//! | 429 | wait: orders if -1015 or without Retry-After; otherwise weight | docs/interface/limits.md#429-418-and-bans |
+//! | 503 | unknown, whatever the body contains | docs/interface/errors.md#http-status |
+//! | error payload with any other status | by its code; an unlisted code with 5xx is unknown | docs/interface/errors.md#classes |
+//! | 2xx, JSON or empty | success (an empty body counts as success) | docs/interface/README.md#11-html-and-empty-bodies |
 //! | 2xx, HTML or not JSON | unknown: it may come from a proxy, or be cut off | |
-//! | 403 | wait: the firewall stopped the request before the venue | spec 1, Errors |
+//! | 403 | wait: the firewall stopped the request before the venue | docs/interface/errors.md#http-status |
 //! | 401 | refused, fatal | |
 //! | 408 | unknown: it is not known which part of the request arrived | |
-//! | other 4xx | refused: the request had no effect | spec 1, Errors |
-//! | 5xx, 1xx, 3xx | unknown | spec 1, Errors |
+//! | other 4xx | refused: the request had no effect | docs/interface/errors.md#http-status |
+//! | 5xx, 1xx, 3xx | unknown | docs/interface/errors.md#http-status |
 
 use std::fmt;
 
@@ -223,7 +223,7 @@ fn error_payload(body: &str) -> Option<VenueError> {
 }
 
 /// The limit behind a 429. The documents name no code for the order limit, only one sign: the
-/// response has no `Retry-After` (spec 1, Limits, rule 5).
+/// response has no `Retry-After` (docs/interface/limits.md#429-418-and-bans).
 fn broken_limit(error: Option<&VenueError>, has_retry_after: bool) -> Limit {
     match error.map(|error| error.code) {
         Some(code) if code == code::TOO_MANY_ORDERS.code => Limit::Orders,

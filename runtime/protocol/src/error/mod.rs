@@ -12,8 +12,8 @@ use crate::wire::Whole;
 pub use code::{Class, ErrorCode};
 pub use judgement::{Complaint, Judgement, Limit, Pause, judge};
 
-/// The error payload of any route: `{code, msg}` (spec 1, Errors). The code is standardized, the
-/// text is not.
+/// The error payload of any route: `{code, msg}` (docs/interface/errors.md#error-payload). The code
+/// is standardized, the text is not.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct VenueError {
     /// Negative. The wire has it as a number or as text.

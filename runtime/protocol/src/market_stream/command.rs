@@ -1,6 +1,6 @@
 //! Commands of the public market streams and their responses: `{method, params, id}` and `{result,
-//! id}` (spec 4, section 5). Commands need not wait for each other: the ids match responses to
-//! commands.
+//! id}` (docs/interface/market-data.md#stream-commands). Commands need not wait for each other: the
+//! ids match responses to commands.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

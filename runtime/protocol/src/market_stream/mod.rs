@@ -1,4 +1,4 @@
-//! The public market streams as types (spec 4, section 5; `tradepro` of spec 1 and 2): topics,
+//! The public market streams as types (docs/interface/market-data.md#public-streams): topics,
 //! commands, events. [`polling`] makes the same events from REST responses. No connection, no
 //! subscription state.
 //!

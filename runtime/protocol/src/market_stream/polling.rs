@@ -255,7 +255,7 @@ fn trades(
     Ok(payloads)
 }
 
-/// Keys of a kline in the order of a response's entries (spec 1, Market data; spec 2, Limits).
+/// Keys of a kline in the order of a response's entries (docs/interface/market-data.md#klines).
 const KLINE: [&str; 11] = ["t", "o", "h", "l", "c", "v", "T", "q", "n", "V", "Q"];
 
 fn klines(

@@ -1,5 +1,5 @@
-//! Records of the less frequent public streams: klines, tickers, liquidations (spec 4, section 5).
-//! Trades, books and marks are [`crate::Frame`]s.
+//! Records of the less frequent public streams: klines, tickers, liquidations
+//! (docs/interface/market-data.md#stream-topics). Trades, books and marks are [`crate::Frame`]s.
 
 use windvane_engine::{OrderStatus, OrderType, Side, TimeInForce};
 

@@ -1,4 +1,4 @@
-//! Topics of the public market streams as types (spec 4, section 5; `tradepro` of spec 1 and 2).
+//! Topics of the public market streams as types (docs/interface/market-data.md#public-streams).
 //! Names only: client and server limit the number of topics of a connection.
 
 use std::fmt;

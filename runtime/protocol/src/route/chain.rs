@@ -1,14 +1,14 @@
-//! The chain API (spec 3) as data.
+//! The chain API (docs/interface/chain.md#chain-routes) as data.
 //!
-//! Document 3 does not show how its requests are authenticated; spec 4 does:
+//! The core interface does not show how its requests are authenticated; public facts do
+//! (docs/interface/chain.md#authentication):
 //!
-//! - `USER_DATA` and TRADE routes without their own signature are signed like every v3 request
-//!   (section 1).
-//! - Transfers list `user`, `nonce` and `signature`: a `Message` of the main wallet (section 3).
+//! - `USER_DATA` and TRADE routes without their own signature are signed like every v3 request.
+//! - Transfers list `user`, `nonce` and `signature`: a `Message` of the main wallet.
 //! - Withdrawals are v3. They name their inner nonce `userNonce` to separate it from the request's
-//!   own `nonce`. "A v3 withdrawal has two signatures, the agent's `Message` outside, the wallet's
-//!   `Action` inside" (section 3, high confidence), so the outer signature is sent too. It also
-//!   identifies the account that pays, which a Solana signature (Ed25519) cannot do.
+//!   own `nonce`. A v3 withdrawal has two signatures, the agent's `Message` outside and the
+//!   wallet's `Action` inside, so the outer signature is sent too. It also identifies the account
+//!   that pays, which a Solana signature (Ed25519) cannot do.
 
 use super::Kind::{Address, Decimal, Enum, Int, String};
 use super::row::{at, may, must, row};

@@ -1,4 +1,5 @@
-//! Futures account, order, agent and builder routes (spec 2; spec 4, section 4) as data.
+//! Futures account, order, agent and builder routes (docs/interface/orders.md,
+//! docs/interface/futures.md, docs/interface/account.md#futures-account-routes) as data.
 
 use super::Counted::{BatchOrders, Order};
 use super::Kind::{Address, Boolean, Decimal, Enum, Int, List, Long, String};
@@ -41,7 +42,7 @@ pub(super) const ROUTES: &[Route] = &[
         Get "/fapi" [v1 v3] "/multiAssetsMargin", UserData, Fixed(30))
     .answers("{multiAssetsMargin}"),
     // With `builder` and `feeRate` this is the order with builder code. Its response is
-    // {code, msg, data: {orderId, status}} (spec 2, Place order with builder code).
+    // {code, msg, data: {orderId, status}} (docs/interface/futures.md#orders-with-a-builder-code).
     row!(FUTURES "futures.new_order", Post "/fapi" [v1 v3] "/order", Trade, Fixed(1))
         .takes(&[
             SYMBOL,
@@ -204,7 +205,8 @@ pub(super) const ROUTES: &[Route] = &[
         Get "/fapi" [v1 v3] "/commissionRate", UserData, Fixed(20))
     .takes(&[SYMBOL])
     .answers("{symbol, makerCommissionRate, takerCommissionRate}"),
-    // Spec 2 names the route without a description; the known facts are in spec 4.
+    // The core interface only names the route
+    // (docs/interface/futures.md#remaining-openable-notional).
     row!(PUBLIC "futures.remaining_openable_notional",
         Get "/fapi" [v1] "/remainingOpenableNotionalValue", UserData, Fixed(20))
     .takes(&[SYMBOL, must("leverage", Int)])

@@ -1,4 +1,5 @@
-//! Futures market data (spec 2) as data. The documents list it for v1; `fundingInfo` also for v3.
+//! Futures market data (docs/interface/market-data.md#futures-market-data) as data. The documents
+//! list it for v1; `fundingInfo` also for v3.
 
 use super::Kind::{Int, Long, String};
 use super::row::{by_symbol, limit, may, must, row};

@@ -1,4 +1,5 @@
-//! The JSON-RPC info endpoint (spec 3) as data. Its parameters are positional, in this order.
+//! The JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint) as data. Its parameters are
+//! positional, in this order.
 
 use super::Kind::{Address, Long, String};
 use super::row::{may, must, row};
@@ -6,7 +7,8 @@ use super::{Listing, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
 const RPC: (Surface, Source) = (Surface::Rpc, Source::Spec3);
 
-/// All methods share one path without a version and without authentication (spec 4, section 3).
+/// All methods share one path without a version and without authentication
+/// (docs/interface/chain.md#info-endpoint).
 const INFO: Listing = Listing {
     version: None,
     path: "/info",

@@ -2,8 +2,8 @@
 //! [`crate::sign`] signs requests, and [`crate::wire`] has their parameters and responses as types.
 //!
 //! Paths and names are templates: `{brand}` is replaced with the brand word, `{Brand}` with the
-//! word with an upper-case first letter, and `{rpc}` with the JSON-RPC prefix (spec 4, the brand
-//! object). [`crate::Brand::fill`] replaces them.
+//! word with an upper-case first letter, and `{rpc}` with the JSON-RPC prefix
+//! (docs/interface/conventions.md#brand-words). [`crate::Brand::fill`] replaces them.
 
 mod chain;
 mod futures;
@@ -24,13 +24,13 @@ pub use orders::{BATCH_ORDER, mandatory};
 /// The part of the service that serves a route. Each part has its own base addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Surface {
-    /// Spot (spec 1).
+    /// Spot.
     Spot,
-    /// Perpetual futures (spec 2).
+    /// Perpetual futures.
     Futures,
-    /// Chain API (spec 3).
+    /// Chain API (docs/interface/chain.md#chain-routes).
     Chain,
-    /// JSON-RPC info endpoint (spec 3).
+    /// JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint).
     Rpc,
 }
 
@@ -39,11 +39,11 @@ pub enum Surface {
 pub enum Version {
     /// `v1`: HMAC.
     V1,
-    /// `v2`: HMAC; two account routes of spec 4.
+    /// `v2`: HMAC; two account routes (docs/interface/conventions.md#versions).
     V2,
     /// `v3`: wallet signatures.
     V3,
-    /// `v4`: HMAC; one account route of spec 4.
+    /// `v4`: HMAC; one account route.
     V4,
 }
 
@@ -63,20 +63,22 @@ pub enum Method {
 /// The security label of a route, as the documents print it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Security {
-    /// No authentication; also for routes without a label (spec 1, Authentication).
+    /// No authentication; also for routes without a label
+    /// (docs/interface/conventions.md#security-labels).
     None,
     /// Signed; places, changes or cancels.
     Trade,
     /// Signed; reads the account.
     UserData,
-    /// API key only in v1, signed in v3 (spec 4, section 1).
+    /// API key only in v1, signed in v3 (docs/interface/conventions.md#security-labels).
     UserStream,
-    /// API key in v1. In v3 an API key is sent if there is one: document 1 requires it, document 4
-    /// (section 1) does not.
+    /// API key in v1. In v3 an API key is sent if there is one: the core interface requires it,
+    /// public facts do not (docs/interface/conventions.md#where-descriptions-differ).
     MarketData,
-    /// Signed; moves assets between the wallets (spec 2).
+    /// Signed; moves assets between the wallets
+    /// (docs/interface/account.md#transfers-between-wallets).
     Transfer,
-    /// A wallet's signature over the movement (spec 3).
+    /// A wallet's signature over the movement (docs/interface/chain.md#authentication).
     Withdraw,
 }
 
@@ -87,14 +89,17 @@ pub enum Scheme {
     Open,
     /// Header `X-MBX-APIKEY`.
     ApiKey,
-    /// API key, `timestamp`, `recvWindow`, HMAC `signature` (spec 1, Authentication).
+    /// API key, `timestamp`, `recvWindow`, HMAC `signature`
+    /// (docs/interface/conventions.md#signing-with-an-api-key).
     Hmac,
-    /// `nonce`, `user`, `signer`, EIP-712 `Message` of the agent (spec 4, section 1).
+    /// `nonce`, `user`, `signer`, EIP-712 `Message` of the agent
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     Message,
-    /// `user`, `nonce`, EIP-712 `Message` of the main wallet; no `signer` (spec 4, section 3: the
-    /// chain API's transfers).
+    /// `user`, `nonce`, EIP-712 `Message` of the main wallet; no `signer` (the chain API's
+    /// transfers: docs/interface/conventions.md#messages-of-the-main-wallet).
     WalletMessage,
-    /// Typed data of this primary type by the main wallet (spec 4, section 2).
+    /// Typed data of this primary type by the main wallet
+    /// (docs/interface/conventions.md#signing-management-routes).
     Typed(&'static str),
 }
 
@@ -102,7 +107,7 @@ pub enum Scheme {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InnerSignature {
     /// `userSignature` over the withdrawal `Action`. Its nonce is sent in this parameter (`nonce`
-    /// or `userNonce`; spec 4, section 3).
+    /// or `userNonce`; docs/interface/conventions.md#signing-withdrawals).
     Withdrawal {
         /// The parameter's name.
         nonce: &'static str,
@@ -199,7 +204,8 @@ pub enum Bounds {
     AboveZero,
     /// An integer or decimal of 0 or more; as text if the parameter is a STRING.
     NotNegative,
-    /// An order's client id: 1 to 36 letters, digits and `.:/_-` (spec 2, New order).
+    /// An order's client id: 1 to 36 letters, digits and `.:/_-`
+    /// (docs/interface/orders.md#place-a-futures-order).
     ClientOrderId,
     /// A Solana address: 32 bytes in base58.
     SolanaAddress,
@@ -225,16 +231,17 @@ pub struct Param {
     pub only: Option<Version>,
 }
 
-/// The document that describes a route.
+/// The part of the interface that describes a route
+/// (docs/interface/README.md#core-and-public-facts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// Document 1.
+    /// The core: spot.
     Spec1,
-    /// Document 2.
+    /// The core: futures.
     Spec2,
-    /// Document 3.
+    /// The core: chain API and info endpoint.
     Spec3,
-    /// Document 4, section 4: from public facts, not verified against the service.
+    /// Public facts, not verified against the service.
     PublicFacts,
 }
 
@@ -424,9 +431,7 @@ impl Source {
     /// The name in the printed table.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Spec1 => "document 1",
-            Self::Spec2 => "document 2",
-            Self::Spec3 => "document 3",
+            Self::Spec1 | Self::Spec2 | Self::Spec3 => "core",
             Self::PublicFacts => "public facts",
         }
     }

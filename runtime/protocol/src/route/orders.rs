@@ -1,13 +1,14 @@
 //! Facts about an order's parameters that the rows of the table cannot hold: the parameters of each
-//! order of a batch, and the parameters that each order type makes mandatory (spec 1, Place order;
-//! spec 2, New order). Data only.
+//! order of a batch, and the parameters that each order type makes mandatory
+//! (docs/interface/orders.md#place-a-spot-order, docs/interface/orders.md#place-a-futures-order).
+//! Data only.
 
 use super::Kind::{Boolean, Decimal, Enum, String};
 use super::row::{may, must};
 use super::words::{FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, WORKING_TYPE};
 use super::{Param, Surface};
 
-/// The parameters of each object in `batchOrders` (spec 2, Place multiple orders).
+/// The parameters of each object in `batchOrders` (docs/interface/orders.md#place-several-orders).
 pub const BATCH_ORDER: &[Param] = &[
     must("symbol", String),
     must("side", SIDE),

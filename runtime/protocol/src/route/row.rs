@@ -96,8 +96,8 @@ impl Param {
     }
 }
 
-/// A listing whose authentication follows from the security label (spec 1, Authentication; spec 4,
-/// section 1).
+/// A listing whose authentication follows from the security label
+/// (docs/interface/conventions.md#security-labels).
 pub(super) const fn listing(version: Version, security: Security, path: &'static str) -> Listing {
     Listing {
         version: Some(version),

@@ -1,4 +1,4 @@
-//! Spot account and order routes (spec 1) as data.
+//! Spot account and order routes (docs/interface/orders.md, docs/interface/account.md) as data.
 
 use super::Counted::{Order, PerMinute};
 use super::Kind::{Address, Decimal, Enum, List, Long, String};
@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
     row!(SPOT "spot.open_orders", Get "/api" [v1 v3] "/openOrders", UserData, by_symbol(1, 40))
         .takes(&[may("symbol", String)])
         .answers("array of Order"),
-    // Only spec 4, section 4 lists this route.
+    // Only public facts list this route (docs/interface/orders.md#query-an-open-order).
     row!(SPOT "spot.open_order", Get "/api" [v1 v3] "/openOrder", UserData, Fixed(1))
         .takes(ONE_ORDER)
         .answers("Order")
@@ -94,7 +94,7 @@ pub(super) const ROUTES: &[Route] = &[
     ])
     .answers("Withdraw fee estimate {tokenPrice, gasCost, gasUsdValue}"),
     // v1 sends the withdrawal's nonce as `nonce`, v3 as `userNonce` next to the request's own nonce
-    // (spec 4, section 3).
+    // (docs/interface/conventions.md#signing-withdrawals).
     row!(SPOT "spot.withdraw", Post [
             at!("/api" v1 "/{brand}/user-withdraw" UserData)
                 .inner(InnerSignature::Withdrawal { nonce: "nonce" }),
@@ -120,8 +120,8 @@ pub(super) const ROUTES: &[Route] = &[
             may("network", String),
         ])
         .answers("bare nonce number"),
-    // The label is NONE, but the request has a timestamp (spec 1, Create API key). It is a
-    // parameter here because no authentication adds it.
+    // The label is NONE, but the request has a timestamp (docs/interface/account.md#api-keys). It
+    // is a parameter here because no authentication adds it.
     row!(SPOT "spot.create_api_key", Post [
             at!("/api" v1 "/createApiKey" None).inner(InnerSignature::Sentence),
         ], None, Fixed(1))

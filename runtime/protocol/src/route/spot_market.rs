@@ -1,4 +1,5 @@
-//! Spot market data (spec 1) as data. The documents list it only for v3.
+//! Spot market data (docs/interface/market-data.md#spot-market-data) as data. The documents list it
+//! only for v3.
 
 use super::Kind::{Int, Long, String};
 use super::row::{at, by_symbol, limit, may, must, row};
@@ -17,7 +18,8 @@ const DEPTH: Weight = Weight::ByLimit {
 
 pub(super) const ROUTES: &[Route] = &[
     // The route has no label, but it cancels transactions of an account, which it identifies by
-    // their nonce. So it is signed like every other v3 request (spec 4, section 1).
+    // their nonce. So it is signed like every other v3 request
+    // (docs/interface/conventions.md#signing-with-a-wallet).
     row!(SPOT "spot.noop", Post [
             at!("/api" v3 "/noop" None).scheme(Scheme::Message),
         ], None, Fixed(1))

@@ -1,4 +1,5 @@
-//! The enum values (spec 1 and 2) that bound the parameters of the route table.
+//! The enum values (docs/interface/orders.md#enumerations) that bound the parameters of the route
+//! table.
 
 use super::Kind;
 
@@ -28,5 +29,5 @@ pub(super) const KLINE_INTERVAL: Kind = Kind::Enum(&[
     "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M",
 ]);
 pub(super) const DEPTH_LIMITS: &[i64] = &[5, 10, 20, 50, 100, 500, 1000];
-/// Depth weights (spec 1 and 2): (largest limit, weight).
+/// Depth weights (docs/interface/limits.md#weights): (largest limit, weight).
 pub(super) const DEPTH_WEIGHTS: &[(u32, u32)] = &[(50, 2), (100, 5), (500, 10), (1000, 20)];

@@ -1,5 +1,5 @@
-//! Converts parameters into text on the wire: percent-encoding and compact lists (spec 4, section
-//! 6, point 8).
+//! Converts parameters into text on the wire: percent-encoding and compact lists
+//! (docs/interface/README.md#8-signed-bytes).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -1,4 +1,4 @@
-//! HMAC-SHA256 of v1 requests (spec 1, Authentication, rule 2).
+//! HMAC-SHA256 of v1 requests (docs/interface/conventions.md#signing-with-an-api-key).
 
 use ::hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretString};
@@ -8,8 +8,8 @@ use sha2::Sha256;
 pub const HEX_LENGTH: usize = 64;
 
 /// The signature over the joined parts, in lower-case hexadecimal. If a request has a query string
-/// and a body, they are the two parts, with nothing between them (spec 1, Authentication, rule 2:
-/// `totalParams`).
+/// and a body, they are the two parts, with nothing between them
+/// (docs/interface/conventions.md#signing-with-an-api-key).
 pub fn hex_hmac(secret: &SecretString, parts: &[&[u8]]) -> String {
     hex::encode(keyed(secret, parts).finalize().into_bytes())
 }

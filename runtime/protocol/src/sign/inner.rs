@@ -24,7 +24,7 @@ impl Draft<'_> {
         }
         let chain_id = self.whole("chainId")?;
         let chain = chain_name(chain_id).ok_or(PrepareError::UnknownChain { chain_id })?;
-        // Spec 3, Withdraw: the default of signatureChainId is chainId.
+        // The default of signatureChainId is chainId (docs/interface/chain.md#withdrawals).
         let signed_for = match self.get("signatureChainId") {
             Some(_) => self.whole("signatureChainId")?,
             None => chain_id,
@@ -67,8 +67,9 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The nonce is the one that `getNonce` returned; the caller puts it into the stamp (spec 1,
-    /// Authentication, rule 5). The documents do not show how a Solana wallet signs the sentence.
+    /// The nonce is the one that `getNonce` returned; the caller puts it into the stamp
+    /// (docs/interface/conventions.md#signing-the-api-key-sentence). The documents do not show how
+    /// a Solana wallet signs the sentence.
     fn sign_sentence(&mut self) -> Result<(), PrepareError> {
         if self.get(SIGNATURE).is_some() {
             return Ok(());

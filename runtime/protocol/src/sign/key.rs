@@ -10,8 +10,8 @@ use ed25519_dalek::Signer as _;
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-/// An API key pair of the v1 routes (spec 1, Authentication, rule 1). Key and secret are
-/// case-sensitive.
+/// An API key pair of the v1 routes (docs/interface/conventions.md#signing-with-an-api-key). Key
+/// and secret are case-sensitive.
 #[derive(Clone, Debug)]
 pub struct ApiKey {
     /// Sent in the header `X-MBX-APIKEY`.
@@ -83,8 +83,8 @@ impl Wallet {
         SecretString::from(text.as_str())
     }
 
-    /// Signs a digest: r, s and v (27 or 28), 130 hexadecimal digits without `0x` (spec 4,
-    /// section 1).
+    /// Signs a digest: r, s and v (27 or 28), 130 hexadecimal digits without `0x`
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     #[expect(
         clippy::expect_used,
         clippy::missing_panics_doc,
@@ -144,7 +144,8 @@ impl SolanaKey {
         bs58::encode(self.0.verifying_key().as_bytes()).into_string()
     }
 
-    /// The Ed25519 signature of a text in base58 (spec 4, section 3).
+    /// The Ed25519 signature of a text in base58
+    /// (docs/interface/conventions.md#signing-solana-withdrawals).
     pub fn sign(&self, text: &str) -> String {
         bs58::encode(self.0.sign(text.as_bytes()).to_bytes()).into_string()
     }

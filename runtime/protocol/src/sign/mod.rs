@@ -2,8 +2,8 @@
 //! ([`prepare()`]). This module must not send, read key files or have a clock: the caller provides
 //! keys, time and nonce.
 //!
-//! One rule applies everywhere (spec 4, sections 1 and 6, point 8): sign exactly the bytes on the
-//! wire, percent-encoded and in the order in which they are sent.
+//! One rule applies everywhere (docs/interface/README.md#8-signed-bytes): sign exactly the bytes on
+//! the wire, percent-encoded and in the order in which they are sent.
 
 pub mod hmac;
 pub mod key;
@@ -22,7 +22,7 @@ pub use prepare::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
 pub use recover::{RecoverError, signer_of};
 pub use typed::{MessageDomain, TypedData, TypedError};
 
-/// The environment of the service (spec 4, sections 1 to 3).
+/// The environment of the service (docs/interface/conventions.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Network {
     /// Production.
@@ -33,7 +33,8 @@ pub enum Network {
 }
 
 impl Network {
-    /// Chain id in the domain of the v3 `Message` (spec 4, section 1).
+    /// Chain id in the domain of the v3 `Message`
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     pub const fn signing_chain(self) -> u64 {
         match self {
             Self::Mainnet => 1666,
@@ -41,7 +42,9 @@ impl Network {
         }
     }
 
-    /// The label in `<brand>Chain` and in withdrawals (spec 4, sections 2 and 3).
+    /// The label in `<brand>Chain` and in withdrawals
+    /// (docs/interface/conventions.md#signing-management-routes,
+    /// docs/interface/conventions.md#signing-withdrawals).
     pub const fn label(self) -> &'static str {
         match self {
             Self::Mainnet => "Mainnet",
@@ -50,7 +53,8 @@ impl Network {
     }
 }
 
-/// Short name of a chain in withdrawals (spec 4, section 3); `None` for other chains.
+/// Short name of a chain in withdrawals (docs/interface/conventions.md#signing-withdrawals); `None`
+/// for other chains.
 pub const fn chain_name(chain_id: u64) -> Option<&'static str> {
     match chain_id {
         1 => Some("ETH"),

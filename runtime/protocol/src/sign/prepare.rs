@@ -14,10 +14,11 @@ use crate::sign::encode::{compact_json, push_pair};
 use crate::sign::{ApiKey, MessageDomain, Network, SolanaKey, TypedError, Wallet, hmac, typed};
 use crate::wire::Parameters;
 
-/// Header that carries the API key (spec 1, Authentication, rule 1).
+/// Header that carries the API key (docs/interface/conventions.md#signing-with-an-api-key).
 pub const API_KEY_HEADER: &str = "X-MBX-APIKEY";
 
-/// Default chain id of the management routes' typed data (spec 4, section 2: 56 is common).
+/// Default chain id of the management routes' typed data (56 is common:
+/// docs/interface/conventions.md#signing-management-routes).
 pub const SIGNATURE_CHAIN: u64 = 56;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -40,7 +41,8 @@ pub struct Credentials {
     pub api_key: Option<ApiKey>,
     /// The main address; by default the address of `wallet`.
     pub user: Option<Address>,
-    /// The agent's key for v3 routes. Without an agent the main wallet signs (spec 4, section 1).
+    /// The agent's key for v3 routes. Without an agent the main wallet signs
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     pub signer: Option<Wallet>,
     /// The main wallet's key.
     pub wallet: Option<Wallet>,
@@ -56,7 +58,7 @@ pub struct Stamp {
     /// Microseconds, strictly increasing. For `createApiKey` the number that `getNonce` returned.
     pub nonce_us: u64,
     /// The same for the inner signature of a withdrawal, which has its own nonce next to the
-    /// request's (spec 4, section 3).
+    /// request's (docs/interface/conventions.md#signing-withdrawals).
     pub inner_nonce_us: u64,
 }
 
@@ -133,7 +135,8 @@ pub enum PrepareError {
 /// the parameters are kept as given; missing ones are added. `signature` comes last.
 ///
 /// GET sends a query string. In v1 POST and PUT send a form body and DELETE a query string; in v3
-/// all three send a form body (spec 4, section 1). JSON-RPC sends a JSON body.
+/// all three send a form body (docs/interface/conventions.md#parameters). JSON-RPC sends a JSON
+/// body.
 pub fn prepare(
     route: &'static Route,
     version: Option<Version>,
@@ -248,7 +251,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `createApiKey` lists a timestamp although no signature covers it (spec 1).
+    /// `createApiKey` lists a timestamp although no signature covers it
+    /// (docs/interface/account.md#api-keys).
     fn fill_listed_timestamp(&mut self) {
         let listed = |param: &Param| param.name == "timestamp" && param.need == Need::Required;
         if self.route.params.iter().any(listed) {
@@ -277,8 +281,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `MARKET_DATA` in v3: document 1 requires an API key, document 4 requires nothing. Sending a
-    /// key if there is one satisfies both.
+    /// `MARKET_DATA` in v3: the core interface requires an API key, public facts require nothing
+    /// (docs/interface/conventions.md#where-descriptions-differ). Sending a key if there is one
+    /// satisfies both.
     fn show_api_key(&mut self) {
         let key = self.credentials.api_key.as_ref();
         if let Some(key) = key.filter(|_| self.route.security == Security::MarketData) {
@@ -297,7 +302,7 @@ impl<'a> Draft<'a> {
         Ok(key)
     }
 
-    /// Spec 1, Authentication, rules 2 and 3.
+    /// docs/interface/conventions.md#signing-with-an-api-key
     fn sign_hmac(&mut self) -> Result<(), PrepareError> {
         let key = self.api_key()?;
         if let Some(window) = self.dialect.recv_window_ms {
@@ -314,7 +319,8 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Spec 4, section 1: `nonce`, `user`, `signer`, and the agent's signature.
+    /// `nonce`, `user`, `signer`, and the agent's signature
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     fn sign_message(&mut self) -> Result<(), PrepareError> {
         let agent = self
             .credentials
@@ -335,7 +341,8 @@ impl<'a> Draft<'a> {
         )
     }
 
-    /// Spec 4, section 3: `nonce`, `user`, and the main wallet's signature, without `signer`.
+    /// `nonce`, `user`, and the main wallet's signature, without `signer`
+    /// (docs/interface/conventions.md#messages-of-the-main-wallet).
     fn sign_wallet_message(&mut self) -> Result<(), PrepareError> {
         self.fill_nonce();
         self.fill_user();
@@ -346,9 +353,11 @@ impl<'a> Draft<'a> {
         self.seal_message(self.credentials.wallet.as_ref(), missing)
     }
 
-    /// Spec 4, section 2. The parameters are sent in the order of the signed type, with the
-    /// business fields in the documents' order, whatever order the caller used. So a verifier that
-    /// uses the order sent and a verifier that uses the documents' list get the same result.
+    /// docs/interface/conventions.md#signing-management-routes
+    ///
+    /// The parameters are sent in the order of the signed type, with the business fields in the
+    /// documents' order, whatever order the caller used. So a verifier that uses the order sent and
+    /// a verifier that uses the documents' list get the same result.
     fn sign_typed(&mut self, primary: &str) -> Result<(), PrepareError> {
         let (dialect, route) = (self.dialect, self.route);
         self.fill(&dialect.brand.chain_parameter, || {
@@ -451,8 +460,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Spec 3, JSON-RPC info endpoint: positional parameters in the documents' order, with `null` for
-/// each missing one. An `id` among the parameters is kept, as JSON if it is valid JSON.
+/// docs/interface/chain.md#info-endpoint: positional parameters in the documents' order, with
+/// `null` for each missing one. An `id` among the parameters is kept, as JSON if it is valid JSON.
 fn prepare_rpc(
     route: &Route,
     listing: &Listing,

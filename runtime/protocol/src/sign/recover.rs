@@ -1,5 +1,5 @@
-//! Finds the signer of a digest (spec 4, section 1, the server's side). It does not check
-//! permissions.
+//! Finds the signer of a digest (docs/interface/conventions.md#signing-with-a-wallet). It does not
+//! check permissions.
 
 use alloy_primitives::{Address, B256, Signature};
 

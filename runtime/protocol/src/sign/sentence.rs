@@ -1,5 +1,6 @@
-//! The sentence that a wallet signs to get an API key (spec 1, Authentication, rule 5). The
-//! sentence contains the brand word and has no default; it is part of [`Brand`].
+//! The sentence that a wallet signs to get an API key
+//! (docs/interface/conventions.md#signing-the-api-key-sentence). The sentence contains the brand
+//! word and has no default; it is part of [`Brand`].
 
 use alloy_primitives::{B256, eip191_hash_message};
 

@@ -1,4 +1,5 @@
-//! Withdrawals to Solana: the signed text and its verification (spec 4, section 3).
+//! Withdrawals to Solana: the signed text and its verification
+//! (docs/interface/conventions.md#signing-solana-withdrawals).
 
 use ed25519_dalek::{Signature, Verifier, VerifyingKey};
 

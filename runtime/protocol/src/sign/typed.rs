@@ -1,5 +1,7 @@
-//! EIP-712 typed data of the service: the v3 `Message` (spec 4, section 1), the management routes
-//! (section 2) and the withdrawal `Action` (spec 1, Authentication, rule 6).
+//! EIP-712 typed data of the service: the v3 `Message`
+//! (docs/interface/conventions.md#signing-with-a-wallet), the management routes
+//! (docs/interface/conventions.md#signing-management-routes) and the withdrawal `Action`
+//! (docs/interface/conventions.md#signing-withdrawals).
 
 use alloy_dyn_abi::Eip712Domain;
 use alloy_dyn_abi::eip712::{PropertyDef, Resolver, TypeDef};
@@ -14,7 +16,8 @@ use crate::sign::Network;
 /// The version in every domain of the service.
 const DOMAIN_VERSION: &str = "1";
 
-/// Parameters of a management route that are sent but not signed (spec 4, section 2).
+/// Parameters of a management route that are sent but not signed
+/// (docs/interface/conventions.md#signing-management-routes).
 const UNSIGNED: [&str; 2] = ["signatureChainId", "signature"];
 
 /// The domain of the v3 `Message`. It is hashed once, so that a message needs only three short
@@ -27,7 +30,8 @@ pub struct MessageDomain {
 }
 
 impl MessageDomain {
-    /// Name from the brand, chain 1666 or 714 (spec 4, section 1).
+    /// Name from the brand, chain 1666 or 714
+    /// (docs/interface/conventions.md#signing-with-a-wallet).
     pub fn new(brand: &Brand, network: Network) -> Self {
         let domain = domain(&brand.signing_domain, network.signing_chain());
         Self {
@@ -141,9 +145,10 @@ impl TypedData {
     }
 }
 
-/// Typed data of a management route (spec 4, section 2). It has the sent business parameters in
-/// their order, then those of `<Brand>Chain`, `User` and `Nonce` that were sent. Names start with
-/// an upper-case letter. `parameters` are decoded, and their names may be in any case.
+/// Typed data of a management route (docs/interface/conventions.md#signing-management-routes). It
+/// has the sent business parameters in their order, then those of `<Brand>Chain`, `User` and
+/// `Nonce` that were sent. Names start with an upper-case letter. `parameters` are decoded, and
+/// their names may be in any case.
 pub fn management<'a>(
     brand: &Brand,
     route: &Route,
@@ -156,9 +161,9 @@ pub fn management<'a>(
     TypedData::new(&domain, primary, &fields)
 }
 
-/// The same, with the business fields in the documents' order instead of the order sent. Spec 4,
-/// section 2, gives both the list and the order sent. Clients that define the type once sign the
-/// order of the list.
+/// The same, with the business fields in the documents' order instead of the order sent. Both
+/// orders are possible (docs/interface/conventions.md#signing-management-routes). Clients that
+/// define the type once sign the order of the list.
 pub fn management_as_listed<'a>(
     brand: &Brand,
     route: &Route,
@@ -219,8 +224,8 @@ fn management_fields<'a>(
     Ok(fields)
 }
 
-/// Typed data of a withdrawal: primary type `Action` (spec 1, Authentication, rule 6; spec 4,
-/// section 3), signed for this chain.
+/// Typed data of a withdrawal: primary type `Action`
+/// (docs/interface/conventions.md#signing-withdrawals), signed for this chain.
 pub fn withdrawal_action(
     brand: &Brand,
     network: Network,

@@ -2,7 +2,7 @@
 //!
 //! A list of positions may have every symbol or only open positions. This module does not report
 //! symbols that are absent from the list; the engine decides about them. A request for open orders
-//! without `symbol` returns those of every symbol (spec 1 and 2, Current open orders).
+//! without `symbol` returns those of every symbol (docs/interface/orders.md#open-orders).
 
 use rust_decimal::Decimal;
 use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};

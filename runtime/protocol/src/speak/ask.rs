@@ -1,5 +1,5 @@
 //! Converts a request of the engine into the calls that it needs, in order. Numbers are written
-//! from mantissas, without exponent and trailing zeros (spec 4, section 6, point 7).
+//! from mantissas, without exponent and trailing zeros (docs/interface/README.md#7-decimals).
 
 use rust_decimal::Decimal;
 use windvane_engine::decimal::decimal;
@@ -16,8 +16,8 @@ use crate::route::{Of, Route, Source};
 use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 
-/// Entries of one page of the income history and of account trades (spec 1 and spec 4: `limit` at
-/// most 1000).
+/// Entries of one page of the income history and of account trades (`limit` at most 1000:
+/// docs/interface/limits.md#other-bounds).
 pub(super) const INCOME_PAGE: usize = 1_000;
 pub(super) const TRADES_PAGE: usize = 1_000;
 /// How many of the newest orders are requested; any limit up to 500 has the same weight.
@@ -176,8 +176,8 @@ impl Speaker {
     }
 
     /// The same request as the list of all open orders of a surface, but symbol by symbol. It costs
-    /// less for a few symbols (spec 1 and 2: weight 1 with a symbol, 40 without). It omits orders
-    /// on symbols that are not configured.
+    /// less for a few symbols (weight 1 with a symbol, 40 without:
+    /// docs/interface/orders.md#open-orders). It omits orders on symbols that are not configured.
     ///
     /// # Errors
     /// The route is not allowed (see [`Speaker::documented`]).
@@ -356,7 +356,7 @@ fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrd
 }
 
 /// `positionSide` and `reduceOnly`. In hedge mode `positionSide` must be sent and `reduceOnly` must
-/// not, not even as `false` (spec 4, section 6, point 12).
+/// not, not even as `false` (docs/interface/README.md#12-hedge-mode).
 fn position_words(terms: &OrderTerms) -> Result<(Option<PositionSide>, Option<bool>), SpeakError> {
     let side = (terms.position_side != PositionSide::Both).then_some(terms.position_side);
     let reduce = terms.reduce_only.then_some(true);

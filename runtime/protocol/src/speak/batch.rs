@@ -1,5 +1,6 @@
-//! Several orders in one call, and one response for several orders (spec 2, Place multiple orders
-//! and Cancel multiple orders). Spot has no such routes: there, each order is a call.
+//! Several orders in one call, and one response for several orders
+//! (docs/interface/orders.md#place-several-orders, docs/interface/orders.md#cancel-several-orders).
+//! Spot has no such routes: there, each order is a call.
 
 use std::ops::Range;
 
@@ -10,11 +11,12 @@ use super::{HearError, Names};
 use crate::error::{Class, VenueError};
 use crate::wire::futures::{BatchEntry, Order};
 
-/// The most orders that one call places (spec 2, Limits).
+/// The most orders that one call places (docs/interface/orders.md#place-several-orders).
 const PLACE_MAX: usize = 5;
-/// The most ids that one call cancels (spec 2, Limits).
+/// The most ids that one call cancels (docs/interface/orders.md#cancel-several-orders).
 const CANCEL_MAX: usize = 10;
-/// `callbackRate` of a batch is at most 4 percent, of a single order 5 (spec 2, Limits).
+/// `callbackRate` of a batch is at most 4 percent, of a single order 5
+/// (docs/interface/orders.md#place-several-orders).
 const CALLBACK_PPM_MAX: u32 = 40_000;
 
 /// Divides a list of orders into calls: index ranges in list order. A range with one order uses the

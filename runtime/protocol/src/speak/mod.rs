@@ -40,16 +40,16 @@ pub struct Speaker {
     pub names: Names,
     /// Where the futures account is read.
     pub futures_account: FuturesAccount,
-    /// Only routes of documents 1 to 3 are used (`market_data = "documented"`).
+    /// Only routes of the core interface are used (`market_data = "documented"`).
     pub documented: bool,
 }
 
 /// Where futures balances and positions are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FuturesAccount {
-    /// Account information (spec 4, section 4).
+    /// Account information (docs/interface/account.md#futures-account).
     Routes,
-    /// The info endpoint (spec 3). Its data may lag.
+    /// The info endpoint (docs/interface/chain.md#info-endpoint). Its data may lag.
     Info {
         /// The main wallet's address.
         address: String,
@@ -178,11 +178,15 @@ pub enum SpeakError {
         surface: Surface,
     },
     /// Position side and reduce-only exclude each other.
-    #[error("reduceOnly may not be sent with positionSide (spec 2, New order): leave it out")]
-    ReduceOnlyInHedgeMode,
-    /// The route is not in documents 1 to 3.
     #[error(
-        "route {0} is not in documents 1 to 3; set market_data to \"auto\" or \"streams\" to allow it"
+        "reduceOnly may not be sent with positionSide \
+         (docs/interface/orders.md#place-a-futures-order): leave it out"
+    )]
+    ReduceOnlyInHedgeMode,
+    /// The route is not in the core interface.
+    #[error(
+        "route {0} is not in the core interface (docs/interface/README.md#core-and-public-facts); \
+         set market_data to \"auto\" or \"streams\" to allow it"
     )]
     Undocumented(&'static str),
     /// The request would leave too long after it was decided.
@@ -247,7 +251,7 @@ pub enum HearError {
     /// The account hides its state from the info endpoint.
     #[error(
         "accountPrivacy is {0}: the info endpoint hides the account; make the account public or \
-         use the routes of document 4"
+         use the futures account routes (docs/interface/account.md#futures-account-routes)"
     )]
     Private(String),
 }

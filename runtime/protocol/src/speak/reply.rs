@@ -39,7 +39,7 @@ pub enum Heard<'a> {
     },
 }
 
-/// The venue's code for an invalid nonce (spec 4, section 1).
+/// The venue's code for an invalid nonce (docs/interface/conventions.md#nonces).
 const BAD_NONCE: i64 = -4225;
 
 impl Speaker {

@@ -317,8 +317,8 @@ fn update(
     })
 }
 
-/// Whether the venue placed the order itself. Any of the event's marks is enough (spec 2,
-/// `ORDER_TRADE_UPDATE`).
+/// Whether the venue placed the order itself. Any of the event's marks is enough
+/// (docs/interface/user-stream.md#order_trade_update).
 fn is_forced(order: &FuturesOrder) -> bool {
     order.forced_close().is_some()
         || order.order_type == Word::Known(OrderType::Liquidation)
@@ -328,7 +328,8 @@ fn is_forced(order: &FuturesOrder) -> bool {
 }
 
 /// The type with which the order was placed, which a trigger does not change. A liquidation is
-/// recognized by its type or by its client order id (spec 2, `ORDER_TRADE_UPDATE`).
+/// recognized by its type or by its client order id
+/// (docs/interface/user-stream.md#order_trade_update).
 fn type_told(order: &FuturesOrder) -> OrderType {
     let is_liquidation = order.order_type == Word::Known(OrderType::Liquidation)
         || order.forced_close() == Some(ForcedClose::Liquidation);

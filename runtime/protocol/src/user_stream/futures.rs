@@ -1,4 +1,4 @@
-//! Events of the futures user stream (spec 2, Events).
+//! Events of the futures user stream (docs/interface/user-stream.md#futures-events).
 
 use windvane_engine::{
     ExecutionType, OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType,
@@ -63,8 +63,8 @@ keyed! {
         positions: Vec<PositionChange> = "P",
     }
 
-    /// A balance after the change. The venue never sends the available balance here (spec 4,
-    /// section 6).
+    /// A balance after the change. The venue never sends the available balance here
+    /// (docs/interface/user-stream.md#account_update).
     BalanceChange {
         asset: String = "a",
         wallet: Exact = "wb",

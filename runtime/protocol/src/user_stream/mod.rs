@@ -1,10 +1,12 @@
-//! The events of the user streams as types (spec 1 and 2, Events). This module only parses; a
-//! server formats its own frames. It has no state: the reader handles order of arrival, duplicates
-//! and gaps.
+//! The events of the user streams as types (docs/interface/user-stream.md). This module only
+//! parses; a server formats its own frames. It has no state: the reader handles order of arrival,
+//! duplicates and gaps.
 //!
-//! In busy periods payloads may arrive out of order (spec 2, Events), and they may arrive more than
-//! once (spec 4, section 6, points 1 and 2). So order them by event time, identify fills by trade
-//! id, and find orders by the client order id that was chosen before sending.
+//! In busy periods payloads may arrive out of order
+//! (docs/interface/user-stream.md#order-of-events), and they may arrive more than once
+//! (docs/interface/README.md#2-user-events-twice-or-out-of-order). So order them by event time,
+//! identify fills by trade id, and find orders by the client order id that was chosen before
+//! sending.
 
 mod futures;
 mod spot;
@@ -116,8 +118,8 @@ fn payload(
         (Surface::Spot, Some("executionReport")) => {
             Event::ExecutionReport(Box::new(typed("executionReport", text)?))
         }
-        // Only document 2 lists this event. Spot accepts it too, because an expired spot key would
-        // otherwise go unnoticed.
+        // The event is listed for futures only. Spot accepts it too, because an expired spot key
+        // would otherwise go unnoticed.
         (_, Some("listenKeyExpired")) => Event::ListenKeyExpired(typed("listenKeyExpired", text)?),
         (Surface::Futures, Some("MARGIN_CALL")) => Event::MarginCall(typed("MARGIN_CALL", text)?),
         (Surface::Futures, Some("ACCOUNT_UPDATE")) => {
@@ -160,7 +162,7 @@ fn read_whole(raw: &str) -> Option<i64> {
 }
 
 impl UserStreamEvent {
-    /// `E`: order the events of one stream by it (spec 2, Events).
+    /// `E`: order the events of one stream by it (docs/interface/user-stream.md#order-of-events).
     pub fn event_ms(&self) -> Option<i64> {
         match self {
             Self::OutboundAccountPosition(event) => Some(event.event_ms.0),

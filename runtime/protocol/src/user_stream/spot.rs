@@ -1,4 +1,4 @@
-//! Events of the spot user stream (spec 1, Events).
+//! Events of the spot user stream (docs/interface/user-stream.md#spot-events).
 
 use windvane_engine::{ExecutionType, OrderStatus, OrderType, Side, TimeInForce};
 

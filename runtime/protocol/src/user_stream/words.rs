@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Margin type of a position. `ACCOUNT_UPDATE` has `isolated` and `cross`, `MARGIN_CALL` and
-/// requests have `ISOLATED` and `CROSSED` (spec 2, Events); all four are parsed.
+/// requests have `ISOLATED` and `CROSSED` (docs/interface/user-stream.md#margin_call); all four are
+/// parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarginType {
     /// The position has its own margin.
@@ -38,7 +39,7 @@ impl fmt::Display for MarginType {
 
 macro_rules! reasons {
     ($($item:ident = $text:literal,)*) => {
-        /// The reason of an `ACCOUNT_UPDATE` (`m`; spec 2, Events).
+        /// The reason of an `ACCOUNT_UPDATE` (`m`; docs/interface/user-stream.md#account_update).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum UpdateReason {$(
             #[doc = concat!("`", $text, "`.")]
@@ -90,8 +91,9 @@ impl fmt::Display for UpdateReason {
     }
 }
 
-/// An order that the venue itself placed, recognized by its client order id (spec 2,
-/// `ORDER_TRADE_UPDATE`). Such ids are not unique: only the order id identifies the order.
+/// An order that the venue itself placed, recognized by its client order id
+/// (docs/interface/user-stream.md#order_trade_update). Such ids are not unique: only the order id
+/// identifies the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ForcedClose {
     /// `autoclose-<digits>`: liquidation.

@@ -17,8 +17,8 @@ impl<'de> Deserialize<'de> for Empty {
     }
 }
 
-/// Simple result (spec 2, Other records): `{code: 200, msg}`, with `code` as number or as text.
-/// Some routes send an empty body (spec 4, section 2): that is a success without a message.
+/// Simple result: `{code: 200, msg}`, with `code` as number or as text. Some routes send an empty
+/// body (docs/interface/README.md#11-html-and-empty-bodies): that is a success without a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SimpleResult {
     /// `code`: 200.
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for SimpleResult {
 }
 
 record! {
-    /// Transfer result (spec 1 and 2, Other records; spec 3, Wallet transfer result).
+    /// Transfer result (docs/interface/account.md#transfers-between-wallets).
     TransferResult {
         tran_id: Whole = "tranId",
         status: String = "status",
@@ -52,7 +52,8 @@ record! {
 }
 
 record! {
-    /// Withdraw result (spec 1, Other records; spec 3).
+    /// Withdraw result (docs/interface/account.md#withdrawals,
+    /// docs/interface/chain.md#withdrawals).
     WithdrawResult {
         withdraw_id: Text = "withdrawId",
         hash?: String = "hash",
@@ -60,7 +61,7 @@ record! {
 }
 
 record! {
-    /// Listen key (spec 1, Other records).
+    /// Listen key (docs/interface/user-stream.md#listen-keys).
     ListenKey {
         listen_key: String = "listenKey",
     }
@@ -75,7 +76,7 @@ record! {
 }
 
 record! {
-    /// Symbol fees (spec 1, Other records; spec 4, section 4).
+    /// Symbol fees (docs/interface/account.md#symbol-fees).
     CommissionRate {
         symbol: String = "symbol",
         maker: Exact = "makerCommissionRate",

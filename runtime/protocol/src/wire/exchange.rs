@@ -1,5 +1,6 @@
-//! Exchange information of both surfaces as a record (spec 1, Symbol rules; spec 2, Exchange
-//! information). [`crate::exchange_info`] converts the filters into rules.
+//! Exchange information of both surfaces as a record
+//! (docs/interface/market-data.md#exchange-information). [`crate::exchange_info`] converts the
+//! filters into rules.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;

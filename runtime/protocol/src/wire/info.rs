@@ -1,5 +1,5 @@
-//! Requests and responses of the JSON-RPC info endpoint (spec 3). Parameters are positional and
-//! have the order below.
+//! Requests and responses of the JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint).
+//! Parameters are positional and have the order below.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Envelope<T> {
     /// `error`, as in JSON-RPC 2.0; the documents do not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RpcError>,
-    /// `id`: echoed as the same JSON value (spec 4, section 3).
+    /// `id`: echoed as the same JSON value (docs/interface/chain.md#info-endpoint).
     pub id: Option<Json>,
     /// `jsonrpc`: `2.0`.
     pub jsonrpc: Option<Text>,
@@ -155,7 +155,7 @@ record! {
         start_time?: Whole = "startTime",
         /// End of the search, milliseconds.
         end_time?: Whole = "endTime",
-        /// Newest first (spec 4, section 3).
+        /// Newest first (docs/interface/chain.md#info-endpoint).
         fills: Vec<Fill> = "fills",
     }
 }

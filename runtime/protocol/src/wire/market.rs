@@ -1,5 +1,5 @@
-//! Records of market data that both surfaces share (spec 1, Spot market data; spec 2, Futures
-//! market data), and a parser for arrays by position.
+//! Records of market data that both surfaces share (docs/interface/market-data.md), and a parser
+//! for arrays by position.
 
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,7 @@ use super::fields::record;
 use super::scalar::{Exact, Flag, Whole};
 
 record! {
-    /// Order book (spec 1 and 2, `depth`).
+    /// Order book (docs/interface/market-data.md#order-book).
     Depth {
         last_update_id: Whole = "lastUpdateId",
         /// Message output time, milliseconds.
@@ -23,7 +23,7 @@ record! {
 }
 
 record! {
-    /// Aggregated trade (spec 1 and 2, `aggTrades`).
+    /// Aggregated trade (docs/interface/market-data.md#trades).
     AggTrade {
         id: Whole = "a",
         price: Exact = "p",
@@ -38,7 +38,7 @@ record! {
 }
 
 record! {
-    /// Latest price (spec 1 and 2, `ticker/price`).
+    /// Latest price (docs/interface/market-data.md#spot-market-data).
     PriceTicker {
         symbol: String = "symbol",
         price: Exact = "price",
@@ -48,7 +48,7 @@ record! {
 }
 
 record! {
-    /// Best bid and ask (spec 1 and 2, `ticker/bookTicker`).
+    /// Best bid and ask (docs/interface/market-data.md#spot-market-data).
     BookTicker {
         symbol: String = "symbol",
         bid_price: Exact = "bidPrice",
@@ -69,7 +69,7 @@ pub struct Level {
     pub quantity: Exact,
 }
 
-/// One kline (spec 1 and 2, `klines`), an array of 11 or 12 entries.
+/// One kline (docs/interface/market-data.md#klines), an array of 11 or 12 entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kline {
     /// Open time, milliseconds: it identifies a kline.
@@ -96,8 +96,8 @@ pub struct Kline {
     pub taker_buy_quote_volume: Exact,
 }
 
-/// One kline of index or mark prices (spec 2, rule 3). Its volumes are placeholders and are
-/// ignored.
+/// One kline of index or mark prices (docs/interface/market-data.md#klines). Its volumes are
+/// placeholders and are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceKline {
     /// Open time, milliseconds.

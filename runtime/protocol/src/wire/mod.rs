@@ -1,6 +1,7 @@
 //! Requests and responses as types, one module per family. A request is a list of named texts in a
-//! fixed order ([`Parameters`]). A response is parsed leniently (spec 4, section 6): numbers may be
-//! numbers or text, unknown fields are ignored, unknown enum values are kept as text.
+//! fixed order ([`Parameters`]). A response is parsed leniently
+//! (docs/interface/README.md#10-numbers-and-flags-as-text): numbers may be numbers or text, unknown
+//! fields are ignored, unknown enum values are kept as text.
 
 pub mod answers;
 pub mod chain;
@@ -73,8 +74,8 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Parameters {
 }
 
 /// Parses the body of a successful response. An empty body is parsed as `null`. The records of
-/// routes that may send an empty body ([`SimpleResult`], [`Empty`]) accept `null` as success (spec
-/// 4, section 6, point 11).
+/// routes that may send an empty body ([`SimpleResult`], [`Empty`]) accept `null` as success
+/// (docs/interface/README.md#11-html-and-empty-bodies).
 pub fn read<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, serde_json::Error> {
     let body = body.trim();
     serde_json::from_str(if body.is_empty() { "null" } else { body })

@@ -1,4 +1,4 @@
-//! The exchange of documents 1 to 3, with the additions of spec 4.
+//! The exchange of docs/interface.
 
 use serde::de::IgnoredAny;
 use windvane_client_core::Gateway;
@@ -17,7 +17,7 @@ use super::{Capabilities, Exchange, Question, Signing, listings};
 use crate::requests::DEPTH_LEVELS;
 use crate::start::{InstrumentName, StartError};
 
-/// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (spec 1, Errors).
+/// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (docs/interface/errors.md#20xx).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
 
 /// See the module documentation.
@@ -32,13 +32,13 @@ impl Documented {
     /// The capabilities of this exchange.
     pub const CAPABILITIES: Capabilities = Capabilities {
         surfaces: Surface::ALL,
-        // Spec 2, countdownCancelAll: document 1 has none for spot.
+        // Spot has no countdown (docs/interface/futures.md#countdowncancelall).
         countdown: &[Surface::Futures],
         modes: &["futures.position_mode", "futures.multi_assets_mode"],
         weight: Self::weight,
     };
 
-    /// The exchange behind a gateway. With `only_documents`, only routes of documents 1 to 3 are
+    /// The exchange behind a gateway. With `only_documents`, only routes of the core interface are
     /// used (`market_data = "documented"`).
     pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
         let speaker = Speaker {
@@ -103,7 +103,8 @@ impl Exchange for Documented {
                 parameters.push("symbol", symbol);
                 parameters.push("origClientOrderId", id);
             }
-            // On futures the API key alone identifies the listen key (spec 2, user data streams).
+            // On futures the API key alone identifies the listen key
+            // (docs/interface/user-stream.md#listen-keys).
             Question::RenewKey(_, key)
                 if route.params.iter().any(|param| param.name == "listenKey") =>
             {

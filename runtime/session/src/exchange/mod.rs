@@ -3,7 +3,7 @@
 //! list of capabilities.
 //!
 //! A second exchange is one crate that implements [`Exchange`] and [`PublicFeed`]; the rest of the
-//! session does not change. [`Documented`] is the exchange of documents 1 to 3.
+//! session does not change. [`Documented`] is the exchange of docs/interface.
 //!
 //! This module must never contain decisions about orders, waiting, or sockets.
 

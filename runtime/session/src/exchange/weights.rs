@@ -44,7 +44,7 @@ impl Documented {
             Recurring::OpenOrders => ("open_orders", false, None),
             Recurring::OpenOrdersOfSymbol => ("open_orders", true, None),
             Recurring::Account => ("account", false, None),
-            // The info endpoint may use the same counter (spec 3, Limits).
+            // The info endpoint may use the same counter (docs/interface/limits.md#counters).
             Recurring::AccountInfo => return 1,
             Recurring::AccountTrades => ("user_trades", false, None),
             Recurring::RenewKey => ("keepalive_listen_key", false, None),

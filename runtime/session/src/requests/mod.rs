@@ -41,7 +41,7 @@ use modes::Modes;
 use parts::{Carried, Elsewhere};
 use waits::{Probes, Stops};
 
-/// Levels of a depth snapshot (spec 4, section 5: the local book).
+/// Levels of a depth snapshot (the local book: docs/interface/market-data.md#joining-a-local-book).
 pub const DEPTH_LEVELS: &str = "1000";
 
 /// Configuration of the requests.

@@ -129,7 +129,8 @@ impl Requests {
         if let SpeakError::Undocumented(route) = error {
             tracing::info!(
                 route,
-                "the request was not sent: its route is not in documents 1 to 3"
+                "the request was not sent: its route is not in the core interface \
+                 (docs/interface/README.md#core-and-public-facts)"
             );
         } else {
             tracing::error!(%error, ?request, "a request could not be encoded and was not sent");

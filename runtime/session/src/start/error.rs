@@ -29,7 +29,8 @@ pub enum StartError {
     /// The exchange does not have the surface of an instrument.
     #[error("the exchange has no {0} market: correct instruments of the strategy that names {1}")]
     NoSurface(Surface, InstrumentName),
-    /// With documents 1 to 3, the futures account is read by its wallet address, which is missing.
+    /// With the core interface alone, the futures account is read by its wallet address, which is
+    /// missing.
     #[error(
         "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
          account.user"

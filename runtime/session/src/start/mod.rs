@@ -51,9 +51,10 @@ pub struct StartTerms {
 /// How to find out where the futures account is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindAccount {
-    /// Only documents 1 to 3 are used: the info endpoint, by wallet address.
+    /// Only the core interface is used: the info endpoint, by wallet address.
     Documented,
-    /// The routes of spec 4, section 4, if the venue has them; the info endpoint otherwise.
+    /// The futures account routes (docs/interface/account.md#futures-account-routes) if the venue
+    /// has them; the info endpoint otherwise.
     AskVenue,
 }
 

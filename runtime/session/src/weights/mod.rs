@@ -24,7 +24,8 @@ pub use shares::{keep, shares};
 
 /// While the watchdog process acts, it lists the open orders of every symbol at this interval.
 pub const WATCHDOG_LIST_MS: u64 = 1_000;
-/// A listen key is renewed at most at this interval (spec 1 and 2: it lives 60 minutes).
+/// A listen key is renewed at most at this interval (it lives 60 minutes:
+/// docs/interface/user-stream.md#listen-keys).
 const KEY_EVERY_MS: u64 = 20 * 60_000;
 /// The rules of instruments are read at this interval while a symbol does not trade, and hourly
 /// otherwise.

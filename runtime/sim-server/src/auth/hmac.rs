@@ -1,5 +1,5 @@
 //! Authentication of v1: the API key in its header, the HMAC over query and body, and the time rule
-//! (spec 1, Authentication, rules 1 to 3).
+//! (docs/interface/conventions.md#signing-with-an-api-key).
 
 use windvane_protocol::sign::hmac::verifies;
 

@@ -1,5 +1,5 @@
 //! Authenticates the sender of a request by API key and HMAC, or by wallet signatures, over the raw
-//! bytes (spec 1, Authentication; spec 4, sections 1 and 2).
+//! bytes (docs/interface/conventions.md#security-labels).
 //!
 //! | error | status | code |
 //! |---|---|---|
@@ -69,9 +69,9 @@ pub(crate) fn authenticate(
     account.map(Some)
 }
 
-/// User stream routes need only the API key, in every version (spec 1, Authentication; spec 2,
-/// Authentication, rule 6). Spec 4 requires a signature in v3. The server accepts both. A request
-/// with a key and without a signature counts as the first form.
+/// User stream routes need only the API key, in every version
+/// (docs/interface/user-stream.md#listen-keys). Public facts require a signature in v3. The server
+/// accepts both. A request with a key and without a signature counts as the first form.
 fn key_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
     listing.version == Some(Version::V3)
         && claim.route.security == Security::UserStream
@@ -80,10 +80,11 @@ fn key_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
 }
 
 /// The documents disagree about the v3 routes. All of them have labels that mean an API key and a
-/// signature (spec 1, Authentication, rule 2). One description of futures lists `timestamp` and an
-/// HMAC (spec 2, Authentication, rule 3). Spec 4 requires wallet signatures.
+/// signature (docs/interface/conventions.md#signing-with-an-api-key). One description of futures
+/// lists `timestamp` and an HMAC (docs/interface/conventions.md#where-descriptions-differ). Public
+/// facts require wallet signatures.
 ///
-/// The server accepts both. A request with `timestamp` and without the fields of spec 4, section 1,
+/// The server accepts both. A request with `timestamp` and without the fields of a wallet signature
 /// counts as the first form. For `noop` the nonce is ignored here, because it is the nonce of
 /// another request.
 fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
@@ -98,8 +99,9 @@ fn hmac_on_v3(listing: &Listing, claim: &Claim<'_>) -> bool {
         && !wallet_fields.iter().any(|f| claim.params.raw(f).is_some())
 }
 
-/// The documents give no scheme for the account routes under v2 and v4, because spec 4 covers only
-/// v1 and v3. A request with the fields of v3 and without a key counts as a v3 request.
+/// The documents give no scheme for the account routes under v2 and v4
+/// (docs/interface/conventions.md#where-descriptions-differ). A request with the fields of v3 and
+/// without a key counts as a v3 request.
 fn message_on_v2(listing: &Listing, claim: &Claim<'_>) -> bool {
     matches!(listing.version, Some(Version::V2 | Version::V4))
         && !claim.received.headers.contains_key(hmac::KEY_HEADER)

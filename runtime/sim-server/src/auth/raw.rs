@@ -6,7 +6,8 @@ use crate::http::{Params, Refusal, missing};
 /// The signed bytes and their signature.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Signed<'a> {
-    /// Query and body, joined without a separator (spec 1, Authentication, rule 2).
+    /// Query and body, joined without a separator
+    /// (docs/interface/conventions.md#signing-with-an-api-key).
     pub(super) parts: [&'a [u8]; 2],
     pub(super) signature: &'a str,
 }

@@ -1,5 +1,6 @@
-//! Authentication of v3 by wallet signatures (spec 4, sections 1 and 2; section 3 for the chain's
-//! transfers).
+//! Authentication of v3 by wallet signatures (docs/interface/conventions.md#signing-with-a-wallet,
+//! docs/interface/conventions.md#signing-management-routes,
+//! docs/interface/conventions.md#messages-of-the-main-wallet).
 
 use alloy_primitives::{Address, B256};
 use windvane_protocol::sign::typed::{management, management_as_listed};
@@ -50,7 +51,7 @@ pub(super) fn typed(
     let chain_id = match claim.params.get("signatureChainId") {
         Some(text) => u64::try_from(integer("signatureChainId", text)?)
             .map_err(|_| invalid("signatureChainId"))?,
-        // Document 2 does not list this field, so use the chain of all other v3 requests.
+        // The core interface does not list this field, so use the chain of all other v3 requests.
         None => network(state).signing_chain(),
     };
     // Check this before the typed data is built, so that the error is the same as on other routes.

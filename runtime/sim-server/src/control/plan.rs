@@ -83,7 +83,8 @@ impl Plan {
     }
 }
 
-/// A response that leaves the outcome unknown (spec 1, HTTP status codes and Errors, 10xx).
+/// A response that leaves the outcome unknown (docs/interface/errors.md#http-status,
+/// docs/interface/errors.md#10xx).
 fn doubt(how: Doubt) -> Ending {
     let (status, code, msg) = match how {
         Doubt::Cut => return Ending::Cut,
@@ -128,8 +129,8 @@ fn spoilt(spoil: Spoil, status: u16) -> Sent {
     }
 }
 
-/// A 429 or 418 (spec 1, Limits, rules 5 and 6). A ban with an end states it in `Retry-After`,
-/// unless the switch sets another value.
+/// A 429 or 418 (docs/interface/limits.md#429-418-and-bans). A ban with an end states it in
+/// `Retry-After`, unless the switch sets another value.
 fn banned(status: u16, retry_after_s: Option<u64>, until: Time, now: Time) -> Sent {
     let left_ms = until.millis().saturating_sub(now.millis()).max(0);
     let ends = until != Time::NEVER && status == 418;

@@ -243,7 +243,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
                 i32::try_from(code).map_err(|_| FieldError::Malformed {
                     field: "code",
                     value: code.to_string(),
-                    rule: "an error code of document 1".into(),
+                    rule: "an error code of docs/interface/errors.md".into(),
                 })
             })?,
             msg: fields.text("msg")?.unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! The result of a handler, and how it is sent. Errors have the form `{code, msg}` (spec 1,
-//! Errors).
+//! The result of a handler, and how it is sent. Errors have the form `{code, msg}`
+//! (docs/interface/errors.md#error-payload).
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ impl Body {
 pub(crate) struct Refusal {
     /// HTTP status.
     pub(crate) status: u16,
-    /// Code of the table (spec 1, Errors).
+    /// Code of the table (docs/interface/errors.md).
     pub(crate) code: i32,
     /// Error message.
     pub(crate) msg: String,

@@ -1,7 +1,7 @@
 //! Checks a request's parameters against the route table: required parameters, types, bounds, and
 //! parameters that must not be sent. The handlers check rules that depend on several parameters.
 //!
-//! Codes for parameters that must not be sent (spec 1, Errors, 11xx):
+//! Codes for parameters that must not be sent (docs/interface/errors.md#11xx):
 //!
 //! | parameter | code |
 //! |---|---|
@@ -22,11 +22,11 @@ use super::{Params, Refusal, Router};
 
 /// Parameters that a route accepts in addition to the table.
 const BESIDE: &[(&str, &[&str])] = &[
-    // Document 1 lists the values of newOrderRespType, and a code for other values, outside of the
-    // table.
+    // The interface has the values of newOrderRespType, and a code for other values, outside of the
+    // table (docs/interface/orders.md#enumerations).
     ("spot.new_order", &["newOrderRespType", POST_ONLY, COST]),
     ("futures.new_order", &[POST_ONLY, COST]),
-    // Document 2 lists no parameters for these routes; clients send the key as on spot.
+    // The interface lists no parameters for these routes; clients send the key as on spot.
     ("futures.keepalive_listen_key", &["listenKey"]),
     ("futures.close_listen_key", &["listenKey"]),
 ];
@@ -138,9 +138,9 @@ fn check_read(
     }
 }
 
-/// The refusal of a parameter without a value, if it needs one. A whitelist may be empty (spec 2,
-/// updateAgent). So may the builder name, which one description of approveBuilder requires and
-/// another does not list.
+/// The refusal of a parameter without a value, if it needs one. A whitelist may be empty
+/// (docs/interface/futures.md#agent-and-builder-routes). So may the builder name, which one
+/// description of approveBuilder requires and another does not list.
 fn empty(name: &str) -> Result<(), Refusal> {
     match name {
         "ipWhitelist" | "apikeyIP" | "builderName" => Ok(()),

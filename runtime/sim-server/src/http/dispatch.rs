@@ -38,8 +38,8 @@ pub(crate) struct Received<'a> {
 
 impl<'a> Received<'a> {
     /// The part of the body that has parameters. A GET request has parameters in the query alone. A
-    /// body whose content type is not that of a form has none (spec 1, General conventions, rule
-    /// 5).
+    /// body whose content type is not that of a form has none
+    /// (docs/interface/conventions.md#parameters).
     pub(crate) fn form(&self) -> &'a [u8] {
         if self.method == "GET" || !self.is_form() {
             &[]

@@ -1,6 +1,6 @@
 //! The parameters of query and form body: split, percent-decoded, in the order received. The case
-//! of names does not matter (spec 4, section 6, point 8). The signed bytes are never rebuilt from
-//! this form.
+//! of names does not matter (docs/interface/README.md#8-signed-bytes). The signed bytes are never
+//! rebuilt from this form.
 
 use percent_encoding::percent_decode_str;
 use rust_decimal::Decimal;
@@ -24,8 +24,8 @@ pub(crate) struct Params(Vec<Parsed>);
 
 impl Params {
     /// Splits query and body. A name that appears twice in one of them is refused (-1101). A name
-    /// that appears in both is refused on spot; on other surfaces the query value counts (spec 2,
-    /// conventions).
+    /// that appears in both is refused on spot; on other surfaces the query value counts
+    /// (docs/interface/conventions.md#parameters).
     pub(crate) fn parse(surface: Surface, query: &str, body: &str) -> Result<Self, Refusal> {
         let mut all = split(query)?;
         let from_query = all.len();
@@ -138,7 +138,7 @@ pub(crate) fn integer(name: &str, text: &str) -> Result<i64, Refusal> {
     text.parse().map_err(|_| invalid(name))
 }
 
-/// Parses decimal text without an exponent (spec 4, section 6, point 7).
+/// Parses decimal text without an exponent (docs/interface/README.md#7-decimals).
 pub(crate) fn decimal(name: &str, text: &str) -> Result<Decimal, Refusal> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

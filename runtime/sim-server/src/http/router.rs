@@ -114,8 +114,9 @@ impl Router {
     }
 }
 
-/// A market data path under the version that the documents do not show, and its security (spec 4,
-/// section 1: `MARKET_DATA` needs a key in v1 and nothing in v3).
+/// A market data path under the version that the documents do not show, and its security
+/// (`MARKET_DATA` needs a key in v1 and nothing in v3:
+/// docs/interface/conventions.md#security-labels).
 fn other_version(route: &Route, listing: &Listing, path: &str) -> Option<(String, Scheme)> {
     if !market_routes::owns(route.name) {
         return None;

@@ -1,4 +1,4 @@
-//! Weights per IP, order counts per account, and bans (spec 1, Limits; spec 2, Limits).
+//! Weights per IP, order counts per account, and bans (docs/interface/limits.md).
 //!
 //! - Intervals begin at whole minutes (and whole 10 seconds) of the clock, as `rateLimits`
 //!   describes them. Every response reports the used weight in `X-MBX-USED-WEIGHT-1M`.
@@ -25,11 +25,11 @@ use crate::settings::Settings;
 use crate::state::{AccountId, State};
 pub(crate) use window::{Begin, OrderCounts, Window};
 
-/// Sent with every response (spec 1, Limits, rule 2).
+/// Sent with every response (docs/interface/limits.md#headers).
 const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
 const MINUTE_MS: i64 = 60_000;
 const TEN_SECONDS_MS: i64 = 10_000;
-/// The first ban and the longest (spec 1, Limits, rule 6).
+/// The first ban and the longest (docs/interface/limits.md#429-418-and-bans).
 const BAN_MIN_MS: i64 = 2 * MINUTE_MS;
 const BAN_MAX_MS: i64 = 3 * 24 * 60 * MINUTE_MS;
 /// Maximum number of addresses to remember. Idle ones are dropped first.
@@ -56,7 +56,7 @@ pub struct LimitSettings {
 }
 
 impl Default for LimitSettings {
-    /// The samples of the documents: spec 1, Limits, 7 (the later one) and spec 2, Limits, 1.
+    /// The samples of docs/interface/limits.md#limits-in-force, of spot the second.
     fn default() -> Self {
         Self {
             spot_weight: 6_000,
@@ -103,8 +103,8 @@ struct Ban {
     times: u32,
 }
 
-/// Which surfaces share a weight counter. The documents leave this open (spec 1, Limits, 1; spec 3,
-/// Limits).
+/// Which surfaces share a weight counter. The documents leave this open
+/// (docs/interface/limits.md#counters).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Counters {
     /// Each surface has its own.
@@ -259,7 +259,7 @@ impl Limits {
     }
 
     /// A refusal by the limit of a route or of orders. It counts like any other 429, so after too
-    /// many of them it becomes a ban (spec 1, Limits, rule 6).
+    /// many of them it becomes a ban (docs/interface/limits.md#429-418-and-bans).
     fn refuse_as(&mut self, refusal: Refusal, ip: IpAddr, now: Time) -> Refusal {
         let counted = self.refuse(ip, 0, now.millis());
         if counted.status == 418 {

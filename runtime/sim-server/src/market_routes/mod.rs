@@ -1,5 +1,5 @@
-//! Handlers of the market data routes of both surfaces (spec 1, Spot market data; spec 2, Futures
-//! market data). They only read the board.
+//! Handlers of the market data routes of both surfaces (docs/interface/market-data.md). They only
+//! read the board.
 
 mod bars;
 mod exchange_info;

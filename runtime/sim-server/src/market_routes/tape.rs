@@ -9,7 +9,7 @@ use windvane_sim_market::Symbol;
 use windvane_sim_market::interval::HOUR_MS;
 use windvane_sim_market::trades::{AggTrade, Trade};
 
-/// The permitted limits of `depth` (spec 1 and 2).
+/// The permitted limits of `depth` (docs/interface/market-data.md#order-book).
 const DEPTH_LIMITS: [i64; 7] = [5, 10, 20, 50, 100, 500, 1000];
 
 pub(super) fn depth(request: &Request<'_>) -> Text {
@@ -56,8 +56,8 @@ pub(super) fn historical_trades(request: &Request<'_>) -> Text {
     Ok(list(trades.map(|trade| record(symbol, trade))))
 }
 
-/// Spot has the base quantity in addition to the quantity; futures have the quote quantity (spec 1,
-/// spec 2).
+/// Spot has the base quantity in addition to the quantity; futures have the quote quantity
+/// (docs/interface/market-data.md#trades).
 fn record(symbol: &Symbol, trade: &Trade) -> String {
     let qty = symbol.qty(trade.qty.into());
     let json = Json::with_capacity(160)

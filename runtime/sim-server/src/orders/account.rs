@@ -11,7 +11,8 @@ use crate::figures::{amount, qty};
 use crate::http::{Answer, Body, Call};
 use crate::state::{AccountId, MAKER_FEE, Moment, State, TAKER_FEE};
 
-/// Account information (spec 1; spec 4, GET account).
+/// Account information (docs/interface/account.md#spot-account,
+/// docs/interface/account.md#futures-account).
 pub(super) fn account(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let record = match surface(call) {
@@ -47,7 +48,7 @@ fn spot(state: &State, id: AccountId) -> Value {
     })
 }
 
-/// GET balance (spec 4, section 4).
+/// GET balance (docs/interface/account.md#futures-balances).
 pub(super) fn balance(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let alias: String = hex::encode(state.account(id).user)
@@ -193,7 +194,7 @@ fn position(state: &State, view: &PositionView) -> Value {
     })
 }
 
-/// Symbol fees (spec 1; spec 4, GET commissionRate).
+/// Symbol fees (docs/interface/account.md#symbol-fees).
 pub(super) fn commission(state: &mut State, call: &Call<'_>) -> Answer {
     let instrument = instrument(state, call, call.params)?;
     Ok(Body::json(&json!({

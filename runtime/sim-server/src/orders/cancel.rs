@@ -11,7 +11,7 @@ use crate::choices::CancelUnknown;
 use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
 
-/// Maximum number of ids in one list (spec 2, Cancel multiple orders).
+/// Maximum number of ids in one list (docs/interface/orders.md#cancel-several-orders).
 const LIST_MAX: usize = 10;
 
 /// How a request identifies an order.
@@ -62,7 +62,7 @@ pub(super) fn cancel_order(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&record::order(state, &order, Place::Changed)))
 }
 
-/// Cancel multiple orders (spec 2).
+/// Cancel multiple orders (docs/interface/orders.md#cancel-several-orders).
 pub(super) fn cancel_batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
@@ -81,7 +81,8 @@ pub(super) fn cancel_batch_orders(state: &mut State, call: &Call<'_>) -> Answer 
     Ok(Body::json(&answers))
 }
 
-/// Cancel all open orders. On spot, only those of the list if one is sent (spec 1).
+/// Cancel all open orders. On spot, only those of the list if one is sent
+/// (docs/interface/orders.md#cancel-all-open-orders).
 pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;
@@ -100,12 +101,12 @@ pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
         }
     }
     let msg = "The operation of cancel all open order is done.";
-    // Futures send the code as text (spec 2, Cancel all open orders).
+    // Futures send the code as text (docs/interface/orders.md#cancel-all-open-orders).
     let code = if spot { json!(200) } else { json!("200") };
     Ok(Body::json(&json!({ "code": code, "msg": msg })))
 }
 
-/// Auto-cancel all open orders (spec 2).
+/// Auto-cancel all open orders (docs/interface/futures.md#countdowncancelall).
 pub(super) fn countdown(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;

@@ -1,4 +1,4 @@
-//! Account-wide modes (spec 2).
+//! Account-wide modes (docs/interface/futures.md#position-mode).
 
 use serde_json::json;
 use windvane_engine::protocol::{Reply, Request};

@@ -10,7 +10,8 @@ use crate::figures::{amount, price, qty};
 use crate::http::{Answer, Body, Call, Refusal};
 use crate::state::{Income, State, TradeRecord};
 
-/// Account trade history (spec 1; spec 4, GET userTrades).
+/// Account trade history (docs/interface/account.md#spot-trades,
+/// docs/interface/account.md#futures-trades).
 pub(super) fn user_trades(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
@@ -94,7 +95,7 @@ fn record(state: &State, trade: &TradeRecord) -> Value {
     record
 }
 
-/// GET income (spec 4, section 4).
+/// GET income (docs/interface/account.md#income).
 pub(super) fn income(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;
@@ -135,7 +136,7 @@ pub(super) fn income(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// GET positionMargin/history (spec 4, section 4).
+/// GET positionMargin/history (docs/interface/futures.md#position-margin).
 pub(super) fn position_margin(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = instrument(state, call, call.params)?;

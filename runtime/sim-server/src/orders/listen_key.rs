@@ -1,4 +1,5 @@
-//! Listen keys (spec 1, Listen key): one per account and surface, valid for 60 minutes.
+//! Listen keys (docs/interface/user-stream.md#listen-keys): one per account and surface, valid for
+//! 60 minutes.
 
 use serde_json::json;
 use windvane_engine::Surface;

@@ -142,8 +142,9 @@ struct Span {
 const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 
 impl Span {
-    /// Reads `startTime` and `endTime`. The span is at most 7 days, by default the last 7 (spec 1,
-    /// Query all orders). A start after the end is refused with -1023, a longer span with -1127.
+    /// Reads `startTime` and `endTime`. The span is at most 7 days, by default the last 7
+    /// (docs/interface/orders.md#all-orders). A start after the end is refused with -1023, a longer
+    /// span with -1127.
     fn of(call: &Call<'_>) -> Result<Self, Refusal> {
         let (start, end) = (
             call.params.integer("startTime")?,
@@ -167,7 +168,7 @@ impl Span {
     }
 
     /// Refuses a requested span of 7 days (-1127), because a request for all futures orders needs a
-    /// shorter one (spec 2, All orders).
+    /// shorter one (docs/interface/orders.md#all-orders).
     fn under_a_week(self, call: &Call<'_>) -> Result<(), Refusal> {
         let sent = |name| call.params.get(name).is_some();
         let long = self.to_ms.saturating_sub(self.from_ms) >= WEEK_MS;
@@ -178,7 +179,7 @@ impl Span {
         Ok(())
     }
 
-    /// Reads `startTime` and `endTime` of any span, for the routes of spec 4 that state no limit.
+    /// Reads `startTime` and `endTime` of any span, for the routes that state no limit.
     fn unbounded(call: &Call<'_>) -> Result<Self, Refusal> {
         let (start, end) = (
             call.params.integer("startTime")?,

@@ -17,12 +17,13 @@ use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, mis
 use crate::state::{AccountId, State};
 use crate::wallet::{self, Attribution};
 
-/// Maximum number of orders in a batch (spec 2, Place multiple orders).
+/// Maximum number of orders in a batch (docs/interface/orders.md#place-several-orders).
 const BATCH_MAX: usize = 5;
-/// Code for a client order id that is already used (spec 4, section 4).
+/// Code for a client order id that is already used (docs/interface/errors.md#40xx).
 const DUPLICATE_ID: i32 = -4116;
 
-/// Place order (spec 1), New order and Place order with builder code (spec 2).
+/// Place order (docs/interface/orders.md), New order and Place order with builder code
+/// (docs/interface/futures.md#orders-with-a-builder-code).
 pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let new = read(state, call, id, call.params)?;
@@ -53,7 +54,8 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&record))
 }
 
-/// Place multiple orders (spec 2): an order object or an error object for each entry.
+/// Place multiple orders (docs/interface/orders.md#place-several-orders): an order object or an
+/// error object for each entry.
 pub(super) fn batch_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let entries = entries(call.params.required("batchOrders")?)?;
@@ -98,7 +100,8 @@ fn in_batch(
     for name in ["symbol", "side", "type", "quantity"] {
         params.required(name)?;
     }
-    // An entry has the parameters of an order that is sent alone (spec 2, Place multiple orders).
+    // An entry has the parameters of an order that is sent alone
+    // (docs/interface/orders.md#place-several-orders).
     if let Some(order) = route::named("futures.new_order") {
         check_entry(&state.router, order, call.listing, params)?;
     }
@@ -182,15 +185,16 @@ fn duplicate(state: &State, mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// Whether the response is ACK, which is the default of futures (spec 2, New order).
+/// Whether the response is ACK, which is the default of futures
+/// (docs/interface/orders.md#place-a-futures-order).
 fn acknowledged(state: &State, params: &Params) -> bool {
     let as_it_is = state.choices.of::<AckAnswer>() == AckAnswer::Current;
     let kind = params.get("newOrderRespType");
     !as_it_is && kind.is_none_or(|text| text == "ACK")
 }
 
-/// The builder whose code the order has. The user must have approved the builder (spec 2, Place
-/// order with builder code).
+/// The builder whose code the order has. The user must have approved the builder
+/// (docs/interface/futures.md#orders-with-a-builder-code).
 fn attribution(
     state: &State,
     call: &Call<'_>,

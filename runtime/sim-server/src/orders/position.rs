@@ -1,4 +1,4 @@
-//! Positions, leverage and margin (spec 4, section 4).
+//! Positions, leverage and margin (docs/interface/futures.md).
 
 use serde_json::{Map, Value, json};
 use windvane_engine::protocol::{Reply, Request};

@@ -77,7 +77,7 @@ pub(super) fn all_orders(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&list))
 }
 
-/// The user's orders from liquidation and ADL (spec 4, section 4).
+/// The user's orders from liquidation and ADL (docs/interface/futures.md#forced-orders).
 pub(super) fn force_orders(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let instrument = maybe_instrument(state, call)?;

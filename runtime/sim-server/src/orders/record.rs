@@ -1,4 +1,5 @@
-//! Order objects (spec 1, Order; spec 2, Futures order), and their fields on each route.
+//! Order objects (docs/interface/orders.md#spot-order, docs/interface/orders.md#futures-order), and
+//! their fields on each route.
 
 use serde_json::{Value, json};
 use windvane_engine::{OrderType, Surface, WorkingType};
@@ -11,7 +12,8 @@ use crate::state::State;
 /// The kind of response that contains an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The immediate response to a new order, with its state at acceptance (spec 2, ACK).
+    /// The immediate response to a new order, with its state at acceptance
+    /// (docs/interface/orders.md#place-a-futures-order).
     Acknowledged,
     /// The response to a new order or a cancel: with `cumQty`.
     Changed,
@@ -19,7 +21,7 @@ pub(super) enum Place {
     Batch,
     /// Query routes and lists: with `time`.
     Listed,
-    /// Lists of spec 4, in which futures orders have `origType`.
+    /// Lists that are public facts, in which futures orders have `origType`.
     History,
 }
 

@@ -1,9 +1,9 @@
 //! Orders that the matching engine rejected. Spot reports them on the user stream with status and
-//! execution type `REJECTED` (spec 1, Order status). The events of futures lack both values (spec
-//! 2, `ORDER_TRADE_UPDATE`).
+//! execution type `REJECTED` (docs/interface/orders.md#order-status). The events of futures lack
+//! both values (docs/interface/user-stream.md#order_trade_update).
 //!
-//! The matching engine uses the codes that document 1 calls processing issues (20xx). Errors of the
-//! request and of filters are found before it. So is a client order id that is already used,
+//! The matching engine uses the codes of processing issues (docs/interface/errors.md#20xx). Errors
+//! of the request and of filters are found before it. So is a client order id that is already used,
 //! because an event with that id would seem to concern the existing order. A rejected order appears
 //! in no list and no query, because these contain active, cancelled or completed orders.
 

@@ -1,6 +1,7 @@
-//! Converts parameters to an order's terms (spec 1, Place order; spec 2, New order). The matching
-//! engine checks the terms. This module checks only what the terms cannot express: words, precision
-//! beyond the instrument's integers, and parameters that must not be sent at all.
+//! Converts parameters to an order's terms (docs/interface/orders.md#place-a-spot-order,
+//! docs/interface/orders.md#place-a-futures-order). The matching engine checks the terms. This
+//! module checks only what the terms cannot express: words, precision beyond the instrument's
+//! integers, and parameters that must not be sent at all.
 
 use rust_decimal::Decimal;
 use windvane_engine::decimal::exact_mantissa;
@@ -67,7 +68,7 @@ impl Reading<'_> {
         terms.price_protect = params.flag("priceProtect")?.unwrap_or(false);
         terms.close_position = params.flag("closePosition")?.unwrap_or(false);
         terms.reduce_only = params.flag("reduceOnly")?.unwrap_or(false);
-        // Not even "false" is permitted (spec 4, section 6, point 12).
+        // Not even "false" is permitted (docs/interface/README.md#12-hedge-mode).
         if params.raw("reduceOnly").is_some() && (self.hedge || terms.close_position) {
             let msg = "Parameter 'reduceOnly' sent when not required.";
             return Err(Refusal::new(-1106, msg));
@@ -179,7 +180,7 @@ fn check_response_type(params: &Params, words: &[&str]) -> Result<(), Refusal> {
 }
 
 /// Reads an id of 1 to 36 characters from the permitted set. The code is -4015 for a wrong length
-/// and -1100 for a wrong character (spec 2, New order).
+/// and -1100 for a wrong character (docs/interface/orders.md#place-a-futures-order).
 pub(super) fn client_order_id(text: &str) -> Result<ClientOrderId, Refusal> {
     ClientOrderId::new(text).map_err(|error| match error {
         ClientOrderIdError::Length(0) => Refusal::new(-1118, "New client order ID was empty."),

@@ -49,7 +49,7 @@ impl Grants {
     };
 }
 
-/// A v1 API key (spec 1, Authentication, rule 1).
+/// A v1 API key (docs/interface/conventions.md#signing-with-an-api-key).
 #[derive(Clone, Debug)]
 pub(crate) struct ApiKey {
     pub(crate) key: String,
@@ -61,7 +61,7 @@ pub(crate) struct ApiKey {
     pub(crate) grants: Grants,
 }
 
-/// An agent: a wallet that may sign for the account (spec 2, Agent).
+/// An agent: a wallet that may sign for the account (docs/interface/futures.md#agents).
 #[derive(Clone, Debug)]
 pub(crate) struct Agent {
     pub(crate) address: Address,

@@ -11,7 +11,7 @@ use windvane_engine::{
 /// Maximum number of entries per list.
 const ENTRIES_MAX: usize = 20_000;
 
-/// One fill (spec 1, Account trade; spec 4, GET userTrades).
+/// One fill (docs/interface/account.md#spot-trades, docs/interface/account.md#futures-trades).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TradeRecord {
     pub(crate) surface: Surface,
@@ -23,7 +23,7 @@ pub(crate) struct TradeRecord {
     pub(crate) time: Time,
 }
 
-/// One entry of GET income (spec 4, section 4).
+/// One entry of GET income (docs/interface/account.md#income).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Income {
     pub(crate) instrument: Option<InstrumentId>,

@@ -1,4 +1,5 @@
-//! Listen keys: one per account and surface, valid for 60 minutes (spec 1, Listen key).
+//! Listen keys: one per account and surface, valid for 60 minutes
+//! (docs/interface/user-stream.md#listen-keys).
 
 use windvane_engine::Surface;
 

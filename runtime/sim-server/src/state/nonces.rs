@@ -1,9 +1,11 @@
-//! The nonces of one user (spec 4, section 1). The highest 100 are kept. A nonce that was used
-//! before is a duplicate. While the list is full, a nonce below the smallest one has expired.
+//! The nonces of one user (docs/interface/conventions.md#nonces). The highest 100 are kept. A nonce
+//! that was used before is a duplicate. While the list is full, a nonce below the smallest one has
+//! expired.
 //!
-//! `noop` blocks a nonce (spec 1, noop; spec 4, section 1): that of an earlier request, or an
-//! unused one, which no request can use afterwards. The documents do not guarantee that the cancel
-//! succeeds, so both are accepted. A second `noop` with the same nonce is refused.
+//! `noop` blocks a nonce (docs/interface/account.md#noop, docs/interface/conventions.md#nonces):
+//! that of an earlier request, or an unused one, which no request can use afterwards. The documents
+//! do not guarantee that the cancel succeeds, so both are accepted. A second `noop` with the same
+//! nonce is refused.
 
 use std::collections::BTreeSet;
 

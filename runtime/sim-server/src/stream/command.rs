@@ -1,8 +1,8 @@
 //! Commands of clients on a connection: `SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`,
 //! `SET_PROPERTY` and `GET_PROPERTY`. A request `{method, params, id}` is answered by `{result,
-//! id}` (spec 4, section 5); without an id, the answer has a null one. The id is any number (spec
-//! 1, tradepro), and is returned as it was written. Text is accepted too, because clients of such
-//! services use it.
+//! id}` (docs/interface/market-data.md#stream-commands); without an id, the answer has a null one.
+//! The id is any number (docs/interface/market-data.md#stream-commands), and is returned as it was
+//! written. Text is accepted too, because clients of such services use it.
 //!
 //! The documents show no refusal. Here it is `{error: {code, msg}, id}`, as such services send it,
 //! and the request has no effect.

@@ -1,4 +1,4 @@
-//! Payloads of the public streams (spec 4, section 5; `tradepro`: specs 1 and 2), key by key.
+//! Payloads of the public streams (docs/interface/market-data.md#public-streams), key by key.
 
 use std::fmt::Write as _;
 

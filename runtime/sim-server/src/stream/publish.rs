@@ -14,7 +14,8 @@ use windvane_sim_market::{Symbol, Update};
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;
-/// Prefix of the client order ids of liquidations (spec 2, `ORDER_TRADE_UPDATE`).
+/// Prefix of the client order ids of liquidations
+/// (docs/interface/user-stream.md#order_trade_update).
 const LIQUIDATION: &str = "autoclose-";
 /// Depths of the partial books.
 const PARTIAL_DEPTHS: [u8; 3] = [5, 10, 20];

@@ -1,4 +1,4 @@
-//! Limits of WebSocket connections (spec 1, Limits; spec 4, section 5).
+//! Limits of WebSocket connections (docs/interface/limits.md#websocket-limits).
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ pub struct StreamLimits {
     pub pong_within: Duration,
     /// Maximum number of messages per second from a client: pings, pongs and texts together.
     ///
-    /// It is 5 on both surfaces. The Limits of document 1 apply to every surface. Document 4 lists
-    /// 10 for futures, but documents 1 to 3 take precedence over it.
+    /// It is 5 on both surfaces. The limits of the core interface apply to every surface. A public
+    /// fact is 10 for futures, but the core takes precedence over it.
     pub messages_per_second: usize,
     /// Maximum number of streams per connection.
     pub streams_max: usize,

@@ -1,4 +1,4 @@
-//! Names and meanings of public streams (spec 4, section 5; `tradepro`: specs 1 and 2). Symbols are
+//! Names and meanings of public streams (docs/interface/market-data.md#public-streams). Symbols are
 //! lower case. The rest of a name must have the documented case.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use windvane_sim_market::interval::Interval;
 pub(crate) enum Kind {
     /// `aggTrade`.
     AggTrade,
-    /// `trade`. Document 4 lists it for spot; recordings of such services also have it on futures.
+    /// `trade`. It is listed for spot; recordings of such services also have it on futures.
     Trade,
     /// `tradepro`.
     TradePro,
@@ -119,8 +119,8 @@ impl Topic {
         }
     }
 
-    /// Whether frames always have the form `{stream, data}`. Documents 1 and 2 show this topic in
-    /// no other form.
+    /// Whether frames always have the form `{stream, data}`
+    /// (docs/interface/market-data.md#tradepro).
     pub(crate) const fn is_always_wrapped(self) -> bool {
         matches!(self, Self::Of(_, Kind::TradePro))
     }

@@ -1,4 +1,5 @@
-//! `ORDER_TRADE_UPDATE`, `ACCOUNT_UPDATE` and `MARGIN_CALL` (spec 2, Events).
+//! `ORDER_TRADE_UPDATE`, `ACCOUNT_UPDATE` and `MARGIN_CALL`
+//! (docs/interface/user-stream.md#futures-events).
 
 use serde_json::{Value, json};
 use windvane_engine::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};

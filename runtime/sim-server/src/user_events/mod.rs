@@ -1,5 +1,5 @@
-//! User events in the venue's own form (spec 1 and 2, Events), sent to the streams of the account's
-//! listen key. An event without a listener is also kept in the history.
+//! User events in the venue's own form (docs/interface/user-stream.md), sent to the streams of the
+//! account's listen key. An event without a listener is also kept in the history.
 
 mod futures;
 mod spot;
@@ -110,7 +110,8 @@ fn record(state: &State, id: AccountId, arranged: &Arranged, now_ms: i64) -> Val
 }
 
 /// Reports the end of a listen key. Futures connections receive an event, and spot connections are
-/// closed (spec 1, Listen key; spec 2, listenKeyExpired).
+/// closed (docs/interface/user-stream.md#listen-keys,
+/// docs/interface/user-stream.md#listenkeyexpired).
 pub(crate) fn tell_expired(state: &mut State, surface: Surface, listen_key: String) {
     match surface {
         Surface::Spot => state.hub.close_user(surface, &listen_key),

@@ -1,4 +1,4 @@
-//! `executionReport` and `outboundAccountPosition` (spec 1, Events).
+//! `executionReport` and `outboundAccountPosition` (docs/interface/user-stream.md#spot-events).
 
 use serde_json::{Value, json};
 use windvane_engine::Time;

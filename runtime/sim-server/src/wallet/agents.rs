@@ -1,5 +1,5 @@
-//! Agents: wallets that sign for an account (spec 2, Agent and builder routes). `auth` has verified
-//! the typed data of the requests.
+//! Agents: wallets that sign for an account (docs/interface/futures.md#agent-and-builder-routes).
+//! `auth` has verified the typed data of the requests.
 //!
 //! The documents leave some points open, which are decided here. Approving a known agent replaces
 //! it. Updating or deleting an unknown one is refused with -1130. An account has at most
@@ -109,7 +109,8 @@ pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&records))
 }
 
-/// Checks that the network label is that of this environment (spec 4, section 2).
+/// Checks that the network label is that of this environment
+/// (docs/interface/conventions.md#signing-management-routes).
 pub(super) fn check_network(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
     let name = &state.settings.brand.chain_parameter;
     let label = if state.settings.testnet {

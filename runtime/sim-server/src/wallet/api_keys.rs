@@ -1,5 +1,5 @@
-//! API keys by wallet signature (spec 1, Get user create API key nonce and Create API key). Both
-//! routes need no authentication. The signature in the parameters identifies the account.
+//! API keys by wallet signature (docs/interface/account.md#api-keys). Both routes need no
+//! authentication. The signature in the parameters identifies the account.
 
 use serde_json::json;
 use windvane_protocol::sign::{sentence, signer_of};
@@ -13,7 +13,7 @@ use secrecy::SecretString;
 /// Maximum number of keys per account, to bound the memory.
 const KEYS_MAX: usize = 1_000;
 
-/// Maximum length of a label (spec 1, Limits, 9).
+/// Maximum length of a label (docs/interface/limits.md#other-bounds).
 const LABEL_MAX: usize = 20;
 
 /// Returns a bare number, which the address must sign in its next `createApiKey`.

@@ -1,6 +1,6 @@
-//! Builders receive a fee for orders that name them, up to a rate that the user approved (spec 2,
-//! Agent and builder routes). Registration and platform tokens of a builder (Integration flow, 1)
-//! are outside of this interface, and are assumed.
+//! Builders receive a fee for orders that name them, up to a rate that the user approved
+//! (docs/interface/futures.md#agent-and-builder-routes). Registration and platform tokens of a
+//! builder (docs/interface/futures.md#builders) are outside of this interface, and are assumed.
 //!
 //! Rates are fractions of the notional, like the commission rates of the documents: 0.001 is a
 //! tenth of a percent. A fill of an order with a builder's code costs the venue's fee and the
@@ -132,7 +132,7 @@ pub(super) fn truth(builder: &Builder) -> Value {
 }
 
 /// Checks that the user approved this builder for at least this fee rate; otherwise the order is
-/// rejected (spec 2, Place order with builder code; -2010).
+/// rejected (docs/interface/futures.md#orders-with-a-builder-code; -2010).
 pub(crate) fn check(
     state: &State,
     id: AccountId,

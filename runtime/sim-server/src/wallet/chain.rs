@@ -1,4 +1,5 @@
-//! Chain routes that move no money: account status, staking total, deposit address (spec 3).
+//! Chain routes that move no money: account status, staking total, deposit address
+//! (docs/interface/chain.md).
 
 use serde_json::json;
 

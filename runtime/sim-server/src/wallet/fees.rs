@@ -1,5 +1,6 @@
-//! The minimum fee of a withdrawal: gas of the target chain in units of the asset (spec 1, Get
-//! withdraw fee; spec 3, Withdraw fee estimate). The gas figures are constant samples.
+//! The minimum fee of a withdrawal: gas of the target chain in units of the asset
+//! (docs/interface/account.md#withdrawal-fee, docs/interface/chain.md#withdrawal-fee). The gas
+//! figures are constant samples.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::state::State;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
     pub(super) id: i64,
-    /// Its name in signed withdrawals (spec 4, section 3).
+    /// Its name in signed withdrawals (docs/interface/conventions.md#signing-withdrawals).
     pub(super) name: &'static str,
     gas_price_wei: i64,
     gas_limit: i64,
@@ -88,7 +89,7 @@ pub(super) fn usd_price(state: &State, asset: AssetId) -> Decimal {
         .unwrap_or(Decimal::ONE)
 }
 
-/// The response of spec 1: three numbers.
+/// The response on spot: three numbers.
 pub(super) fn spot(state: &State, call: &Call<'_>) -> Answer {
     let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
     Ok(Body::json(&json!({
@@ -98,7 +99,7 @@ pub(super) fn spot(state: &State, call: &Call<'_>) -> Answer {
     })))
 }
 
-/// The response of spec 3: as text, with the gas itself.
+/// The response of the chain API: as text, with the gas itself.
 pub(super) fn chain(state: &State, call: &Call<'_>) -> Answer {
     let (chain, asset) = (chain_of(call)?, values::asset(state, call)?);
     let text = |value: Decimal| value.normalize().to_string();

@@ -1,5 +1,5 @@
-//! Deposits and withdrawals of chains (spec 3, Deposit/withdraw history entry). Each list is
-//! bounded, and the oldest entries are dropped first.
+//! Deposits and withdrawals of chains (docs/interface/chain.md#history). Each list is bounded, and
+//! the oldest entries are dropped first.
 
 use serde_json::{Value, json};
 use windvane_engine::{Amount, AssetId, Surface};
@@ -11,8 +11,8 @@ use crate::state::{AccountId, State, drawn};
 /// Maximum number of entries per account.
 const ENTRIES_MAX: usize = 1_000;
 
-/// A withdrawal is PROCESSING for this long, then SUCCESS for the same time, then COMPLETED. Spec
-/// 4, section 3, names the states; their order and duration are chosen here.
+/// A withdrawal is PROCESSING for this long, then SUCCESS for the same time, then COMPLETED. The
+/// states are known (docs/interface/chain.md#history); their order and duration are chosen here.
 const STEP_MS: i64 = 1_000;
 
 /// Chain of deposits and withdrawals by the control port.
@@ -79,7 +79,8 @@ pub(super) fn keep(state: &mut State, id: AccountId, movement: Movement) {
     movements.push_back(movement);
 }
 
-/// The entries of the perp account, oldest first (spec 1, conventions, 2), of one chain or all.
+/// The entries of the perp account, oldest first
+/// (docs/interface/conventions.md#responses-and-types), of one chain or all.
 pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let chain = call.params.get("chainId");

@@ -1,6 +1,6 @@
-//! The JSON-RPC info endpoint (spec 3): balances, open orders and fills of an address, without
-//! authentication. `id` is returned unchanged, whatever JSON value it is. Fills are sorted newest
-//! first (spec 4, section 3).
+//! The JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint): balances, open orders and
+//! fills of an address, without authentication. `id` is returned unchanged, whatever JSON value it
+//! is. Fills are sorted newest first (docs/interface/chain.md#fills).
 //!
 //! The documents leave some points open, which are decided here:
 //!
@@ -327,7 +327,7 @@ fn user_fills(state: &mut State, params: &Positional<'_>, now_ms: i64) -> Result
     }))
 }
 
-/// Start and end of the search (spec 3, `svc_userFills` rules): 7 days from the given bound, or the
+/// Start and end of the search (docs/interface/chain.md#fills): 7 days from the given bound, or the
 /// last 7 days.
 fn span(from: Option<i64>, to: Option<i64>, now_ms: i64) -> Result<(i64, i64), RpcError> {
     let (from, to) = match (from, to) {

@@ -1,6 +1,7 @@
-//! Transfers between the spot and perp wallets of an account, and to other accounts (spec 1,
-//! Perp-spot transfer and Transfer asset to other address; spec 2; spec 3, Transfer to address
-//! and Wallet transfer).
+//! Transfers between the spot and perp wallets of an account, and to other accounts
+//! (docs/interface/account.md#transfers-between-wallets,
+//! docs/interface/account.md#transfer-to-another-address,
+//! docs/interface/chain.md#transfer-to-an-address).
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,8 @@ const UNIQUE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Maximum number of ids to keep. Beyond it the oldest is dropped early.
 const IDS_MAX: usize = 10_000;
 
-/// Minimum length of `clientTranId` for a transfer to another address (spec 1).
+/// Minimum length of `clientTranId` for a transfer to another address
+/// (docs/interface/account.md#transfer-to-another-address).
 const SEND_ID_MIN: usize = 20;
 
 /// The `clientTranId`s of one account, oldest first.
@@ -86,7 +88,8 @@ pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Transfers to another account with an API key (spec 1).
+/// Transfers to another account with an API key
+/// (docs/interface/account.md#transfer-to-another-address).
 pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
     let tran_id = hand_over(state, call, SEND_ID_MIN)?;
     Ok(Body::json(
@@ -94,7 +97,8 @@ pub(super) fn send(state: &mut State, call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Transfers to another account with the signature of the main wallet (spec 3).
+/// Transfers to another account with the signature of the main wallet
+/// (docs/interface/chain.md#transfer-to-an-address).
 pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
     let transfer_id = hand_over(state, call, 1)?;
     Ok(Body::json(&json!({
@@ -140,8 +144,8 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
     Ok(state.wallets.next_id())
 }
 
-/// The receiver: an existing account other than the sender's (spec 1, Transfer asset to other
-/// address).
+/// The receiver: an existing account other than the sender's
+/// (docs/interface/account.md#transfer-to-another-address).
 fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<AccountId, Refusal> {
     let address = values::address(call, "toAddress")?;
     let receiver = values::account_of(state, address);

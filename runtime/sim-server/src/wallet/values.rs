@@ -11,7 +11,7 @@ use crate::state::{AccountId, State};
 /// Maximum number of decimals of an amount.
 const DECIMALS_MAX: u32 = 8;
 
-/// `{code: 200, msg: "success"}` (spec 2, Agent and builder routes).
+/// `{code: 200, msg: "success"}` (docs/interface/futures.md#agent-and-builder-routes).
 pub(super) fn success() -> Body {
     Body::json(&serde_json::json!({ "code": 200, "msg": "success" }))
 }

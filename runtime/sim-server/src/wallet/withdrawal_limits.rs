@@ -1,6 +1,6 @@
 //! Daily withdrawal limits (UTC) in USD, per user and for all users: how much is left, and how much
-//! of a balance may be withdrawn (spec 3, Withdraw info). [`withdrawals`](super::withdrawals)
-//! handles signatures and movements.
+//! of a balance may be withdrawn (docs/interface/chain.md#withdrawal-limits).
+//! [`withdrawals`](super::withdrawals) handles signatures and movements.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
@@ -61,7 +61,8 @@ pub(super) fn spend(state: &mut State, id: AccountId, usd: Decimal, now_ms: i64)
     state.wallets.own(id).spent.add(now_ms, usd);
 }
 
-/// Withdraw info (spec 3): the rest of the limits, and the withdrawable amounts by asset and chain.
+/// Withdraw info (docs/interface/chain.md#withdrawal-limits): the rest of the limits, and the
+/// withdrawable amounts by asset and chain.
 pub(super) fn info(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let left = |limit: i64, spent: Spent| {

@@ -1,5 +1,6 @@
-//! Withdrawals to chains (spec 1, Withdraw; spec 3, Withdraw; spec 4, section 3). This module
-//! verifies what the main wallet signs inside the parameters, checks limits, and reduces balances.
+//! Withdrawals to chains (docs/interface/account.md#withdrawals,
+//! docs/interface/chain.md#withdrawals). This module verifies what the main wallet signs inside the
+//! parameters, checks limits, and reduces balances.
 //!
 //! The documents leave some points open, which are decided here. The fee is part of the amount.
 //! The venue refuses an amount above a limit, and a fee below the estimate. It refuses a signed
@@ -132,8 +133,8 @@ fn read<'a>(
     })
 }
 
-/// The fee must be at least the estimate (spec 1, Other records: gasCost), and less than the
-/// amount.
+/// The fee must be at least the estimate (gasCost: docs/interface/account.md#withdrawal-fee), and
+/// less than the amount.
 fn check_fee(
     state: &State,
     call: &Call<'_>,
@@ -195,10 +196,10 @@ fn action_signers(
     Ok(signers.flatten().collect())
 }
 
-/// Whether a request is a withdrawal with only an inner signature. For the withdraw routes document
-/// 3 lists no signature of the request, and document 4 says `Action`. Section 3 of document 4 also
-/// has an outer signature for them. So both forms are accepted, depending on the fields of the
-/// request.
+/// Whether a request is a withdrawal with only an inner signature. For the withdraw routes the core
+/// interface lists no signature of the request. Public facts name the `Action`, and also an outer
+/// signature (docs/interface/conventions.md#where-descriptions-differ). So both forms are accepted,
+/// depending on the fields of the request.
 pub(crate) fn is_action_alone(name: &str, params: &Params) -> bool {
     let outer = ["nonce", "signer", "signature"];
     ["chain.perp_withdraw", "chain.spot_withdraw"].contains(&name)
@@ -228,8 +229,8 @@ pub(crate) fn action_account(
 }
 
 /// Both possible digests of an `Action`. The domain's name is the brand word "as the service writes
-/// it" (spec 4), with or without a capital letter. The server cannot know which, so it accepts
-/// both.
+/// it" (docs/interface/conventions.md#brand-words), with or without a capital letter. The server
+/// cannot know which, so it accepts both.
 fn digests(
     state: &State,
     signed_for: u64,
@@ -246,8 +247,8 @@ fn digests(
     Ok([digest(&plain)?, digest(&capital)?])
 }
 
-/// Checks that the signed nonce is a time in microseconds (spec 1, Withdraw), within a day of the
-/// clock.
+/// Checks that the signed nonce is a time in microseconds (docs/interface/account.md#withdrawals),
+/// within a day of the clock.
 fn check_nonce(nonce: &str, now_ms: i64) -> Result<(), Refusal> {
     let nonce_ms = nonce.parse::<u64>().map(|us| us / 1_000);
     let apart = nonce_ms.map(|ms| now_ms.cast_unsigned().abs_diff(ms));
@@ -272,7 +273,8 @@ fn check_limits(
     withdrawal_limits::check(state, withdrawal.account, usd, call.now_ms)
 }
 
-/// If the futures account has too little, the rest is moved from spot (spec 1, Withdraw).
+/// If the futures account has too little, the rest is moved from spot
+/// (docs/interface/account.md#withdrawals).
 fn fill_up(state: &mut State, call: &Call<'_>, wanted: &Withdrawal<'_>) -> Result<(), Refusal> {
     let venue = &mut state.account_mut(wanted.account).venue;
     let lacking = wanted.amount - venue.withdrawable(Surface::Futures, wanted.asset);

@@ -1,4 +1,4 @@
-//! User streams: order and exact form of the events (spec 1 and 2, Events).
+//! User streams: order and exact form of the events (docs/interface/user-stream.md).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Futures orders, positions and settings (spec 2; spec 4, section 4).
+//! Futures orders, positions and settings (docs/interface/orders.md, docs/interface/futures.md,
+//! docs/interface/account.md#futures-account-routes).
 
 use std::collections::BTreeSet;
 

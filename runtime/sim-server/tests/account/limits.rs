@@ -1,4 +1,4 @@
-//! Weights, order counts, 429 and 418 (spec 1, Limits).
+//! Weights, order counts, 429 and 418 (docs/interface/limits.md).
 
 use windvane_sim_server::LimitSettings;
 

@@ -1,5 +1,5 @@
-//! Permitted and refused parameters: unknown, foreign, empty or superfluous ones (spec 1, Errors,
-//! 11xx).
+//! Permitted and refused parameters: unknown, foreign, empty or superfluous ones
+//! (docs/interface/errors.md#11xx).
 
 use crate::fixture::{Answered, Venue};
 

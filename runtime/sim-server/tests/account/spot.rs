@@ -1,4 +1,4 @@
-//! Spot orders and account (spec 1).
+//! Spot orders and account (docs/interface/orders.md, docs/interface/account.md).
 
 use std::collections::BTreeSet;
 

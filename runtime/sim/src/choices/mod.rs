@@ -16,7 +16,7 @@ pub use table::*;
 pub struct OpenPoint {
     /// Its name in configurations.
     pub name: &'static str,
-    /// The documents and sections that it concerns.
+    /// The anchors of the interface pages that it concerns.
     pub section: &'static str,
     /// The behaviour that it decides.
     pub about: &'static str,
@@ -193,10 +193,18 @@ mod tests {
                 // Every second part is the text between backticks.
                 let values = values.split('`').skip(1).step_by(2).map(str::to_owned);
                 let name = name.trim_matches('`').to_owned();
-                rows.push((name, section.to_owned(), values.collect()));
+                rows.push((name, anchors(section), values.collect()));
             }
         }
         rows
+    }
+
+    /// The targets of the links in a cell, as paths from the root of the repository.
+    fn anchors(cell: &str) -> String {
+        let targets = cell.split("](").skip(1);
+        let targets = targets.map(|link| link.split_once(')').unwrap().0);
+        let targets: Vec<_> = targets.map(|target| format!("docs/{target}")).collect();
+        targets.join("; ")
     }
 
     #[test]

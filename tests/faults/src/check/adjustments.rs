@@ -3,7 +3,7 @@
 //! the first look at the account, at the first start and after a lost journal. It lasts until a
 //! process is ready, which may be the next one. A position that the venue refused to reduce (-2022
 //! or -2024, or three times by the status REJECTED) counts as closed without a trade: account
-//! snapshots that agree suffice. A run that uses only documents 1 to 3 reads no account trades of
+//! snapshots that agree suffice. A run that uses only the core interface reads no account trades of
 //! futures, and is not judged.
 
 use std::collections::{BTreeMap, BTreeSet};

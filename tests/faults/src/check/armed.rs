@@ -102,7 +102,7 @@ impl Armed {
         Ok(())
     }
 
-    /// Each call replaces the timer (spec 2, Auto-cancel all open orders).
+    /// Each call replaces the timer (docs/interface/futures.md#countdowncancelall).
     fn answered(&mut self, request: RequestId) -> Result<(), String> {
         let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request) else {
             return Ok(());

@@ -8,7 +8,7 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// Weight of a minute on futures (spec 2, Limits, 1).
+/// Weight of a minute on futures (docs/interface/limits.md#limits-in-force).
 const LIMIT: u32 = 2_400;
 /// For this time a header is fresh; later the venue's minute may have begun anew.
 const FRESH_NS: i64 = 2_000_000_000;

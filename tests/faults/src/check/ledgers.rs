@@ -61,8 +61,8 @@ pub struct Ledgers {
     questions: BTreeSet<RequestId>,
     /// The venue refused to list account trades.
     unlisted: bool,
-    /// Strategies on futures of a run that uses only documents 1 to 3, which have no account trades
-    /// of futures.
+    /// Strategies on futures of a run that uses only the core interface, which has no account
+    /// trades of futures.
     documented: BTreeSet<String>,
     /// The lowest and the highest mark price, by instrument.
     marks: BTreeMap<String, (Decimal, Decimal)>,

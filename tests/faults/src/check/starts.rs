@@ -8,8 +8,8 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
-/// The weight of a minute (spec 2, Limits) minus the weight that a start needs to read the open
-/// orders of all symbols.
+/// The weight of a minute (docs/interface/limits.md#limits-in-force) minus the weight that a start
+/// needs to read the open orders of all symbols.
 const USED_MOST: u32 = 2_400 - 60;
 /// Open orders must be requested within this time.
 const WITHIN_NS: i64 = 20_000_000_000;

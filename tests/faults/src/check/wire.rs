@@ -70,8 +70,8 @@ pub fn instrument_of(book: &str) -> &str {
     book.split(' ').next().unwrap_or_default()
 }
 
-/// Whether an order closes a side of hedge mode; the venue lets such an order open nothing (spec 2,
-/// New order).
+/// Whether an order closes a side of hedge mode; the venue lets such an order open nothing
+/// (docs/interface/orders.md#place-a-futures-order).
 pub fn closes_side(buys: bool, position_side: &str) -> bool {
     matches!((buys, position_side), (false, "LONG") | (true, "SHORT"))
 }
@@ -90,7 +90,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether only late reports may follow (spec 1, Order status).
+    /// Whether only late reports may follow (docs/interface/orders.md#order-status).
     pub fn is_final(&self) -> bool {
         matches!(
             self.status.as_str(),
@@ -161,7 +161,7 @@ pub fn code(answer: &Answer) -> Option<i64> {
 }
 
 /// How long nothing may be sent after a rate limit refusal, nanoseconds: one minute if the response
-/// has no time (spec 1, Limits, 5 and 6).
+/// has no time (docs/interface/limits.md#429-418-and-bans).
 pub fn wait_ns(answer: &Answer) -> Option<i64> {
     const MINUTE_NS: i64 = 60_000_000_000;
     if !matches!(answer.status, 403 | 418 | 429) {
@@ -173,7 +173,7 @@ pub fn wait_ns(answer: &Answer) -> Option<i64> {
 }
 
 /// Whether a response says for certain that nothing was done. 5xx and the codes of unknown outcomes
-/// do not (spec 1, Errors: -1000, -1001, -1006, -1007).
+/// do not (-1000, -1001, -1006, -1007: docs/interface/errors.md#10xx).
 pub fn is_refusal(answer: &Answer) -> bool {
     let unknown = matches!(code(answer), None | Some(-1000 | -1001 | -1006 | -1007));
     (400..500).contains(&answer.status) && (!unknown || matches!(answer.status, 418 | 429))

@@ -33,7 +33,7 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     }
 }
 
-/// Whether public data comes as in documents 1 to 3.
+/// Whether public data comes as in the core interface.
 pub fn is_documented(seed: u64, choice: &Choice) -> bool {
     let drawn = Random::of(seed, "documented").chance(100_000);
     choice.takes(Kind::Documented, drawn)

@@ -21,7 +21,9 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// `market_data` is documented.
-    #[error("documents 1 to 3 show no stream of it")]
+    #[error(
+        "the core interface has no stream of it (docs/interface/README.md#core-and-public-facts)"
+    )]
     Documents,
     /// The stream sends frames.
     #[error("the stream sends frames")]

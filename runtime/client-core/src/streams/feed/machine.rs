@@ -673,7 +673,8 @@ impl<F: Text> FeedMachine<F> {
     }
 
     /// Whether halving makes sense. If many groups of a kind fail, the whole kind is the cause. The
-    /// venue may block an address that is disconnected again and again (spec 1, Limits, rule 8).
+    /// venue may block an address that is disconnected again and again
+    /// (docs/interface/limits.md#websocket-limits).
     fn may_halve(&self, group: usize) -> bool {
         let kind = |group: &Group<F>| group.topics.first().map(|at| feed_of(&self.topics[*at]));
         // Groups that were given up count as well.

@@ -91,8 +91,8 @@ impl Engine {
     }
 
     /// Whether a balance of this time may contain a fill that is not booked. Its position would
-    /// differ, unless the event leaves out the position because it was closed (spec 2,
-    /// `ACCOUNT_UPDATE`).
+    /// differ, unless the event leaves out the position because it was closed
+    /// (docs/interface/user-stream.md#account_update).
     fn may_hide_fill(&self, line: &Line, statement: &AccountTruth, at: Time) -> bool {
         let is_listed = |told: &PositionUpdate| {
             let stated = line.newest.position(told.instrument, told.position_side);

@@ -1,4 +1,4 @@
-//! 40xx: filters and other issues (spec 1, Errors; spec 4, sections 1 and 4).
+//! 40xx: filters and other issues (docs/interface/errors.md#40xx).
 
 super::codes! {
     -4000 INVALID_ORDER_STATUS Definite:

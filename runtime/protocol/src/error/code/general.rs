@@ -1,4 +1,4 @@
-//! 10xx: general server or network issues (spec 1, Errors).
+//! 10xx: general server or network issues (docs/interface/errors.md#10xx).
 
 super::codes! {
     -1000 UNKNOWN Unknown:

@@ -113,7 +113,8 @@ mod tests {
         assert!(codes.windows(2).all(|pair| pair[0] > pair[1]), "{codes:?}");
     }
 
-    /// The codes in the tables of document 1, then those that document 4 adds.
+    /// The codes of the core interface, then those that are public facts
+    /// (docs/interface/errors.md#10xx and the following tables).
     #[test]
     fn the_table_has_exactly_the_documented_codes() {
         let first = [

@@ -1,4 +1,4 @@
-//! 20xx: processing issues (spec 1, Errors; spec 4, section 4).
+//! 20xx: processing issues (docs/interface/errors.md#20xx).
 
 super::codes! {
     -2010 NEW_ORDER_REJECTED Definite:

@@ -1,4 +1,4 @@
-//! 11xx: request issues (spec 1, Errors; spec 4, section 4).
+//! 11xx: request issues (docs/interface/errors.md#11xx).
 
 super::codes! {
     -1100 ILLEGAL_CHARS Definite:

@@ -1,4 +1,4 @@
-//! The futures account: modes, balances, trades, income, listen keys (spec 2; spec 4, section 4).
+//! The futures account: modes, balances, trades, income, listen keys (docs/interface/account.md).
 
 use windvane_engine::{PositionSide, Side};
 
@@ -8,7 +8,7 @@ use crate::wire::scalar::{Exact, Flag, Text, Whole, Word};
 use crate::wire::words::IncomeType;
 
 request! {
-    /// Change position mode (spec 2), for every symbol.
+    /// Change position mode (docs/interface/futures.md#position-mode), for every symbol.
     ChangePositionMode = "futures.change_position_mode" -> SimpleResult {
         /// `true`: hedge mode, `false`: one-way mode.
         dual_side_position: bool = "dualSidePosition",
@@ -16,7 +16,7 @@ request! {
 }
 
 record! {
-    /// Position mode (spec 2, Get current position mode).
+    /// Position mode (docs/interface/futures.md#position-mode).
     PositionMode {
         /// `true`: hedge mode, `false`: one-way mode.
         dual_side_position: Flag = "dualSidePosition",
@@ -24,31 +24,31 @@ record! {
 }
 
 request! {
-    /// Get current position mode (spec 2).
+    /// Get current position mode (docs/interface/futures.md#position-mode).
     GetPositionMode = "futures.position_mode" -> PositionMode {}
 }
 
 request! {
-    /// Change multi-assets mode (spec 2).
+    /// Change multi-assets mode (docs/interface/futures.md#multi-assets-mode).
     ChangeMultiAssetsMode = "futures.change_multi_assets_mode" -> SimpleResult {
         multi_assets_margin: bool = "multiAssetsMargin",
     }
 }
 
 record! {
-    /// Multi-assets mode (spec 2, Get current multi-assets mode).
+    /// Multi-assets mode (docs/interface/futures.md#multi-assets-mode).
     MultiAssetsMode {
         multi_assets_margin: Flag = "multiAssetsMargin",
     }
 }
 
 request! {
-    /// Get current multi-assets mode (spec 2).
+    /// Get current multi-assets mode (docs/interface/futures.md#multi-assets-mode).
     GetMultiAssetsMode = "futures.multi_assets_mode" -> MultiAssetsMode {}
 }
 
 record! {
-    /// Balance of one asset (spec 4, section 4).
+    /// Balance of one asset (docs/interface/account.md#futures-balances).
     Balance {
         account_alias?: String = "accountAlias",
         asset: String = "asset",
@@ -64,15 +64,15 @@ record! {
 }
 
 request! {
-    /// Account balance (spec 4, section 4).
+    /// Account balance (docs/interface/account.md#futures-balances).
     GetBalance = "futures.balance" -> Vec<Balance> {}
 }
 
 record! {
-    /// Account information (spec 4, section 4).
+    /// Account information (docs/interface/account.md#futures-account).
     Account {
         fee_tier?: Whole = "feeTier",
-        /// Not in document 2: some services omit it.
+        /// Not in the core interface: some services omit it.
         can_trade?: Flag = "canTrade",
         can_deposit?: Flag = "canDeposit",
         can_withdraw?: Flag = "canWithdraw",
@@ -95,7 +95,7 @@ record! {
 }
 
 record! {
-    /// One asset of [`Account`]. Spec 4 names only the array, so every field except the asset is
+    /// One asset of [`Account`]. Only the array is known, so every field except the asset is
     /// optional.
     AccountAsset {
         asset: String = "asset",
@@ -136,17 +136,18 @@ record! {
 }
 
 request! {
-    /// Account information (spec 4, section 4).
+    /// Account information (docs/interface/account.md#futures-account).
     GetAccount = "futures.account" -> Account {}
 }
 
 request! {
-    /// Account information of v3 under its earlier name (spec 4, section 4).
+    /// Account information of v3 under its earlier name
+    /// (docs/interface/account.md#futures-account).
     GetEarlierAccount = "futures.earlier_account" -> Account {}
 }
 
 record! {
-    /// Account trade (spec 4, section 4).
+    /// Account trade (docs/interface/account.md#futures-trades).
     UserTrade {
         buyer: Flag = "buyer",
         /// Negative if it is a rebate.
@@ -168,7 +169,7 @@ record! {
 }
 
 request! {
-    /// Account trades (spec 4, section 4).
+    /// Account trades (docs/interface/account.md#futures-trades).
     UserTrades = "futures.user_trades" -> Vec<UserTrade> {
         symbol: String = "symbol",
         /// Milliseconds.
@@ -183,7 +184,7 @@ request! {
 }
 
 record! {
-    /// One movement of the balance (spec 4, section 4).
+    /// One movement of the balance (docs/interface/account.md#income).
     Income {
         /// Empty if the entry belongs to no symbol.
         symbol?: String = "symbol",
@@ -200,7 +201,7 @@ record! {
 }
 
 request! {
-    /// Income history (spec 4, section 4).
+    /// Income history (docs/interface/account.md#income).
     GetIncome = "futures.income" -> Vec<Income> {
         symbol?: String = "symbol",
         income_type?: IncomeType = "incomeType",
@@ -214,23 +215,26 @@ request! {
 }
 
 request! {
-    /// Own fee rates of a symbol (spec 4, section 4).
+    /// Own fee rates of a symbol (docs/interface/account.md#symbol-fees).
     GetCommissionRate = "futures.commission_rate" -> CommissionRate {
         symbol: String = "symbol",
     }
 }
 
 request! {
-    /// Creates a listen key, or extends the valid one by 60 minutes (spec 2, Events).
+    /// Creates a listen key, or extends the valid one by 60 minutes
+    /// (docs/interface/user-stream.md#listen-keys).
     CreateListenKey = "futures.create_listen_key" -> ListenKey {}
 }
 
 request! {
-    /// Extends the listen key (spec 2, Events, which lists no parameters).
+    /// Extends the listen key (docs/interface/user-stream.md#listen-keys, which lists no
+    /// parameters).
     KeepaliveListenKey = "futures.keepalive_listen_key" -> Empty {}
 }
 
 request! {
-    /// Closes the listen key and its stream (spec 2, Events, which lists no parameters).
+    /// Closes the listen key and its stream (docs/interface/user-stream.md#listen-keys, which lists
+    /// no parameters).
     CloseListenKey = "futures.close_listen_key" -> Empty {}
 }

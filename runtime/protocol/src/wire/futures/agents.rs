@@ -1,5 +1,6 @@
-//! Agents and builders, and the transfer between futures and spot (spec 2). The main wallet signs
-//! everything except the queries; [`crate::sign`] adds the fields of the signature.
+//! Agents and builders, and the transfer between futures and spot
+//! (docs/interface/futures.md#agent-and-builder-routes). The main wallet signs everything except
+//! the queries; [`crate::sign`] adds the fields of the signature.
 
 use rust_decimal::Decimal;
 
@@ -9,7 +10,7 @@ use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole};
 use crate::wire::words::TransferKind;
 
 request! {
-    /// Transfer between futures and spot (spec 2).
+    /// Transfer between futures and spot (docs/interface/account.md#transfers-between-wallets).
     WalletTransfer = "futures.wallet_transfer" -> TransferResult {
         amount: Decimal = "amount",
         asset: String = "asset",
@@ -58,7 +59,7 @@ request! {
 }
 
 record! {
-    /// Agent (spec 2, Other records).
+    /// Agent (docs/interface/futures.md#agents).
     Agent {
         agent_address: String = "agentAddress",
         agent_name?: String = "agentName",
@@ -105,7 +106,7 @@ request! {
 }
 
 record! {
-    /// Builder approval (spec 2, Other records).
+    /// Builder approval (docs/interface/futures.md#builders).
     Builder {
         user_address?: String = "userAddress",
         builder_address: String = "builderAddress",

@@ -1,5 +1,5 @@
-//! Several futures orders in one request (spec 2): each entry of the response is an order or an
-//! error of its own.
+//! Several futures orders in one request (docs/interface/orders.md#place-several-orders): each
+//! entry of the response is an order or an error of its own.
 
 use std::fmt;
 
@@ -14,8 +14,8 @@ use crate::wire::fields::{parameters, request};
 use crate::wire::scalar::{List, UpperFlag};
 use crate::wire::words::ResponseType;
 
-/// One entry of a batch response, which has HTTP status 200 in both cases (spec 4, section 6, point
-/// 9).
+/// One entry of a batch response, which has HTTP status 200 in both cases
+/// (docs/interface/README.md#9-batch-answers).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchEntry(pub Result<Order, VenueError>);
 
@@ -51,7 +51,7 @@ impl Serialize for BatchEntry {
 }
 
 parameters! {
-    /// One order of a batch (spec 2, Place multiple orders): the parameters of
+    /// One order of a batch (docs/interface/orders.md#place-several-orders): the parameters of
     /// [`NewOrder`](super::NewOrder) without `closePosition`.
     BatchOrder {
         symbol: String = "symbol",
@@ -102,14 +102,16 @@ impl fmt::Display for Orders {
 }
 
 request! {
-    /// Place multiple orders (spec 2), at most 5. The response has the same order.
+    /// Place multiple orders (docs/interface/orders.md#place-several-orders), at most 5. The
+    /// response has the same order.
     BatchOrders = "futures.batch_orders" -> Vec<BatchEntry> {
         orders: Orders = "batchOrders",
     }
 }
 
 request! {
-    /// Cancel multiple orders of a symbol (spec 2), by one of the two lists, at most 10 ids.
+    /// Cancel multiple orders of a symbol (docs/interface/orders.md#cancel-several-orders), by one
+    /// of the two lists, at most 10 ids.
     CancelBatchOrders = "futures.cancel_batch_orders" -> Vec<BatchEntry> {
         symbol: String = "symbol",
         order_ids?: List<i64> = "orderIdList",

@@ -1,4 +1,4 @@
-//! Market data of the futures surface (spec 2, Futures market data).
+//! Market data of the futures surface (docs/interface/market-data.md#futures-market-data).
 
 use crate::wire::common::{Empty, ServerTime};
 use crate::wire::exchange::ExchangeInfo;
@@ -120,7 +120,7 @@ request! {
 }
 
 record! {
-    /// Mark price (spec 2, Other records).
+    /// Mark price (docs/interface/market-data.md#mark-price-and-funding).
     MarkPrice {
         symbol: String = "symbol",
         mark_price: Exact = "markPrice",
@@ -144,7 +144,7 @@ request! {
 }
 
 record! {
-    /// Funding rate entry (spec 2, Other records).
+    /// Funding rate entry (docs/interface/market-data.md#mark-price-and-funding).
     FundingRate {
         symbol: String = "symbol",
         funding_rate: Exact = "fundingRate",
@@ -167,7 +167,7 @@ request! {
 }
 
 record! {
-    /// Funding config entry (spec 2, Other records).
+    /// Funding config entry (docs/interface/market-data.md#mark-price-and-funding).
     FundingInfo {
         symbol: String = "symbol",
         interest_rate?: Exact = "interestRate",
@@ -187,7 +187,7 @@ request! {
 }
 
 record! {
-    /// Change of the last 24 hours (spec 2, Futures market data, rule 7).
+    /// Change of the last 24 hours (docs/interface/market-data.md#tickers).
     Ticker24hr {
         symbol: String = "symbol",
         price_change: Exact = "priceChange",

@@ -1,5 +1,5 @@
-//! Requests and responses of the futures surface (spec 2; the account routes after the open orders:
-//! spec 4, section 4).
+//! Requests and responses of the futures surface (docs/interface/futures.md,
+//! docs/interface/account.md#futures-account-routes).
 
 mod account;
 mod agents;

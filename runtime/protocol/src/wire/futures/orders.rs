@@ -1,4 +1,4 @@
-//! Futures orders (spec 2): placing, cancelling, querying.
+//! Futures orders (docs/interface/orders.md): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
 use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
@@ -9,7 +9,7 @@ use crate::wire::scalar::{Exact, Flag, Json, UpperFlag, Whole, Word};
 use crate::wire::words::{AutoCloseType, ResponseType};
 
 record! {
-    /// Futures order (spec 2, Futures order).
+    /// Futures order (docs/interface/orders.md#futures-order).
     Order {
         client_order_id: String = "clientOrderId",
         /// Not in responses to queries.
@@ -47,7 +47,8 @@ record! {
 }
 
 request! {
-    /// New order (spec 2, New order). Each type has further mandatory parameters:
+    /// New order (docs/interface/orders.md#place-a-futures-order). Each type has further mandatory
+    /// parameters:
     ///
     /// | type | mandatory |
     /// |---|---|
@@ -84,9 +85,10 @@ request! {
 }
 
 record! {
-    /// Response to an order with a builder code (spec 2, Place order with builder code). The route
-    /// is the one of [`NewOrder`], with `builder` and `feeRate`. The documents do not define the
-    /// types and values inside `data`.
+    /// Response to an order with a builder code
+    /// (docs/interface/futures.md#orders-with-a-builder-code). The route is the one of
+    /// [`NewOrder`], with `builder` and `feeRate`. The documents do not define the types and values
+    /// inside `data`.
     BuilderOrder {
         code: Whole = "code",
         msg?: String = "msg",
@@ -103,7 +105,7 @@ record! {
 }
 
 request! {
-    /// Query order (spec 2, Query order), by one of the two ids.
+    /// Query order (docs/interface/orders.md#query-an-order), by one of the two ids.
     QueryOrder = "futures.query_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -112,7 +114,7 @@ request! {
 }
 
 request! {
-    /// Cancel order (spec 2, Cancel order), by one of the two ids.
+    /// Cancel order (docs/interface/orders.md#cancel-an-order), by one of the two ids.
     CancelOrder = "futures.cancel_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -121,15 +123,15 @@ request! {
 }
 
 request! {
-    /// Cancel all open orders of a symbol (spec 2, Cancel all open orders).
+    /// Cancel all open orders of a symbol (docs/interface/orders.md#cancel-all-open-orders).
     CancelAllOrders = "futures.cancel_all_orders" -> SimpleResult {
         symbol: String = "symbol",
     }
 }
 
 record! {
-    /// The current countdown (spec 2, Auto-cancel all open orders). All fields are optional: an
-    /// accepted request is enough evidence, so a response without them still counts.
+    /// The current countdown (docs/interface/futures.md#countdowncancelall). All fields are
+    /// optional: an accepted request is enough evidence, so a response without them still counts.
     Countdown {
         symbol?: String = "symbol",
         /// Milliseconds.
@@ -138,8 +140,8 @@ record! {
 }
 
 request! {
-    /// Auto-cancel all open orders of a symbol (spec 2). Use it as a heartbeat: each call replaces
-    /// the previous countdown.
+    /// Auto-cancel all open orders of a symbol (docs/interface/futures.md#countdowncancelall). Use
+    /// it as a heartbeat: each call replaces the previous countdown.
     CountdownCancelAll = "futures.countdown_cancel_all" -> Countdown {
         symbol: String = "symbol",
         /// Milliseconds; 0 stops the timer.
@@ -148,7 +150,8 @@ request! {
 }
 
 request! {
-    /// Query current open order (spec 2), by one of the two ids.
+    /// Query current open order (docs/interface/orders.md#query-an-open-order), by one of the two
+    /// ids.
     OpenOrder = "futures.open_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -157,14 +160,15 @@ request! {
 }
 
 request! {
-    /// Current all open orders (spec 2); without `symbol` those of all symbols.
+    /// Current all open orders (docs/interface/orders.md#open-orders); without `symbol` those of
+    /// all symbols.
     OpenOrders = "futures.open_orders" -> Vec<Order> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// All orders (spec 4, section 4).
+    /// All orders (docs/interface/orders.md#all-orders).
     AllOrders = "futures.all_orders" -> Vec<Order> {
         symbol: String = "symbol",
         /// Orders with this id and above.
@@ -179,7 +183,7 @@ request! {
 }
 
 request! {
-    /// Own liquidation and ADL orders (spec 4, section 4).
+    /// Own liquidation and ADL orders (docs/interface/futures.md#forced-orders).
     ForceOrders = "futures.force_orders" -> Vec<Order> {
         symbol?: String = "symbol",
         auto_close_type?: AutoCloseType = "autoCloseType",

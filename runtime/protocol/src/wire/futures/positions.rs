@@ -1,4 +1,4 @@
-//! Futures positions: leverage, margin, risk (spec 4, section 4).
+//! Futures positions: leverage, margin, risk (docs/interface/futures.md).
 
 use rust_decimal::Decimal;
 use windvane_engine::PositionSide;

@@ -1,4 +1,4 @@
-//! The spot account (spec 1): balances, trades, listen keys.
+//! The spot account (docs/interface/account.md): balances, trades, listen keys.
 
 use windvane_engine::Side;
 
@@ -7,7 +7,7 @@ use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, Json, Whole, Word};
 
 record! {
-    /// Account information (spec 1, Account information).
+    /// Account information (docs/interface/account.md#spot-account).
     Account {
         fee_tier?: Whole = "feeTier",
         can_trade?: Flag = "canTrade",
@@ -31,12 +31,12 @@ record! {
 }
 
 request! {
-    /// Account information (spec 1, Account information).
+    /// Account information (docs/interface/account.md#spot-account).
     GetAccount = "spot.account" -> Account {}
 }
 
 record! {
-    /// Account trade (spec 1, Account trade).
+    /// Account trade (docs/interface/account.md#spot-trades).
     UserTrade {
         symbol: String = "symbol",
         id: Whole = "id",
@@ -57,7 +57,8 @@ record! {
 }
 
 request! {
-    /// Account trade history (spec 1, Account trade history). Without times: the last 7 days.
+    /// Account trade history (docs/interface/account.md#spot-trades). Without times: the last 7
+    /// days.
     UserTrades = "spot.user_trades" -> Vec<UserTrade> {
         symbol?: String = "symbol",
         /// Allowed only together with `symbol`.
@@ -74,26 +75,28 @@ request! {
 }
 
 request! {
-    /// Symbol fees (spec 1, Spot market data).
+    /// Symbol fees (docs/interface/account.md#symbol-fees).
     GetCommissionRate = "spot.commission_rate" -> CommissionRate {
         symbol: String = "symbol",
     }
 }
 
 request! {
-    /// Creates a listen key, or extends the valid one by 60 minutes (spec 1, Listen key).
+    /// Creates a listen key, or extends the valid one by 60 minutes
+    /// (docs/interface/user-stream.md#listen-keys).
     CreateListenKey = "spot.create_listen_key" -> ListenKey {}
 }
 
 request! {
-    /// Extends a listen key (spec 1, Listen key); recommended every 30 minutes.
+    /// Extends a listen key (docs/interface/user-stream.md#listen-keys); recommended every 30
+    /// minutes.
     KeepaliveListenKey = "spot.keepalive_listen_key" -> Empty {
         listen_key: String = "listenKey",
     }
 }
 
 request! {
-    /// Closes a listen key and its stream (spec 1, Listen key).
+    /// Closes a listen key and its stream (docs/interface/user-stream.md#listen-keys).
     CloseListenKey = "spot.close_listen_key" -> Empty {
         listen_key: String = "listenKey",
     }

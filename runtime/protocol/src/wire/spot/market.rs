@@ -1,4 +1,4 @@
-//! Market data of the spot surface (spec 1, Spot market data).
+//! Market data of the spot surface (docs/interface/market-data.md#spot-market-data).
 
 use crate::wire::common::{Empty, ServerTime, SimpleResult};
 use crate::wire::exchange::ExchangeInfo;

@@ -1,4 +1,5 @@
-//! Requests and responses of the spot surface (spec 1).
+//! Requests and responses of the spot surface (docs/interface/orders.md,
+//! docs/interface/account.md).
 
 mod account;
 mod market;

@@ -1,4 +1,4 @@
-//! Spot orders (spec 1): placing, cancelling, querying.
+//! Spot orders (docs/interface/orders.md): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
 use windvane_engine::{OrderType, Side, TimeInForce};
@@ -8,7 +8,7 @@ use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, List, Whole, Word};
 
 record! {
-    /// Order (spec 1, Order).
+    /// Order (docs/interface/orders.md#spot-order).
     Order {
         symbol: String = "symbol",
         order_id: Whole = "orderId",
@@ -35,7 +35,8 @@ record! {
 }
 
 request! {
-    /// Place order (spec 1, Place order). Each type has further mandatory parameters:
+    /// Place order (docs/interface/orders.md#place-a-spot-order). Each type has further mandatory
+    /// parameters:
     ///
     /// | type | mandatory |
     /// |---|---|
@@ -59,7 +60,7 @@ request! {
 }
 
 request! {
-    /// Cancel order (spec 1, Cancel order), by one of the two ids.
+    /// Cancel order (docs/interface/orders.md#cancel-an-order), by one of the two ids.
     CancelOrder = "spot.cancel_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -68,7 +69,7 @@ request! {
 }
 
 request! {
-    /// Query order (spec 1, Query order), by one of the two ids.
+    /// Query order (docs/interface/orders.md#query-an-order), by one of the two ids.
     QueryOrder = "spot.query_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -77,7 +78,7 @@ request! {
 }
 
 request! {
-    /// Query an open order (spec 4, section 4), by one of the two ids.
+    /// Query an open order (docs/interface/orders.md#query-an-open-order), by one of the two ids.
     OpenOrder = "spot.open_order" -> Order {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",
@@ -86,14 +87,16 @@ request! {
 }
 
 request! {
-    /// Current open orders (spec 1, Current open orders); without `symbol` those of all pairs.
+    /// Current open orders (docs/interface/orders.md#open-orders); without `symbol` those of all
+    /// pairs.
     OpenOrders = "spot.open_orders" -> Vec<Order> {
         symbol?: String = "symbol",
     }
 }
 
 request! {
-    /// Cancel all open orders of a pair, or those of the lists (spec 1, Cancel all open orders).
+    /// Cancel all open orders of a pair, or those of the lists
+    /// (docs/interface/orders.md#cancel-all-open-orders).
     CancelAllOrders = "spot.cancel_all_orders" -> SimpleResult {
         symbol: String = "symbol",
         order_ids?: List<i64> = "orderIdList",
@@ -102,7 +105,7 @@ request! {
 }
 
 request! {
-    /// Query all orders of the last 7 days (spec 1, Query all orders).
+    /// Query all orders of the last 7 days (docs/interface/orders.md#all-orders).
     AllOrders = "spot.all_orders" -> Vec<Order> {
         symbol: String = "symbol",
         order_id?: i64 = "orderId",

@@ -1,5 +1,5 @@
-//! Transfers, withdrawals and API keys of the spot surface (spec 1). [`crate::sign`] adds
-//! signatures and nonces that are not given.
+//! Transfers, withdrawals and API keys of the spot surface (docs/interface/account.md).
+//! [`crate::sign`] adds signatures and nonces that are not given.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::wire::scalar::{Exact, Whole};
 use crate::wire::words::{TransferKind, UserOperation};
 
 request! {
-    /// Perp-spot transfer (spec 1, Perp-spot transfer).
+    /// Perp-spot transfer (docs/interface/account.md#transfers-between-wallets).
     WalletTransfer = "spot.wallet_transfer" -> TransferResult {
         amount: Decimal = "amount",
         asset: String = "asset",
@@ -24,7 +24,8 @@ request! {
 }
 
 request! {
-    /// Transfer asset to other address (spec 1). The receiver must be another existing account.
+    /// Transfer asset to other address (docs/interface/account.md#transfer-to-another-address). The
+    /// receiver must be another existing account.
     SendToAddress = "spot.send_to_address" -> TransferResult {
         amount: Decimal = "amount",
         asset: String = "asset",
@@ -36,7 +37,7 @@ request! {
 }
 
 record! {
-    /// Withdraw fee estimate (spec 1, Other records).
+    /// Withdraw fee estimate (docs/interface/account.md#withdrawal-fee).
     WithdrawFee {
         token_price: Exact = "tokenPrice",
         /// The minimum fee of a withdrawal.
@@ -46,7 +47,7 @@ record! {
 }
 
 request! {
-    /// Get withdraw fee (spec 1).
+    /// Get withdraw fee (docs/interface/account.md#withdrawal-fee).
     GetWithdrawFee = "spot.withdraw_fee" -> WithdrawFee {
         /// 1 (ETH), 56 (BSC), 42161 (Arbitrum).
         chain_id: String = "chainId",
@@ -55,7 +56,7 @@ request! {
 }
 
 request! {
-    /// Withdraw (spec 1). The withdrawal cannot be undone.
+    /// Withdraw (docs/interface/account.md#withdrawals). The withdrawal cannot be undone.
     Withdraw = "spot.withdraw" -> WithdrawResult {
         /// 1 (ETH), 56 (BSC), 42161 (Arbitrum).
         chain_id: String = "chainId",
@@ -66,7 +67,7 @@ request! {
         receiver: String = "receiver",
         /// v1; added if it is not given.
         nonce?: String = "nonce",
-        /// v3 (spec 4, section 3); added if it is not given.
+        /// v3 (docs/interface/conventions.md#signing-withdrawals); added if it is not given.
         user_nonce?: String = "userNonce",
         /// Added if it is not given.
         user_signature?: String = "userSignature",
@@ -74,7 +75,8 @@ request! {
 }
 
 request! {
-    /// Get user create API key nonce (spec 1). The response is a bare number.
+    /// Get user create API key nonce (docs/interface/account.md#api-keys). The response is a bare
+    /// number.
     GetNonce = "spot.get_nonce" -> Whole {
         address: String = "address",
         operation: UserOperation = "userOperationType",
@@ -84,7 +86,8 @@ request! {
 }
 
 request! {
-    /// Create API key (spec 1), with the number of [`GetNonce`] as the nonce of the request.
+    /// Create API key (docs/interface/account.md#api-keys), with the number of [`GetNonce`] as the
+    /// nonce of the request.
     CreateApiKey = "spot.create_api_key" -> ApiKeyPair {
         address: String = "address",
         operation: UserOperation = "userOperationType",
@@ -99,7 +102,7 @@ request! {
     }
 }
 
-/// API key pair (spec 1, Other records).
+/// API key pair (docs/interface/account.md#api-keys).
 #[derive(Clone)]
 pub struct ApiKeyPair {
     /// `apiKey`.

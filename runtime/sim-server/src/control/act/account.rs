@@ -186,8 +186,8 @@ pub(super) fn expire_agent(state: &mut State, mut fields: Fields) -> Done {
     Ok(json!({ "agents": ended }))
 }
 
-/// Sets rights of the account's keys and agents. Each right in the body is granted or removed (spec
-/// 2, Authentication, rule 1: a key can be limited to some types of routes).
+/// Sets rights of the account's keys and agents. Each right in the body is granted or removed (a
+/// key can be limited to some types of routes: docs/interface/conventions.md#security-labels).
 pub(super) fn rights(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let read = fields.truth("read")?;

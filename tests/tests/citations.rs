@@ -1,0 +1,297 @@
+//! Every page, anchor and file that the repository cites exists, and no numbered document is cited.
+//!
+//! A citation is `docs/<page>.md` or `docs/<page>.md#<anchor>`, with the path from the root of the
+//! repository. Anchors follow the rules of code hosts: a heading in lower case, spaces as hyphens,
+//! punctuation dropped. Between Markdown pages, relative links are checked too, and in `docs/` the
+//! paths of source files in backticks.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+/// The files that are searched, by the end of their names.
+const ENDINGS: [&str; 5] = ["rs", "toml", "md", "wit", "service"];
+/// The first folders of the paths that pages cite in backticks, and the ends of their names.
+const FOLDERS: [&str; 5] = ["configs/", "runtime/", "sdk/", "strategies/", "tests/"];
+const SOURCES: [&str; 5] = [".rs", ".toml", ".md", ".wit", ".txt"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The tracked files with one of the endings, as paths from the root, with their texts.
+fn files() -> BTreeMap<PathBuf, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(listed.status.success(), "git ls-files failed: {listed:?}");
+    let names = String::from_utf8(listed.stdout).unwrap();
+    let mut files = BTreeMap::new();
+    for name in names.split_terminator('\0') {
+        let path = PathBuf::from(name);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        // A file that was deleted is listed until its deletion is staged.
+        if ending.is_some_and(|ending| ENDINGS.contains(&ending))
+            && let Ok(text) = fs::read_to_string(root().join(&path))
+        {
+            files.insert(path, text);
+        }
+    }
+    assert!(files.len() > 100, "only {} files are tracked", files.len());
+    files
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md")
+}
+
+/// The lines of a page outside of code blocks.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The anchor of a heading.
+fn anchor_of(heading: &str) -> String {
+    let mut text = heading.trim().to_owned();
+    // A link in a heading counts as its text.
+    while let Some(start) = text.find("](") {
+        let end = text[start..].find(')').map(|end| start + end);
+        text.replace_range(start..end.map_or(start + 2, |end| end + 1), "");
+    }
+    let letters = text.chars().filter_map(|letter| match letter {
+        ' ' => Some('-'),
+        '-' | '_' => Some(letter),
+        _ if letter.is_alphanumeric() => Some(letter),
+        _ => None,
+    });
+    letters.collect::<String>().to_lowercase()
+}
+
+/// The anchors of a page: one for each heading. A repeated heading gets a number.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for line in prose(page) {
+        let level = line.len() - line.trim_start_matches('#').len();
+        if !(1..=6).contains(&level) || !line[level..].starts_with(' ') {
+            continue;
+        }
+        let anchor = anchor_of(&line[level..]);
+        let numbers = (1..).map(|number| format!("{anchor}-{number}"));
+        let mut names = std::iter::once(anchor.clone()).chain(numbers);
+        anchors.insert(names.find(|name| !anchors.contains(name)).unwrap());
+    }
+    anchors
+}
+
+/// The path without `.` and `..`; `None` if it leaves the repository.
+fn normal(path: &Path) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !normal.pop() {
+                    return None;
+                }
+            }
+            Component::Normal(name) => normal.push(name),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(normal)
+}
+
+/// Why a target does not exist: a path from the root, with an anchor or without.
+fn fault(files: &BTreeMap<PathBuf, String>, target: &str) -> Option<String> {
+    let (path, anchor) = match target.split_once('#') {
+        Some((path, anchor)) => (path, Some(anchor)),
+        None => (target, None),
+    };
+    let Some(path) = normal(Path::new(path)) else {
+        return Some(format!("{target}: the path is outside of the repository"));
+    };
+    if !root().join(&path).exists() {
+        return Some(format!("{target}: the file does not exist"));
+    }
+    let anchor = anchor.filter(|_| is_markdown(&path))?;
+    let page = files.get(&path).map(String::as_str).unwrap_or_default();
+    let is_heading = anchors(page).contains(anchor);
+    (!is_heading).then(|| format!("{target}: the page has no such heading"))
+}
+
+const fn is_of_a_path(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/')
+}
+
+/// The cited pages in a text: `docs/<page>.md` with its anchor.
+fn citations(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices("docs/") {
+        let before = &text[..at];
+        let start = before.rfind(|letter| !is_of_a_path(letter));
+        let start = start.map_or(0, |start| {
+            start + before[start..].chars().next().unwrap().len_utf8()
+        });
+        // A path of another place, or an address.
+        if !before[start..]
+            .split('/')
+            .all(|part| ["", ".", ".."].contains(&part))
+            || before[..start].ends_with(':')
+        {
+            continue;
+        }
+        let rest = &text[at..];
+        let end = rest
+            .find(|letter| !is_of_a_path(letter))
+            .unwrap_or(rest.len());
+        let Some(path) = rest[..end].rfind(".md").map(|md| &rest[..md + 3]) else {
+            continue;
+        };
+        let after = &rest[path.len()..];
+        let anchor = after.strip_prefix('#').map(|anchor| {
+            let is_end = |letter: char| !letter.is_alphanumeric() && !"-_".contains(letter);
+            &anchor[..anchor.find(is_end).unwrap_or(anchor.len())]
+        });
+        found.push(match anchor {
+            Some(anchor) if !anchor.is_empty() => format!("{path}#{anchor}"),
+            _ => path.to_owned(),
+        });
+    }
+    found
+}
+
+/// The targets of a page's relative links, as paths from the root.
+fn links(path: &Path, page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in prose(page) {
+        for (at, _) in line.match_indices("](") {
+            let target = &line[at + 2..];
+            let Some(end) = target.find(')') else {
+                continue;
+            };
+            let target = &target[..end];
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let folder = path.parent().unwrap();
+            found.push(match target.strip_prefix('#') {
+                Some(anchor) => format!("{}#{anchor}", path.display()),
+                None => folder.join(target).display().to_string(),
+            });
+        }
+    }
+    found
+}
+
+/// The paths of source files that a page has in backticks.
+fn sources(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in prose(page) {
+        let quoted = line.split('`').skip(1).step_by(2);
+        found.extend(
+            quoted
+                .filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder)))
+                .filter(|text| SOURCES.iter().any(|ending| text.ends_with(ending)))
+                .filter(|text| text.chars().all(is_of_a_path))
+                .map(str::to_owned),
+        );
+    }
+    found
+}
+
+/// The first citation of a document by its number, such as a word for document and a digit. Line
+/// breaks inside of comments do not hide it.
+fn numbered(text: &str) -> Option<String> {
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "//" | "///" | "//!" | "#" | ">"))
+        .collect();
+    let singular = ["document", "doc", "spec"];
+    words.windows(2).find_map(|pair| {
+        let [name, number] = pair else { return None };
+        let name = name
+            .rsplit(|letter: char| !letter.is_alphanumeric())
+            .next()?;
+        let name = name.to_lowercase();
+        let is_name = singular
+            .iter()
+            .any(|known| name.strip_suffix('s').unwrap_or(&name) == *known);
+        let mut letters = number.chars();
+        let is_number = letters
+            .next()
+            .is_some_and(|digit| ('1'..='5').contains(&digit))
+            && letters.next().is_none_or(|next| !next.is_alphanumeric());
+        (is_name && is_number).then(|| format!("{name} {number}"))
+    })
+}
+
+#[test]
+fn every_cited_page_and_heading_exists() {
+    let files = files();
+    let mut faults = Vec::new();
+    for (path, text) in &files {
+        let mut targets = citations(text);
+        if is_markdown(path) {
+            targets.extend(links(path, text));
+        }
+        if path.starts_with("docs") {
+            targets.extend(sources(text));
+        }
+        let found = targets.iter().filter_map(|target| fault(&files, target));
+        faults.extend(found.map(|fault| format!("{}: {fault}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_numbered_document_is_cited() {
+    let mut faults = Vec::new();
+    for (path, text) in files() {
+        faults.extend(numbered(&text).map(|found| format!("{}: {found}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn headings_become_anchors_as_on_code_hosts() {
+    let page = "# Signing, with a wallet\n## `ORDER_TRADE_UPDATE`\n## 429, 418 and bans\n\
+                ```sh\n# no heading\n```\n## [Links](x.md) count\n# Twice\n# Twice\n#none\n";
+    let expected = [
+        "429-418-and-bans",
+        "links-count",
+        "order_trade_update",
+        "signing-with-a-wallet",
+        "twice",
+        "twice-1",
+    ];
+    assert_eq!(Vec::from_iter(anchors(page)), expected);
+}
+
+#[test]
+fn citations_are_found_in_comments_texts_and_links() {
+    let folder = "docs";
+    let text = format!(
+        "({folder}/a.md#b-c). `{folder}/d/e.md`; ../../{folder}/f.md, https://x/{folder}/g.md \
+         other{folder}/h.md {folder}/i.toml {folder}/j.md."
+    );
+    let expected = ["a.md#b-c", "d/e.md", "f.md", "j.md"].map(|page| format!("{folder}/{page}"));
+    assert_eq!(citations(&text), expected);
+}
+
+#[test]
+fn a_numbered_document_is_found_across_a_line_break() {
+    let word = "spec";
+    assert!(numbered(&format!("/// ({word}\n    /// 2, Errors)")).is_some());
+    assert!(numbered(&format!("{word}s 1 and 2")).is_some());
+    assert!(numbered("documents, 1,200 of them; document 12; documented 1").is_none());
+}
