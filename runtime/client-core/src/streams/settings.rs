@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use windvane_protocol::route::Surface;
+
 /// The path of public streams. It decides the shape of their frames (spec 4, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MarketPath {
@@ -59,6 +61,10 @@ pub struct StreamSettings {
     /// Messages per second and connection to the venue. Document 1 allows 5 on both surfaces, which
     /// takes precedence over the 10 for futures in spec 4, section 5.
     pub messages_per_s: u32,
+    /// Maximum number of streams of one spot connection (spec 1, Limits, rule 8).
+    pub spot_streams_max: usize,
+    /// Maximum number of streams of one futures connection (spec 4, section 5).
+    pub futures_streams_max: usize,
     /// Maximum number of items that wait for the consumer. Further items are dropped and reported
     /// as a gap.
     pub capacity: usize,
@@ -83,8 +89,21 @@ impl Default for StreamSettings {
             connect_within: Duration::from_secs(10),
             path: MarketPath::Combined,
             messages_per_s: 5,
+            spot_streams_max: 1_024,
+            futures_streams_max: 200,
             capacity: 65_536,
             seed: 0x5eed,
         }
+    }
+}
+
+impl StreamSettings {
+    /// Maximum number of streams of one connection of a surface; at least 1.
+    pub fn streams_max(&self, surface: Surface) -> usize {
+        let most = match surface {
+            Surface::Spot => self.spot_streams_max,
+            _ => self.futures_streams_max,
+        };
+        most.max(1)
     }
 }
