@@ -256,7 +256,9 @@ impl Default for SigningChain {
 
 fn chain_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match u64::deserialize(deserializer)? {
-        0 => Err(D::Error::custom("must be a chain id, a whole number over 0")),
+        0 => Err(D::Error::custom(
+            "must be a chain id, a whole number over 0",
+        )),
         id => Ok(id),
     }
 }

@@ -339,18 +339,27 @@ mod tests {
              \"aster-testnet\" (did you mean \"aster\"?)"
         );
         let sentence = refusal("[venue]\nprofile = 3");
-        assert!(sentence.contains("must be one of \"simulated\""), "{sentence}");
+        assert!(
+            sentence.contains("must be one of \"simulated\""),
+            "{sentence}"
+        );
         let sentence = refusal("venue = 3");
         assert!(sentence.contains("`venue` must be a table"), "{sentence}");
         let sentence = refusal("[venue]\nprofile = \"aster\"\nspot = \"x\"");
-        assert!(sentence.contains("`venue.spot` must be a table"), "{sentence}");
+        assert!(
+            sentence.contains("`venue.spot` must be a table"),
+            "{sentence}"
+        );
     }
 
     #[test]
     fn limits_out_of_range_are_refused() {
         for (key, rule) in [
             ("spot_streams = 0", "must be a whole number from 1 to"),
-            ("messages_per_second = 1", "must be a whole number from 2 to"),
+            (
+                "messages_per_second = 1",
+                "must be a whole number from 2 to",
+            ),
             ("connection_hours = 0", "must be hours from 1 to"),
             ("nonce_window_ms = 0", "must be milliseconds from 1 to"),
         ] {

@@ -108,7 +108,10 @@ impl Client {
         let settings = self.settings();
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
         let (mut restarts, mut commands) = (Vec::new(), 0);
-        for (connection, topics) in topics.chunks(settings.streams.streams_max(surface)).enumerate() {
+        for (connection, topics) in topics
+            .chunks(settings.streams.streams_max(surface))
+            .enumerate()
+        {
             let (restart, restart_requests) = mpsc::channel(1);
             restarts.push(restart);
             let driver = Driver {
