@@ -158,7 +158,7 @@ fn requests_are_signed_with_the_names_and_chains_of_the_profile() {
         "futures.approve_agent",
         &agent,
         "venue.names.chain_parameter=svcChain",
-        -1102,
+        -1103,
     );
     stage.answer("futures.approve_agent", &agent);
     // The withdrawal's own signature, in the domain `Aster`.
