@@ -200,7 +200,8 @@ pub fn absence_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
     let window_ms = if apis.contains(&config::Api::V3) {
-        NONCE_WINDOW_MS
+        let own = i64::try_from(venue.limits.nonce_window_ms).unwrap_or(i64::MAX);
+        own.max(NONCE_WINDOW_MS)
     } else {
         i64::from(venue.recv_window_ms)
     };
