@@ -15,6 +15,7 @@ mod journal;
 mod place;
 mod playback;
 mod progress;
+pub mod reference;
 mod replay;
 mod routes;
 mod run;
