@@ -30,7 +30,7 @@ A later source overrides an earlier one:
 4. `--set section.key=value`, such as `--set strategy.0.params.qty=0.02`,
 5. other arguments of the command.
 
-Decimals may be strings or numbers. Both are read without rounding.
+Decimals have at most 28 digits. They may be strings or numbers; both are read without rounding.
 
 In the tables, *none* means that the setting has no value unless the configuration has one. An example follows it.
 ";
@@ -113,14 +113,7 @@ fn described(keys: &[String], sections: &[Section]) -> Result<(), String> {
 fn row(section: &Section, line: &Line, unchanged: &Config) -> Result<[String; 5], String> {
     let key = section.full(line);
     let rules = rules(section, &key);
-    let (kind, values) = match rules.split_first() {
-        Some((first, _)) if first.starts_with("one of ") => {
-            let words = first.trim_start_matches("one of ").replace('"', "`");
-            ("word".to_owned(), words)
-        }
-        Some((first, rest)) => (first.clone(), rest.join("; ")),
-        None => ("text".to_owned(), String::new()),
-    };
+    let (kind, values) = type_and_values(&rules);
     let value = code(&line.value);
     let derived = DERIVED.iter().find(|(name, _)| *name == section.name);
     let no_default = line.comment.contains("no default");
@@ -148,11 +141,44 @@ fn row(section: &Section, line: &Line, unchanged: &Config) -> Result<[String; 5]
             "`{key}` has a default, but its comment says \"no default\""
         ));
     }
-    let meaning = line
-        .comment
-        .replace("; no default", "")
-        .replace(": no default", "");
-    Ok([code(&line.key), kind, values, default, sentence(&meaning)])
+    let meaning = line.comment.replace("; no default", "");
+    if meaning.is_empty() {
+        return Err(format!("`{key}` in configs/reference.toml has no comment"));
+    }
+    let begin = meaning.split([':', ' ']).next().unwrap_or_default();
+    let meaning = if values.contains(&code(begin)) {
+        stopped(&meaning)
+    } else {
+        sentence(&meaning)
+    };
+    Ok([code(&line.key), kind, values, default, meaning])
+}
+
+/// The type of a value, and the permitted values, from what the parser says about wrong ones.
+fn type_and_values(rules: &[String]) -> (String, String) {
+    let Some((first, rest)) = rules.split_first() else {
+        return ("true or false".to_owned(), String::new());
+    };
+    if let Some(words) = first.strip_prefix("one of ") {
+        return ("word".to_owned(), words.replace('"', "`"));
+    }
+    if let Some((sources, _)) = first.split_once(" (the configuration never") {
+        let sources = sources.replace(" or {", ", {").replace("}, {", "}`, `{");
+        return ("secret".to_owned(), code(sources));
+    }
+    let kind = first.split(" such as").next().unwrap_or(first);
+    let kind = kind.strip_suffix(" as a string").unwrap_or(kind);
+    let kind = match rest {
+        [] => kind,
+        // The permitted range says more than the type's own.
+        _ => kind.strip_suffix(", 0 or more").unwrap_or(kind),
+    };
+    let kind = kind.strip_prefix("a ").unwrap_or(kind);
+    let values = rest
+        .iter()
+        .map(|rule| rule.strip_prefix("must ").unwrap_or(rule));
+    let values: Vec<&str> = values.collect();
+    (kind.to_owned(), values.join("; "))
 }
 
 /// The reference without one line.
@@ -203,9 +229,6 @@ fn rules(section: &Section, key: &str) -> Vec<String> {
             rules.push(rule);
         }
     }
-    if rules.is_empty() {
-        rules.push("true or false".to_owned());
-    }
     rules
 }
 
@@ -216,8 +239,13 @@ fn sentence(text: &str) -> String {
     let Some(first) = letters.next() else {
         return String::new();
     };
+    stopped(&format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+/// The text with a full stop.
+fn stopped(text: &str) -> String {
     let stop = if text.ends_with('.') { "" } else { "." };
-    format!("{}{}{stop}", first.to_uppercase(), letters.as_str())
+    format!("{text}{stop}")
 }
 
 #[cfg(test)]
