@@ -1,5 +1,7 @@
 //! End-to-end tests of the real binary, with the code that they need: a runner for the binary, and
 //! a checker of its result files that shares no code with the runtime.
+//!
+//! `examples` has the programs of the long proofs (`cargo xtask prove`).
 
 #![forbid(unsafe_code)]
 

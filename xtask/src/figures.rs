@@ -20,9 +20,9 @@ pub(crate) fn print() -> Result<(), String> {
     let mut total = Crate::default();
     let manifests = Manifest::all(&root)?;
     for manifest in &manifests {
-        let one = crate_in(&manifest.folder, &manifests)?;
+        let one = crate_in(&root, &manifest.folder, &manifests)?;
         row(&manifest.name(), &one);
-        total.lines.add(&one.lines);
+        add(&mut total.lines, one.lines);
         total.files += one.files;
         total.longest = total.longest.max(one.longest);
     }
@@ -45,6 +45,13 @@ pub(crate) fn print() -> Result<(), String> {
     Ok(())
 }
 
+const fn add(sum: &mut Lines, more: Lines) {
+    sum.code += more.code;
+    sum.tests += more.tests;
+    sum.comments += more.comments;
+    sum.blank += more.blank;
+}
+
 fn row(name: &str, one: &Crate) {
     let Lines {
         code,
@@ -57,13 +64,13 @@ fn row(name: &str, one: &Crate) {
 }
 
 /// The figures of one crate, without the crates in its subfolders.
-fn crate_in(folder: &Path, all: &[Manifest]) -> Result<Crate, String> {
+fn crate_in(root: &Path, folder: &Path, all: &[Manifest]) -> Result<Crate, String> {
     let mut one = Crate::default();
     let mut files = lines::files(folder, "rs")?;
     files.retain(|file| Manifest::owner(all, file).is_some_and(|owner| owner.folder == folder));
-    for (_, counted) in lines::count_all(files)? {
+    for (_, counted) in lines::count_all(root, files)? {
         one.longest = one.longest.max(counted.all());
-        one.lines.add(&counted);
+        add(&mut one.lines, counted);
         one.files += 1;
     }
     Ok(one)

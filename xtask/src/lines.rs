@@ -21,14 +21,6 @@ impl Lines {
     pub const fn all(&self) -> usize {
         self.code + self.tests + self.comments + self.blank
     }
-
-    /// Adds the lines of another file.
-    pub const fn add(&mut self, other: &Self) {
-        self.code += other.code;
-        self.tests += other.tests;
-        self.comments += other.comments;
-        self.blank += other.blank;
-    }
 }
 
 /// All files with this extension in a folder and below, sorted. Build output is left out.
@@ -58,12 +50,12 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Counts these files, which must be all files of their crates: a file is a test if another one
-/// declares it with `#[cfg(test)]`.
+/// Counts these files below `root`, which must be all files of their crates: a file is a test if
+/// another one declares it with `#[cfg(test)]`.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn count_all(files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines)>, String> {
+pub fn count_all(root: &Path, files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines)>, String> {
     let read = |file: PathBuf| match std::fs::read_to_string(&file) {
         Ok(source) => Ok((file, source)),
         Err(error) => Err(format!("{}: {error}", file.display())),
@@ -74,7 +66,8 @@ pub fn count_all(files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines)>, String> {
         .flat_map(|(file, source)| test_modules(file, source))
         .collect();
     let counted = sources.into_iter().map(|(file, source)| {
-        let is_test = is_test(&file) || tests.contains(&file);
+        let relative = file.strip_prefix(root).unwrap_or(&file);
+        let is_test = is_test(relative) || tests.contains(&file);
         let lines = count(&source, is_test);
         (file, lines)
     });

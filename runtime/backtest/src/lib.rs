@@ -1,5 +1,7 @@
 //! `windvane backtest`: plays recorded data through strategies, engine and simulated venue, as fast
 //! as possible.
+//!
+//! Time is the time of the recording: there is no clock and no wait. [`session`] is the loop.
 
 mod error;
 mod feed;

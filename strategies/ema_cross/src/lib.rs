@@ -1,4 +1,6 @@
-//! Follows the crossing of two exponential moving averages of trade prices; see README.md.
+//! Follows the crossing of two exponential moving averages of trade prices.
+//!
+//! It holds one position in the direction of the fast average. README.md explains its parameters.
 
 use windvane_sdk::indicator::Ema;
 use windvane_sdk::prelude::*;

@@ -1,4 +1,6 @@
-//! Buys and sells at fixed distances around a centre; see README.md.
+//! Buys and sells at fixed distances around a centre.
+//!
+//! Each rung of the grid has one order. README.md explains its parameters.
 
 mod rung;
 

@@ -1,4 +1,6 @@
-//! Quotes both sides of the book with post-only orders; see README.md.
+//! Quotes both sides of the book with post-only orders.
+//!
+//! A quote is replaced once the market has moved too far from it. README.md explains its parameters.
 
 mod quote;
 

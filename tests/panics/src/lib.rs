@@ -1,4 +1,6 @@
 //! A strategy that panics at its first trade, as a programming error would.
+//!
+//! Tests use it to prove that the panic of one module does not reach the others.
 
 use windvane_sdk::prelude::*;
 
