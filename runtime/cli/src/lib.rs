@@ -17,6 +17,7 @@ mod journal;
 mod place;
 mod playback;
 mod progress;
+pub mod reference;
 mod replay;
 mod routes;
 mod run;
@@ -220,14 +221,22 @@ fn log_to<W>(usual: &str, writer: W)
 where
     W: for<'a> tracing_subscriber::fmt::MakeWriter<'a> + Send + Sync + 'static,
 {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(usual));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let named = std::env::var(LOG_VARIABLE).ok();
+    let named = named.filter(|directives| !directives.is_empty());
+    let usual = || usual.parse::<Targets>().unwrap_or_default();
+    let filter = named.and_then(|directives| directives.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_target(false)
         // A closed terminal must not end the program.
-        .log_internal_errors(false)
+        .log_internal_errors(false);
+    let registry = tracing_subscriber::registry();
+    registry
+        .with(filter.unwrap_or_else(usual))
+        .with(lines)
         .init();
 }
 

@@ -50,18 +50,18 @@ struct Row {
 /// A weight: a number, or a rule as text.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum WeightText {
+pub(crate) enum WeightText {
     Number(u32),
     Rule(String),
 }
 
 #[derive(Debug, Serialize)]
-struct ParameterRow {
-    name: &'static str,
-    r#type: &'static str,
-    need: &'static str,
-    bounds: Option<String>,
-    default: Option<&'static str>,
+pub(crate) struct ParameterRow {
+    pub(crate) name: &'static str,
+    pub(crate) r#type: &'static str,
+    pub(crate) need: &'static str,
+    pub(crate) bounds: Option<String>,
+    pub(crate) default: Option<&'static str>,
 }
 
 impl Routes {
@@ -160,7 +160,7 @@ impl Row {
 }
 
 impl ParameterRow {
-    fn new(param: &Param) -> Self {
+    pub(crate) fn new(param: &Param) -> Self {
         Self {
             name: param.name,
             r#type: type_text(param.kind),
@@ -175,7 +175,7 @@ impl ParameterRow {
     }
 }
 
-fn weight_text(weight: Weight) -> Option<WeightText> {
+pub(crate) fn weight_text(weight: Weight) -> Option<WeightText> {
     let rule = match weight {
         Weight::Fixed(weight) => return Some(WeightText::Number(weight)),
         Weight::NotShown => return None,
