@@ -45,6 +45,19 @@ impl Launch {
         launch.addresses(venue)
     }
 
+    /// Starts a configuration that names the venue's addresses itself.
+    pub fn own(config: &Path, data: &Path) -> Self {
+        Self {
+            line: None,
+            data: data.to_owned(),
+            config: config.to_owned(),
+            settings: Vec::new(),
+            environment: Vec::new(),
+            arguments: Vec::new(),
+            shell: None,
+        }
+    }
+
     /// Starts `configs/paper.toml` on a recording.
     pub fn playing(file: &Path, pace: &str, data: &Path) -> Self {
         Self {

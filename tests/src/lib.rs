@@ -1,5 +1,9 @@
 //! End-to-end tests of the real binary, with the code that they need: a runner for the binary, and
 //! a checker of its result files that shares no code with the runtime.
+//!
+//! The tests in `tests/tests`, the examples in `tests/examples` and the test of one core in
+//! `tests/faults` use it. It must not depend on any crate of this repository, so that it is
+//! independent evidence.
 
 #![forbid(unsafe_code)]
 

@@ -28,12 +28,21 @@ impl Venue {
     ///
     /// # Panics
     /// If the venue does not start.
-    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn start(arguments: &[&str]) -> Self {
+        Self::start_with(Path::new("configs/venue-sim.toml"), arguments)
+    }
+
+    /// Starts a venue with another configuration.
+    ///
+    /// # Panics
+    /// If the venue does not start.
+    #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
+    pub fn start_with(config: &Path, arguments: &[&str]) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let mut child = Command::new(binary::path())
             .current_dir(binary::root())
-            .args(["venue", "--port", "0", "--config", "configs/venue-sim.toml"])
+            .args(["venue", "--port", "0", "--config"])
+            .arg(config)
             .args(arguments)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,8 @@
 //! The admin interface of a running instance: the admin server, the client for the verbs of the
 //! command line, the metrics, and messages to the service manager.
 //!
+//! `live` serves the admin server and the metrics; `cli` uses the client.
+//!
 //! This crate must not contain the engine, the venue's protocol, keys, or any decision about
 //! orders. The binary fills [`Published`] and answers [`Steer`]; this crate transports them:
 //!

@@ -1,6 +1,7 @@
 //! The operator's commands to a running instance, and their answers.
 //!
-//! No command moves money to another account, and none ever will (promise 9).
+//! No command moves money to another account, and none ever will
+//! (`docs/promises.md#9-strategies-have-only-intents`).
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,10 @@
 //! `windvane backtest`: plays recorded data through strategies, engine and simulated venue, as fast
 //! as possible.
+//!
+//! `cli` runs it for `windvane backtest` and the demo. `live` uses its tally for runs on
+//! recordings, and `replay` its comparison of modules. The crate must not contain sockets,
+//! decisions about orders, or a use of the wall clock that could change a result: time is the
+//! recording's.
 
 mod error;
 mod feed;

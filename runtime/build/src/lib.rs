@@ -4,6 +4,9 @@
 //! The compiler is the user's own if it has the target `wasm32-unknown-unknown`, otherwise a
 //! private one (see [`toolchain`]). The strategy itself does not run, but its build scripts and
 //! macros do, as in any `cargo build`.
+//!
+//! `backtest`, `replay`, `live`, `cli` and the fault simulator get their loaded modules from
+//! [`modules`]. The crate must not contain the venue, a clock, or a decision for a strategy.
 
 mod cache;
 mod cargo;

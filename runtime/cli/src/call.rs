@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Write};
 use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
-use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal};
+use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal, RequestError};
 use windvane_protocol::route::{Scheme, Security, Surface};
 
 use super::place::{Place, SurfaceWord};
 use super::{Failure, print_line};
-use windvane_live::connection::Needs;
+use windvane_live::connection::{self, ConnectionError, Needs, Part};
 
 #[derive(Debug, Args)]
 pub(super) struct CallVerb {
@@ -51,7 +51,8 @@ impl CallVerb {
             nonce_us: self.nonce,
         };
         let mut call = None;
-        let mut settings = self.place.settings(|settings| {
+        let config = self.place.config()?;
+        let mut settings = self.place.settings_of(&config, |settings| {
             let parsed = Call::parse(&self.route, &self.parameters, settings, &options)?;
             let listing = parsed.route().listing(parsed.version());
             let is_given = |name: &str| {
@@ -69,6 +70,15 @@ impl CallVerb {
         let call = call.ok_or_else(|| Failure::usage("no route was parsed"))?;
         if self.dry_run {
             settings.addresses = with_placeholders(settings.addresses)?;
+        }
+        let surface = call.route().surface;
+        if let Err(missing) = connection::require(&config, &settings.addresses, surface, Part::Rest)
+        {
+            if self.json {
+                let refused = NotDone::Refused(RequestError::NoAddress(surface).into());
+                print_line(&not_done_json(&refused).to_string())?;
+            }
+            return Err(ConnectionError::from(missing).into());
         }
         let client = Client::new(settings).map_err(Failure::failed)?;
         if self.dry_run {

@@ -1,5 +1,7 @@
-//! The command line: commands, their arguments, output and exit codes. It makes no trading
-//! decision; each command calls the module that does the work.
+//! The command line: commands, their arguments, output and exit codes.
+//!
+//! The binary `windvane` uses this crate. The fault simulator builds a changed binary from it. It
+//! must not contain trading decisions: each command calls the crate that does the work.
 //!
 //! Results go to stdout. Logs, progress and errors go to stderr. Exit codes: 0 success, 1 failure,
 //! 2 wrong usage or configuration, 3 not running, 4 verification failed.
@@ -15,6 +17,7 @@ mod journal;
 mod place;
 mod playback;
 mod progress;
+pub mod reference;
 mod replay;
 mod routes;
 mod run;
@@ -218,14 +221,22 @@ fn log_to<W>(usual: &str, writer: W)
 where
     W: for<'a> tracing_subscriber::fmt::MakeWriter<'a> + Send + Sync + 'static,
 {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::try_from_env(LOG_VARIABLE).unwrap_or_else(|_| EnvFilter::new(usual));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let named = std::env::var(LOG_VARIABLE).ok();
+    let named = named.filter(|directives| !directives.is_empty());
+    let usual = || usual.parse::<Targets>().unwrap_or_default();
+    let filter = named.and_then(|directives| directives.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_target(false)
         // A closed terminal must not end the program.
-        .log_internal_errors(false)
+        .log_internal_errors(false);
+    let registry = tracing_subscriber::registry();
+    registry
+        .with(filter.unwrap_or_else(usual))
+        .with(lines)
         .init();
 }
 

@@ -72,15 +72,6 @@ impl From<ConnectionError> for Failure {
 }
 
 impl Place {
-    /// Settings of a client, with the keys that it needs.
-    pub(super) fn settings(
-        &self,
-        needs: impl FnOnce(&Settings) -> Result<Needs, Failure>,
-    ) -> Result<Settings, Failure> {
-        let config = self.config()?;
-        self.settings_of(&config, needs)
-    }
-
     /// Command-line arguments that give the same settings. `run` passes them to the watchdog
     /// process.
     pub(super) fn arguments(&self) -> Vec<OsString> {
@@ -126,7 +117,7 @@ impl Place {
         super::configuration(self.config.as_deref(), &self.set)
     }
 
-    /// Like [`settings`](Self::settings), with a configuration that is already read.
+    /// Settings of a client, with the keys that it needs.
     pub(super) fn settings_of(
         &self,
         config: &Config,
@@ -160,7 +151,7 @@ impl Place {
         let is_address = |set: &&String| {
             let key = set.split('=').next().unwrap_or_default().trim();
             let last = key.rsplit('.').next();
-            key.starts_with("venue.") && matches!(last, Some("rest" | "ws"))
+            key.starts_with("venue.") && matches!(last, Some("rest" | "ws" | "user_ws"))
         };
         match self.set.iter().find(is_address) {
             Some(set) if self.venue.is_some() => Err(Failure::Usage(format!(

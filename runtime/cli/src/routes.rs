@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use windvane_config::Venue;
 use windvane_protocol::Brand;
-use windvane_protocol::route::{self, Bounds, Kind, Listing, Need, Param, Route, Weight};
+use windvane_protocol::route::{self, Bounds, Kind, Listing, Need, Param, Route, Surface, Weight};
 
 use super::{Failure, print_line};
 
@@ -21,9 +22,12 @@ pub(super) struct Routes {
     /// The venue's short name in paths and names
     #[arg(long, value_name = "WORD")]
     brand: Option<String>,
-    /// Configuration file; the names in its [venue] are used
+    /// Configuration file; the profile and the names in its [venue] are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Profile of the venue, instead of venue.profile
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
 }
 
 /// One version of a route, as it is printed.
@@ -46,29 +50,30 @@ struct Row {
 /// A weight: a number, or a rule as text.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum WeightText {
+pub(crate) enum WeightText {
     Number(u32),
     Rule(String),
 }
 
 #[derive(Debug, Serialize)]
-struct ParameterRow {
-    name: &'static str,
-    r#type: &'static str,
-    need: &'static str,
-    bounds: Option<String>,
-    default: Option<&'static str>,
+pub(crate) struct ParameterRow {
+    pub(crate) name: &'static str,
+    pub(crate) r#type: &'static str,
+    pub(crate) need: &'static str,
+    pub(crate) bounds: Option<String>,
+    pub(crate) default: Option<&'static str>,
 }
 
 impl Routes {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let brand = self.brand()?;
+        let venue = self.venue()?;
+        let brand = venue.brand().map_err(Failure::usage)?;
         let Some(name) = &self.name else {
             let rows: Vec<Row> = listings(&brand).map(|(row, _, _)| row).collect();
             return if self.json {
                 print_line(&json(&rows)?)
             } else {
-                print_line(table(&rows).trim_end())
+                print_line((table(&rows) + &profile_text(&venue)).trim_end())
             };
         };
         let route = super::route_named(name, &brand)?;
@@ -85,13 +90,37 @@ impl Routes {
         }
     }
 
-    fn brand(&self) -> Result<Brand, Failure> {
-        let mut venue = super::configuration(self.config.as_deref(), &[])?.venue;
+    fn venue(&self) -> Result<Venue, Failure> {
+        let profile = self.profile.iter();
+        let set: Vec<_> = profile
+            .map(|name| format!("venue.profile={name}"))
+            .collect();
+        let mut venue = super::configuration(self.config.as_deref(), &set)?.venue;
         if let Some(word) = &self.brand {
             venue.brand.clone_from(word);
         }
-        venue.brand().map_err(Failure::usage)
+        Ok(venue)
     }
+}
+
+/// The profile of a public venue with its addresses; empty for the default profile, which has none.
+fn profile_text(venue: &Venue) -> String {
+    if !venue.profile.is_public() {
+        return String::new();
+    }
+    let mut text = format!("\nprofile {}\n", venue.profile);
+    for surface in Surface::ALL {
+        let endpoint = match surface {
+            Surface::Spot => &venue.spot,
+            Surface::Futures => &venue.futures,
+            Surface::Chain => &venue.chain,
+            Surface::Rpc => &venue.rpc,
+        };
+        let missing = format!("no address; set venue.{surface}.rest");
+        let address = endpoint.rest.as_deref().unwrap_or(&missing);
+        let _ = writeln!(text, "{:<8} {address}", surface.as_str());
+    }
+    text
 }
 
 fn json(rows: &[Row]) -> Result<String, Failure> {
@@ -131,7 +160,7 @@ impl Row {
 }
 
 impl ParameterRow {
-    fn new(param: &Param) -> Self {
+    pub(crate) fn new(param: &Param) -> Self {
         Self {
             name: param.name,
             r#type: type_text(param.kind),
@@ -146,7 +175,7 @@ impl ParameterRow {
     }
 }
 
-fn weight_text(weight: Weight) -> Option<WeightText> {
+pub(crate) fn weight_text(weight: Weight) -> Option<WeightText> {
     let rule = match weight {
         Weight::Fixed(weight) => return Some(WeightText::Number(weight)),
         Weight::NotShown => return None,
@@ -277,6 +306,8 @@ fn describe(route: &Route, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use windvane_config::Profile;
+
     use super::*;
 
     fn rows(word: &str) -> serde_json::Value {
@@ -349,6 +380,22 @@ mod tests {
         let balance = row(&rows, "acme_getBalance");
         assert_eq!(balance["path"], "/info");
         assert!(balance["version"].is_null());
+    }
+
+    #[test]
+    fn a_public_profile_is_shown_with_its_addresses() {
+        let text = |profile: Profile| profile_text(&profile.venue().unwrap());
+        assert_eq!(text(Profile::Simulated), "");
+        let shown = text(Profile::AsterTestnet);
+        assert!(shown.starts_with("\nprofile aster-testnet\n"), "{shown}");
+        assert!(
+            shown.contains("\nfutures  https://fapi.asterdex-testnet.com\n"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("\nchain    no address; set venue.chain.rest\n"),
+            "{shown}"
+        );
     }
 
     #[test]

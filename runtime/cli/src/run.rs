@@ -9,7 +9,7 @@ use super::Failure;
 use super::backtest::print_summary;
 use super::place::Place;
 use windvane_config::{Api, Config, Mode};
-use windvane_live::connection::Needs;
+use windvane_live::connection::{self, ConnectionError, Needs};
 use windvane_live::memory;
 use windvane_live::watchdog;
 use windvane_live::{self as live, Market, Pace, Playing};
@@ -55,7 +55,11 @@ impl Run {
                 // Public market data needs no key.
                 Mode::Paper => Needs::default(),
             };
-            Market::Venue(Box::new(self.place.settings_of(&config, |_| Ok(needs))?))
+            let settings = self.place.settings_of(&config, |_| Ok(needs))?;
+            connection::require_for_run(&config, &settings.addresses)
+                .map_err(ConnectionError::from)?;
+            say_profile(&config);
+            Market::Venue(Box::new(settings))
         } else {
             config.backtest.data = self.data;
             if self.cache.is_some() {
@@ -92,6 +96,18 @@ impl Run {
             Some(summary) => print_summary(&summary, self.out.as_deref(), self.json),
             None => Ok(()),
         }
+    }
+}
+
+/// Logs the profile of a public venue.
+fn say_profile(config: &Config) {
+    let profile = config.venue.profile;
+    if profile.is_public() {
+        tracing::warn!(
+            %profile,
+            "the profile's values come from public documents; nothing was tried at this venue. \
+             docs/venue-aster.md says what to verify first"
+        );
     }
 }
 

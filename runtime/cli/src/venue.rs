@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use rust_decimal::Decimal;
 use serde::Serialize;
+use windvane_engine::Surface;
 use windvane_protocol::sign::sentence;
-use windvane_sim_server::{LimitSettings, Running, Settings, Source, start};
+use windvane_sim_server::{LimitSettings, Running, Settings, Source, StreamLimits, start};
 
 use super::progress::Terminal;
 use super::{Failure, print_line};
@@ -19,8 +21,8 @@ const SENTENCE: &str = "Sign in to the simulated venue:";
 
 #[derive(Debug, Args)]
 pub(super) struct Venue {
-    /// Configuration file; its [venue] names and network, its [[instrument]] and its [sim.choices]
-    /// are used
+    /// Configuration file; the profile, names, network, chain ids and limits of its [venue], its
+    /// [[instrument]] and its [sim.choices] are used
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Override a setting, such as venue.network=testnet; can be repeated
@@ -99,6 +101,13 @@ impl Venue {
         brand
             .login_sentence
             .get_or_insert_with(|| SENTENCE.to_owned());
+        let known = &config.venue.limits;
+        let streams = |surface, most: u32| StreamLimits {
+            streams_max: most as usize,
+            messages_per_second: known.messages_per_second as usize,
+            life: Duration::from_hours(u64::from(known.connection_hours)),
+            ..StreamLimits::of(surface)
+        };
         let mut limits = LimitSettings::default();
         if let Some(weight) = self.weight {
             (limits.spot_weight, limits.futures_weight) = (weight, weight);
@@ -111,6 +120,9 @@ impl Venue {
             port: self.port,
             source,
             choices: config.sim.choices,
+            nonce_window_ms: i64::try_from(known.nonce_window_ms).unwrap_or(i64::MAX),
+            spot_streams: streams(Surface::Spot, known.spot_streams),
+            futures_streams: streams(Surface::Futures, known.futures_streams),
             ..Settings::default()
         })
     }

@@ -32,7 +32,9 @@
 //! # }
 //! ```
 //!
-//! This crate must never contain orders, positions, or decisions to send something again.
+//! `live` sends the requests of a run through it, `cli` serves `call` and `watch` with it, and any
+//! other Rust program can use it alone. This crate must never contain orders, positions, or
+//! decisions to send something again.
 
 #![forbid(unsafe_code)]
 

@@ -100,6 +100,7 @@ impl Settings {
 pub struct Addresses {
     rest: [Option<Url>; 4],
     ws: [Option<Url>; 4],
+    user_ws: [Option<Url>; 4],
 }
 
 /// A base address is not valid.
@@ -127,6 +128,14 @@ impl Addresses {
         Ok(self)
     }
 
+    /// Sets the address of a surface's user stream, if the venue serves it elsewhere than its
+    /// public streams.
+    pub fn user_ws(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
+        let url = base(surface, "user_ws", address, ["ws", "wss"])?;
+        self.user_ws[surface as usize] = Some(url);
+        Ok(self)
+    }
+
     /// The REST address of a surface.
     pub const fn rest_of(&self, surface: Surface) -> Option<&Url> {
         self.rest[surface as usize].as_ref()
@@ -135,6 +144,12 @@ impl Addresses {
     /// The WebSocket address of a surface.
     pub const fn ws_of(&self, surface: Surface) -> Option<&Url> {
         self.ws[surface as usize].as_ref()
+    }
+
+    /// The address of a surface's user stream.
+    pub fn user_ws_of(&self, surface: Surface) -> Option<&Url> {
+        let own = self.user_ws[surface as usize].as_ref();
+        own.or_else(|| self.ws_of(surface))
     }
 }
 
@@ -148,10 +163,10 @@ fn base(
         surface,
         part,
         value: address.to_owned(),
-        schemes: if part == "ws" {
-            "ws:// or wss://"
-        } else {
+        schemes: if part == "rest" {
             "http:// or https://"
+        } else {
+            "ws:// or wss://"
         },
         reason,
     };
@@ -206,5 +221,21 @@ mod tests {
             let refused = Addresses::default().rest(Surface::Spot, bad).unwrap_err();
             assert!(refused.to_string().starts_with("spot.rest = "), "{refused}");
         }
+        let refused = Addresses::default().user_ws(Surface::Spot, "http://host");
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.starts_with("spot.user_ws = "), "{refused}");
+        assert!(refused.contains("must be ws:// or wss://"), "{refused}");
+    }
+
+    #[test]
+    fn a_user_stream_uses_its_own_address_or_that_of_all_streams() {
+        let surface = Surface::Futures;
+        let addresses = Addresses::default().ws(surface, "ws://all").unwrap();
+        assert_eq!(addresses.user_ws_of(surface), addresses.ws_of(surface));
+        let addresses = addresses.user_ws(surface, "ws://own").unwrap();
+        let host = |url: Option<&Url>| url.and_then(|url| url.host_str().map(str::to_owned));
+        assert_eq!(host(addresses.user_ws_of(surface)).unwrap(), "own");
+        assert_eq!(host(addresses.ws_of(surface)).unwrap(), "all");
+        assert_eq!(addresses.user_ws_of(Surface::Spot), None);
     }
 }

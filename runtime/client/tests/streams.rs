@@ -357,6 +357,22 @@ async fn topics_are_split_over_connections_and_subscribed_first() {
 }
 
 #[tokio::test]
+async fn the_setting_limits_the_topics_of_a_connection() {
+    let rest = Scripted::start(Vec::new()).await;
+    let (ws, _accepted) = sockets().await;
+    let topics: Vec<Topic> = (0..401)
+        .map(|at| Topic::of(&format!("A{at}USDT"), Feed::TradePro))
+        .collect();
+    for (most, connections) in [(1_024, 1), (200, 3)] {
+        let mut settings = settings(&rest, &ws);
+        settings.streams.spot_streams_max = most;
+        let client = Client::new(settings).unwrap();
+        let stream = client.market_stream(Surface::Spot, &topics).unwrap();
+        assert_eq!(stream.connections(), connections);
+    }
+}
+
+#[tokio::test]
 async fn a_connection_is_replaced_without_loss_or_duplicates() {
     let rest = Scripted::start(Vec::new()).await;
     let (ws, mut accepted) = sockets().await;

@@ -1,15 +1,19 @@
 //! The configuration: one TOML file, overrides from the environment and the command line, and the
-//! rules that every setting must satisfy. This module reads no secret; it only stores where each
-//! secret is.
+//! rules that every setting must satisfy.
 //!
-//! A later source overrides an earlier one: defaults, the file, `WINDVANE__SECTION__KEY` variables,
-//! `--set key.path=value`, other arguments.
+//! Every crate that runs something uses it: `recording`, `build`, `backtest`, `replay`, `live`,
+//! `cli` and the fault simulator. It must not keep the text of a secret, only where each secret
+//! is, and it must not open a connection.
+//!
+//! A later source overrides an earlier one: defaults, the profile of the venue, the file,
+//! `WINDVANE__SECTION__KEY` variables, `--set key.path=value`, other arguments.
 
 pub mod assembly;
 mod change;
 mod error;
 mod instrument;
 mod live;
+mod profile;
 mod read;
 mod secret;
 mod sim;
@@ -26,8 +30,9 @@ pub use error::{ConfigError, Place};
 pub use instrument::InstrumentRules;
 pub use live::{
     Account, Admin, Api, Endpoint, Heartbeat, Journal, Leave, MarketData, Mode, Names, Network,
-    OnStart, PositionMode, Reconcile, Run, Venue,
+    OnStart, PositionMode, Reconcile, Run, SigningChain, Venue, VenueLimits,
 };
+pub use profile::Profile;
 pub use secret::{KeySource, Secret, SecretError};
 pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
 pub use strategy::{Capability, Limits, OnLiquidation, Risk, Strategy, Stream};
@@ -110,6 +115,7 @@ impl Config {
         for argument in &overrides.set {
             tree::apply_set(&mut root, argument)?;
         }
+        profile::fill(&mut root)?;
         let config: Self = read::read(&root)?;
         config.check(&root)?;
         Ok(config)

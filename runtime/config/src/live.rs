@@ -11,6 +11,7 @@ use windvane_protocol::Brand;
 use windvane_protocol::brand::BrandError;
 use windvane_protocol::sign::sentence;
 
+use super::profile::Profile;
 use super::secret::{KeySource, Secret};
 
 macro_rules! choice {
@@ -140,10 +141,10 @@ choice! {
 choice! {
     /// The network, which selects the signing chain and the network label.
     Network {
-        /// Signing chain 1666.
+        /// Production.
         #[default]
         Mainnet,
-        /// Signing chain 714.
+        /// The test environment.
         Testnet,
     }
 }
@@ -152,6 +153,8 @@ choice! {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Venue {
+    /// The profile, which has the values of all keys that the configuration does not set.
+    pub profile: Profile,
     /// The venue's short name, from which other names are derived
     /// (docs/interface/conventions.md#brand-words).
     pub brand: String,
@@ -176,11 +179,16 @@ pub struct Venue {
     pub tls_roots: Option<PathBuf>,
     /// Names that replace the derived ones.
     pub names: Names,
+    /// Chain ids in the domain of v3 signatures.
+    pub signing_chain: SigningChain,
+    /// Limits that the venue does not report itself.
+    pub limits: VenueLimits,
 }
 
 impl Default for Venue {
     fn default() -> Self {
         Self {
+            profile: Profile::default(),
             brand: "svc".to_owned(),
             spot: Endpoint::default(),
             futures: Endpoint::default(),
@@ -192,6 +200,8 @@ impl Default for Venue {
             network: Network::default(),
             tls_roots: None,
             names: Names::default(),
+            signing_chain: SigningChain::default(),
+            limits: VenueLimits::default(),
         }
     }
 }
@@ -216,8 +226,110 @@ impl Venue {
         brand.login_sentence = names
             .login_sentence
             .map(|sentence| sentence::without_space(&sentence).to_owned());
+        brand.signing_chain = Some(match self.network {
+            Network::Mainnet => self.signing_chain.mainnet,
+            Network::Testnet => self.signing_chain.testnet,
+        });
         Ok(brand)
     }
+}
+
+/// `[venue.signing_chain]`: chain ids in the domain of v3 signatures. `network` selects one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SigningChain {
+    /// Of production.
+    #[serde(deserialize_with = "chain_id")]
+    pub mainnet: u64,
+    /// Of the test environment.
+    #[serde(deserialize_with = "chain_id")]
+    pub testnet: u64,
+}
+
+impl Default for SigningChain {
+    fn default() -> Self {
+        Self {
+            mainnet: windvane_protocol::sign::Network::Mainnet.signing_chain(),
+            testnet: windvane_protocol::sign::Network::Testnet.signing_chain(),
+        }
+    }
+}
+
+fn chain_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Err(D::Error::custom(
+            "must be a chain id, a whole number over 0",
+        )),
+        id => Ok(id),
+    }
+}
+
+/// `[venue.limits]`: limits that the venue does not report itself. Weights and orders are not here:
+/// the venue reports them in its exchange information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct VenueLimits {
+    /// Streams of one spot connection. More streams use more connections.
+    #[serde(deserialize_with = "streams")]
+    pub spot_streams: u32,
+    /// Streams of one futures connection.
+    #[serde(deserialize_with = "streams")]
+    pub futures_streams: u32,
+    /// Messages per second from the client, on one connection of either surface.
+    #[serde(deserialize_with = "messages")]
+    pub messages_per_second: u32,
+    /// The venue ends a connection after this time, hours. It is replaced half an hour before.
+    #[serde(deserialize_with = "hours")]
+    pub connection_hours: u32,
+    /// How far a v3 nonce may differ from the venue's clock, milliseconds.
+    #[serde(deserialize_with = "timer_ms")]
+    pub nonce_window_ms: u64,
+}
+
+impl Default for VenueLimits {
+    fn default() -> Self {
+        Self {
+            spot_streams: 1024,
+            futures_streams: 200,
+            messages_per_second: 5,
+            connection_hours: 24,
+            nonce_window_ms: 10_000,
+        }
+    }
+}
+
+impl VenueLimits {
+    /// Age at which a connection is replaced.
+    pub fn connection_age(&self) -> Duration {
+        Duration::from_mins(u64::from(self.connection_hours) * 60 - 30)
+    }
+}
+
+fn whole<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    (least, most): (u32, u32),
+    what: &str,
+) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        let rule = format!("must be {what} from {least} to {most}");
+        Err(D::Error::custom(rule))
+    }
+}
+
+fn streams<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer, (1, 100_000), "a whole number")
+}
+
+/// One message per second is kept for pongs, so at least one more is needed.
+fn messages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer, (2, 1_000), "a whole number")
+}
+
+fn hours<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    whole(deserializer, (1, 8_760), "hours")
 }
 
 fn recv_window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -239,6 +351,9 @@ pub struct Endpoint {
     /// `ws://` or `wss://`.
     #[serde(deserialize_with = "ws_address")]
     pub ws: Option<String>,
+    /// The address of the user stream, if it is not `ws`.
+    #[serde(deserialize_with = "ws_address")]
+    pub user_ws: Option<String>,
     /// How requests to this surface are signed.
     pub api: Option<Api>,
 }

@@ -115,6 +115,46 @@ fn the_reference_lists_every_name_with_its_default() {
 }
 
 #[test]
+fn the_reference_has_the_defaults_of_profile_chains_and_limits() {
+    let config = parse(include_str!("../../../configs/reference.toml")).unwrap();
+    let usual = Venue::default();
+    assert_eq!(config.venue.profile, usual.profile);
+    assert_eq!(config.venue.signing_chain, usual.signing_chain);
+    assert_eq!(config.venue.limits, usual.limits);
+    assert_eq!(config.venue.futures.user_ws, config.venue.futures.ws);
+}
+
+#[test]
+fn the_configurations_of_aster_take_everything_from_the_profile() {
+    let paper = parse(include_str!("../../../configs/paper-aster.toml")).unwrap();
+    let live = parse(include_str!("../../../configs/live-aster.toml")).unwrap();
+    for config in [&paper, &live] {
+        assert_eq!(config.venue.profile, Profile::Aster);
+        assert_eq!(config.venue.overridden().unwrap(), [""; 0]);
+    }
+    assert_eq!(paper.run.mode, Mode::Paper);
+    assert_eq!(paper.account, Account::default(), "paper needs no key");
+    assert_eq!(live.run.mode, Mode::Live);
+    assert_eq!(live.venue.api, Api::V3);
+    assert_ne!(live.run.data_dir, paper.run.data_dir);
+    let account = &live.account;
+    assert!(account.signer.is_some() && account.user.is_some());
+    assert_eq!(account.wallet, None, "the main wallet's key is not needed");
+    let risk = &live.risk;
+    let small = [risk.max_order_notional, risk.max_position_notional];
+    for limit in small {
+        assert!(limit.is_some_and(|limit| limit <= Decimal::from(500)));
+    }
+    assert!(risk.max_open_orders.is_some() && risk.max_orders_per_minute.is_some());
+    assert!(risk.price_collar.is_some() && risk.max_drawdown.is_some());
+    assert!(
+        risk.max_daily_loss
+            .is_some_and(|loss| loss <= Decimal::from(50))
+    );
+    assert_eq!(risk.on_liquidation, OnLiquidation::Halt);
+}
+
+#[test]
 fn names_are_derived_from_the_brand_unless_they_are_given() {
     let text = "[venue]\nbrand = \"acme\"\n[venue.names]\npath_segment = \"ac\"\n\
                 login_sentence = \"Sign in: \"";

@@ -65,6 +65,24 @@ impl Value {
 }
 
 impl Node {
+    /// The value of a table's key.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let Value::Table(entries) = &self.value else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key)?;
+        Some(&entry.node)
+    }
+
+    /// [`Self::get`], to change the value.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        let Value::Table(entries) = &mut self.value else {
+            return None;
+        };
+        let entry = entries.iter_mut().find(|entry| entry.key == key)?;
+        Some(&mut entry.node)
+    }
+
     /// The place where the value at a dotted path was set. If the path does not exist, the place of
     /// the innermost existing table or list on it.
     pub(super) fn place_of(&self, path: &str) -> Place {

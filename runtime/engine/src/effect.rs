@@ -160,7 +160,7 @@ pub enum Notice {
         broken: BrokenInvariant,
     },
     /// The venue reported another value than the engine had, and the engine adopted the venue's
-    /// value (promise 3).
+    /// value (`docs/promises.md#3-the-venue-is-the-authority`).
     Adjusted {
         /// Time of the notice.
         time: Time,
@@ -510,7 +510,8 @@ pub enum Cause {
     /// Two account snapshots agreed, with no user event between the first query and the last
     /// response.
     Reconciliation,
-    /// The venue did not know the order at a time when it could no longer arrive (promise 2).
+    /// The venue did not know the order at a time when it could no longer arrive
+    /// (`docs/promises.md#2-unknown-is-a-state`).
     Absence,
     /// The venue had confirmed the order, and then denied it repeatedly for ten minutes.
     Denial,

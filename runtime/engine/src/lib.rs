@@ -1,6 +1,9 @@
 //! The deterministic core of Windvane. Everything that happens to the account enters as a
 //! timestamped [`Input`]. Everything that the runtime must do leaves as an [`Effect`].
 //!
+//! `session` drives it in every mode, `backtest` and `replay` through the session's loop. `host`
+//! lends it to the imports of strategies.
+//!
 //! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
 //! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of this workspace. Live
 //! trading, paper trading, backtests and replays differ only in their drivers, so all of them run

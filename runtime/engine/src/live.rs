@@ -35,7 +35,8 @@ pub struct LiveConfig {
     /// million of its value.
     pub fee_estimate_ppm: i64,
     /// Whether spot orders need a watchdog process. They are then sent only while it has confirmed
-    /// that it would cancel them (promise 4), because spot has no `countdownCancelAll`.
+    /// that it would cancel them (`docs/promises.md#4-dead-mans-switch`), because spot has no
+    /// `countdownCancelAll`.
     pub watchdog: bool,
 }
 

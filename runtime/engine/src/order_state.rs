@@ -19,7 +19,7 @@ pub enum OrderState {
     PartiallyFilled = 2,
     /// A cancel was sent. The order may still fill.
     CancelRequested = 3,
-    /// The outcome of the order request is unknown (promise 2).
+    /// The outcome of the order request is unknown (`docs/promises.md#2-unknown-is-a-state`).
     Unknown = 4,
     /// Filled entirely.
     Filled = 5,

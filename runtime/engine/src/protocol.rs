@@ -77,7 +77,7 @@ pub enum Outcome<T> {
     /// The venue rejected the request, and nothing changed.
     Refused(Refusal),
     /// The venue may or may not have executed it: 503, a timeout, a lost connection, -1006, -1007
-    /// (promise 2).
+    /// (`docs/promises.md#2-unknown-is-a-state`).
     Unknown,
 }
 

@@ -1,7 +1,7 @@
 //! Risk limits of the account and of each strategy (`[risk]` and `[strategy.limits]`).
 //!
 //! Orders that are open, in flight or of unknown outcome count in the worst case: as if they had
-//! filled on the side that increases the risk (promise 2).
+//! filled on the side that increases the risk (`docs/promises.md#2-unknown-is-a-state`).
 
 use std::collections::VecDeque;
 

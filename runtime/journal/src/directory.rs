@@ -132,7 +132,7 @@ impl Directory {
     }
 
     /// Reserves an epoch for client order ids: max(last + 1, `now_seconds`). It is durable on
-    /// return (promise 1).
+    /// return (`docs/promises.md#1-order-ids`).
     ///
     /// # Errors
     /// No epoch could be made durable, so no order may get an id.

@@ -1,5 +1,5 @@
 //! The epoch of client order ids. It is durable before its first use and is never used twice
-//! (promise 1).
+//! (`docs/promises.md#1-order-ids`).
 
 use std::path::Path;
 

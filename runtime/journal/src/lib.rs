@@ -10,11 +10,11 @@
 //! own chain and the mark file confirm it.
 //!
 //! Beside the segments there are three small files: the mark (what was durable last), the epoch
-//! (promise 1) and the latch (a halt that survives a lost journal).
+//! (`docs/promises.md#1-order-ids`) and the latch (a halt that survives a lost journal).
 //!
-//! This crate must never contain the venue, strategies, the meaning of records, or decisions by the
-//! clock. The caller supplies the time where it matters; only the duration of writes is measured
-//! here.
+//! `live` writes the journal; `replay`, `build` and `cli` read it. This crate must never contain
+//! the venue, strategies, the meaning of records, or decisions by the clock. The caller supplies
+//! the time where it matters; only the duration of writes is measured here.
 
 mod ban;
 mod directory;

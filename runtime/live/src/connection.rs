@@ -16,9 +16,12 @@ use windvane_protocol::route::{InnerSignature, Listing, Scheme, Surface};
 use windvane_protocol::sign::{
     ApiKey, Credentials, Dialect, KeyError, Network, SolanaKey, Wallet, sentence,
 };
+use windvane_session::{surfaces, venue_surface};
 use zeroize::Zeroizing;
 
-use windvane_config::{self as config, Account, Config, KeySource, Secret, SecretError};
+use windvane_config::{
+    self as config, Account, Config, KeySource, Mode, Profile, Secret, SecretError, assembly,
+};
 
 /// How long to wait until a file contains its first line.
 const LINE_WITHIN: Duration = Duration::from_secs(5);
@@ -34,6 +37,9 @@ pub enum ConnectionError {
     /// A base address is not valid.
     #[error("venue.{0}")]
     Address(#[from] AddressError),
+    /// Neither the configuration nor the profile has an address of a surface.
+    #[error(transparent)]
+    NoAddress(#[from] NoAddress),
     /// The certificates of the configured authorities cannot be read.
     #[error("venue.tls_roots: {0}")]
     Roots(#[from] RootsError),
@@ -69,6 +75,91 @@ pub enum ConnectionError {
         /// Why.
         reason: String,
     },
+}
+
+/// A part of a surface that has its own address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Requests.
+    Rest,
+    /// Streams.
+    Ws,
+}
+
+impl Part {
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::Ws => "ws",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rest => "REST",
+            Self::Ws => "WebSocket",
+        }
+    }
+}
+
+/// A surface has no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no {} address of {surface} is configured, and the profile \"{profile}\" has none: set \
+     venue.{surface}.{}",
+    part.name(),
+    part.key()
+)]
+pub struct NoAddress {
+    /// The profile of the configuration.
+    pub profile: Profile,
+    /// The surface.
+    pub surface: Surface,
+    /// The missing part.
+    pub part: Part,
+}
+
+/// Requires an address of this part of a surface.
+///
+/// # Errors
+/// The settings have none.
+pub fn require(
+    config: &Config,
+    addresses: &Addresses,
+    surface: Surface,
+    part: Part,
+) -> Result<(), NoAddress> {
+    let address = match part {
+        Part::Rest => addresses.rest_of(surface),
+        Part::Ws => addresses.ws_of(surface),
+    };
+    address.map(|_| ()).ok_or(NoAddress {
+        profile: config.venue.profile,
+        surface,
+        part,
+    })
+}
+
+/// Requires every address that a run of this configuration uses.
+///
+/// # Errors
+/// The settings lack one of them.
+pub fn require_for_run(config: &Config, addresses: &Addresses) -> Result<(), NoAddress> {
+    for surface in surfaces(&assembly::instrument_names(config)) {
+        let venue = venue_surface(surface);
+        require(config, addresses, venue, Part::Rest)?;
+        require(config, addresses, venue, Part::Ws)?;
+        if reads_info(config, venue) {
+            require(config, addresses, Surface::Rpc, Part::Rest)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run reads the account of this surface from the info endpoint only.
+pub fn reads_info(config: &Config, surface: Surface) -> bool {
+    let documented = config.venue.market_data == config::MarketData::Documented;
+    documented && config.run.mode == Mode::Live && surface == Surface::Futures
 }
 
 /// Which keys a request needs.
@@ -126,6 +217,9 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
         if let Some(ws) = &endpoint.ws {
             addresses = addresses.ws(surface, ws)?;
         }
+        if let Some(ws) = &endpoint.user_ws {
+            addresses = addresses.user_ws(surface, ws)?;
+        }
     }
     let dialect = Dialect {
         brand: venue.brand()?,
@@ -145,6 +239,12 @@ pub fn settings(config: &Config) -> Result<Settings, ConnectionError> {
     // Processes that lost the venue at the same time must not reconnect at the same time. The seed
     // only changes the length of pauses.
     settings.streams.seed = RandomState::new().hash_one(std::process::id());
+    let limits = &venue.limits;
+    let streams = &mut settings.streams;
+    streams.messages_per_s = limits.messages_per_second;
+    streams.spot_streams_max = limits.spot_streams as usize;
+    streams.futures_streams_max = limits.futures_streams as usize;
+    streams.age_max = limits.connection_age();
     Ok(settings)
 }
 
@@ -297,6 +397,8 @@ impl VenueLine {
         ] {
             endpoint.rest = Some(line.rest.clone());
             endpoint.ws = Some(line.ws.clone());
+            // No stream may leave for the profile's venue.
+            endpoint.user_ws = None;
         }
         venue.chain.rest = Some(self.chain.clone());
         venue.rpc.rest = Some(self.rpc.clone());
@@ -386,6 +488,103 @@ mod tests {
         let config = Config::parse("", "test", &config::Overrides::default()).unwrap();
         let seed = || settings(&config).unwrap().streams.seed;
         assert_ne!(seed(), seed());
+    }
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, "test", &config::Overrides::default()).unwrap()
+    }
+
+    #[test]
+    fn the_default_profile_changes_no_setting_of_streams() {
+        let streams = settings(&config("")).unwrap().streams;
+        let usual = windvane_client::streams::StreamSettings {
+            seed: streams.seed,
+            ..Default::default()
+        };
+        assert_eq!(streams, usual);
+    }
+
+    #[test]
+    fn a_profile_gives_addresses_names_chain_and_limits() {
+        let settings = settings(&config("[venue]\nprofile = \"aster-testnet\"")).unwrap();
+        let addresses = &settings.addresses;
+        let streams = addresses.ws_of(Surface::Futures).unwrap();
+        assert_eq!(streams.host_str(), Some("fstream5.asterdex-testnet.com"));
+        let user = addresses.user_ws_of(Surface::Futures).unwrap();
+        assert_eq!(user.host_str(), Some("fstream.asterdex-testnet.com"));
+        assert_eq!(addresses.rest_of(Surface::Chain), None);
+        assert_eq!(settings.dialect.network, Network::Testnet);
+        let brand = &settings.dialect.brand;
+        assert_eq!(brand.signing_chain(settings.dialect.network), 714);
+        assert_eq!(brand.withdrawal_domain, "Aster");
+        assert_eq!(settings.streams.spot_streams_max, 200);
+    }
+
+    #[test]
+    fn a_missing_address_names_profile_surface_and_key() {
+        let file = "[venue]\nprofile = \"aster-testnet\"\nmarket_data = \"documented\"\n[run]\n\
+                    mode = \"live\"\n[[strategy]]\nid = \"a\"\nmodule = \"a.wasm\"\n\
+                    instruments = [\"futures:BTCUSDT\"]\n";
+        let refused = |text: &str| {
+            let config = config(text);
+            let addresses = settings(&config).unwrap().addresses;
+            require_for_run(&config, &addresses).map_err(|error| error.to_string())
+        };
+        let sentence = refused(file).unwrap_err();
+        assert_eq!(
+            sentence,
+            "no REST address of rpc is configured, and the profile \"aster-testnet\" has none: \
+             set venue.rpc.rest"
+        );
+        assert_eq!(refused(&file.replace("documented", "auto")), Ok(()));
+        assert_eq!(refused(&file.replace("\"live\"", "\"paper\"")), Ok(()));
+        let none = file.replace("aster-testnet", "simulated");
+        assert!(refused(&none).unwrap_err().ends_with("venue.futures.rest"));
+        let rest = "market_data = \"auto\"\nfutures.rest = \"http://127.0.0.1:1\"";
+        let rest = none.replace("market_data = \"documented\"", rest);
+        let sentence = refused(&rest).unwrap_err();
+        assert!(
+            sentence.contains("no WebSocket address of futures") && sentence.contains("simulated"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_venue_line_replaces_every_address_of_the_profile() {
+        let both = |port: u16| LineAddresses {
+            rest: format!("http://127.0.0.1:{port}"),
+            ws: format!("ws://127.0.0.1:{port}"),
+        };
+        let key = || SecretString::from("01".repeat(32));
+        let line = VenueLine {
+            file: String::new(),
+            spot: both(1),
+            futures: both(2),
+            chain: "http://127.0.0.1:3".to_owned(),
+            rpc: "http://127.0.0.1:4".to_owned(),
+            accounts: vec![LineAccount {
+                api_key: key(),
+                api_secret: key(),
+                user: format!("0x{}", "1".repeat(40)),
+                user_key: key(),
+                signer_key: key(),
+            }],
+            login_sentence: None,
+        };
+        for profile in Profile::ALL {
+            let config = config(&format!("[venue]\nprofile = \"{profile}\""));
+            let addresses = line.settings(&config, 0).unwrap().addresses;
+            for surface in Surface::ALL {
+                let all = [
+                    addresses.rest_of(surface),
+                    addresses.ws_of(surface),
+                    addresses.user_ws_of(surface),
+                ];
+                for address in all.into_iter().flatten() {
+                    assert_eq!(address.host_str(), Some("127.0.0.1"), "{profile} {address}");
+                }
+            }
+        }
     }
 
     #[test]

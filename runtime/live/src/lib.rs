@@ -1,8 +1,10 @@
-//! A live run. One thread (`pulse`) owns engine, strategies and journal. Tasks around it carry
-//! requests, read streams and clocks, and serve the operator. Every event reaches the thread
-//! through its mailbox, in order.
+//! The shell of a live or paper run. One thread (`pulse`) owns engine, strategies and journal.
+//! Tasks around it carry requests, read streams and clocks, and serve the operator. Every event
+//! reaches the thread through its mailbox, in order. [`check`] has the preflight checks.
 //!
-//! This module makes no decisions about orders. The engine makes them.
+//! `cli` uses this crate for `run`, `check` and the watchdog process. The fault simulator uses its
+//! functions that build the parts of a run. It must not contain decisions about orders: the engine
+//! and the session make them.
 
 mod awake;
 pub mod bans;

@@ -194,12 +194,14 @@ pub const fn on_stop(config: &Config) -> OnStop {
     }
 }
 
-/// How long a lost request may still arrive at the venue, in milliseconds (promise 2).
+/// How long a lost request may still arrive at the venue, in milliseconds
+/// (`docs/promises.md#2-unknown-is-a-state`).
 pub fn absence_ms(config: &Config) -> i64 {
     let venue = &config.venue;
     let apis = [venue.spot.api, venue.futures.api].map(|api| api.unwrap_or(venue.api));
     let window_ms = if apis.contains(&config::Api::V3) {
-        NONCE_WINDOW_MS
+        let own = i64::try_from(venue.limits.nonce_window_ms).unwrap_or(i64::MAX);
+        own.max(NONCE_WINDOW_MS)
     } else {
         i64::from(venue.recv_window_ms)
     };

@@ -1,7 +1,9 @@
 //! The service's brand word and the names that are derived from it
 //! (docs/interface/conventions.md#brand-words). The word is configuration, never a constant.
 
-/// Every name that contains the brand word.
+use crate::sign::Network;
+
+/// Every name that contains the brand word, and the chain id of signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brand {
     /// The word as it appears in paths and parameters: `svc`.
@@ -22,6 +24,8 @@ pub struct Brand {
     /// The sentence that a wallet signs to get an API key, without the space and the nonce at its
     /// end. It has no default.
     pub login_sentence: Option<String>,
+    /// Chain id in the domain of the v3 `Message`, if it is not the network's documented one.
+    pub signing_chain: Option<u64>,
 }
 
 /// The brand word is not valid.
@@ -45,7 +49,14 @@ impl Brand {
             path_segment: word.to_owned(),
             rpc_prefix: format!("{word}_"),
             login_sentence: None,
+            signing_chain: None,
         })
+    }
+
+    /// The chain id in the domain of the v3 `Message`.
+    pub fn signing_chain(&self, network: Network) -> u64 {
+        self.signing_chain
+            .unwrap_or_else(|| network.signing_chain())
     }
 
     /// Fills a template of the route table: replaces `{brand}`, `{Brand}` and `{rpc}`.

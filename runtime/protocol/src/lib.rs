@@ -1,6 +1,9 @@
 //! The venue's wire protocol as pure functions: bytes to engine inputs, and engine requests to
 //! bytes.
 //!
+//! Both sides use it: `client-core`, `client` and `session` as the client, `sim-server` and
+//! `sim-market` as the venue, and `recording` for recorded frames.
+//!
 //! This crate must never contain IO, a clock or async code. The venue's formats change often; the
 //! order logic of the engine does not. So every spelling of the venue is known here and nowhere
 //! else.

@@ -2,8 +2,9 @@
 //! plain. A recording is decoded once into a cache of fixed-size records, and then read from it as
 //! a [`Tape`].
 //!
-//! This module contains no orders, strategies or decisions: a recording contains only what the
-//! venue sent.
+//! `backtest`, `live` (paper runs on recordings), `replay`, `report` and `cli` (`windvane data`)
+//! use this crate. It must not contain orders, strategies or decisions: a recording contains only
+//! what the venue sent.
 
 mod cache;
 mod chunk;
@@ -49,8 +50,8 @@ pub struct Options {
     pub cache_dir: Option<PathBuf>,
     /// Action for damaged lines.
     pub on_damage: OnDamage,
-    /// The surface of frames whose keys do not show it (see [`windvane_protocol::surface`]). `None`:
-    /// the surface of the first frame in the recording that shows it, or spot.
+    /// The surface of frames whose keys do not show it (see [`windvane_protocol::surface`]).
+    /// `None`: the surface of the first frame in the recording that shows it, or spot.
     pub surface: Option<Surface>,
 }
 

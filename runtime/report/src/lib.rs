@@ -1,6 +1,9 @@
 //! The result files of a run: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json` and
-//! `report.html`, which [`crate::html`] draws. This crate only writes finished figures. It makes
-//! no decision about an order, and money is never a floating-point number.
+//! `report.html`, which [`crate::html`] draws.
+//!
+//! `backtest` and `live` write results with it, and `replay` and `cli` show figures with it. It
+//! must not contain a decision about an order, or money as a floating-point number: it only writes
+//! finished figures.
 
 mod curve;
 pub mod format;

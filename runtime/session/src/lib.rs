@@ -2,7 +2,7 @@
 //! decides everything else.
 //!
 //! The shell is the code that does the IO. There are two shells: the live process
-//! (`runtime/node/src/live`) and the fault simulator (`tests/faults`). Both drive the same
+//! (`runtime/live`) and the fault simulator (`tests/faults`). Both drive the same
 //! [`Session`]. Backtest and replay run its inner loop, [`EngineLoop`].
 //!
 //! A session decodes the messages of the streams and lends the engine to the strategies while it

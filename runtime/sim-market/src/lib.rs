@@ -1,8 +1,9 @@
 //! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
-//! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
+//! come from. There is one market for all: the source's and that of the accounts. [`floor`] says
+//! how they meet.
 //!
-//! There is one market for all: the source's and that of the accounts. How they meet stands in
-//! [`floor`].
+//! `sim-server` uses this crate. It must not contain IO, a clock, floats, keys, or the state of an
+//! account: time is an argument, everything is integers, and every list is bounded.
 
 mod board;
 pub mod book;

@@ -1,7 +1,8 @@
 //! The simulated venue as a server on loopback: HTTP and WebSocket around `windvane-sim`.
 //!
-//! This crate contains no code of the client and none of the engine's state. It interprets the
-//! documents independently, from raw bytes to raw bytes.
+//! `cli` (`windvane venue`), the end-to-end tests and the fault simulator run it. This crate must
+//! not contain code of the client or state of the engine. It interprets the interface
+//! independently, from raw bytes to raw bytes.
 //!
 //! # Shape
 //! One `state` is behind one mutex. It does no IO and has no clock; time is an argument. Around it:

@@ -15,8 +15,8 @@ use windvane_sim_market::Source;
 pub struct Settings {
     /// The brand word, from which other names are derived.
     pub brand: Brand,
-    /// Test environment: the v3 signing chain is 714 instead of 1666, and the network label is
-    /// `Testnet` (docs/interface/conventions.md#signing-with-a-wallet).
+    /// Test environment: the v3 signing chain is 714 instead of 1666, unless the brand has its own,
+    /// and the network label is `Testnet` (docs/interface/conventions.md#signing-with-a-wallet).
     pub testnet: bool,
     /// Seed of the generated keys, and of the server's own market.
     pub seed: u64,

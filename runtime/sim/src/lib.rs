@@ -2,10 +2,11 @@
 //! account's requests, if they had been sent while the recording was made. It is pure: no IO and no
 //! clock.
 //!
-//! This crate must not contain IO, a clock, floating point, unseeded randomness, or any state code
-//! of the engine. It shares only the engine's vocabulary: ids, decimals, instruments, market
-//! events, orders and the protocol. Filters, matching, ledger and margin are implemented here a
-//! second time, from the documents, so that agreement between the two is evidence.
+//! `backtest` and paper runs (`session`) trade on it; `sim-server` puts the venue's wire format
+//! around it. This crate must not contain IO, a clock, floating point, unseeded randomness, or any
+//! state code of the engine. It shares only the engine's vocabulary: ids, decimals, instruments,
+//! market events, orders and the protocol. Filters, matching, ledger and margin are implemented
+//! here a second time, from the documents, so that agreement between the two is evidence.
 //!
 //! The driver only calls [`Venue`]. The public modules document its behaviour and the reasons:
 //! - [`matching`] and [`queue`]: the fill models.

@@ -34,7 +34,8 @@
 //! from addresses in the module. So its iteration order changes with a reload, and a replay would
 //! differ.
 //!
-//! This crate must not depend on the runtime. It uses only the contract, `sdk/wit/strategy.wit`.
+//! Every strategy in Rust uses this crate. It must not depend on the runtime. It uses only the
+//! contract, `sdk/wit/strategy.wit`.
 
 mod ctx;
 mod event;

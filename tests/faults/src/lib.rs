@@ -1,6 +1,8 @@
 //! The fault simulator: one seed is one life of the whole runtime in virtual time, with a venue,
 //! links and disks that fail as the seed draws it.
 //!
+//! The binary `faults` and the tests in `tests/faults/tests` use it.
+//!
 //! Forbidden here: sockets, real clocks, threads inside a seed, and randomness that does not come
 //! from the seed. Forbidden in `check`: the engine and every other crate of this repository.
 //! Checkers read only the [`witness`].

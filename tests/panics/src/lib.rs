@@ -1,4 +1,7 @@
 //! A strategy that panics at its first trade, as a programming error would.
+//!
+//! The end-to-end test `panic` uses it. It depends on the SDK alone: nothing of `runtime` may
+//! enter.
 
 use windvane_sdk::prelude::*;
 

@@ -15,7 +15,8 @@ use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
 use super::{Failure, has_reader_for};
 use line::{Line, Said};
-use windvane_live::connection::Needs;
+use windvane_config::Config;
+use windvane_live::connection::{self, ConnectionError, Needs, Part};
 
 /// How many lines may wait for the terminal.
 const LINES: usize = 1024;
@@ -57,7 +58,8 @@ impl From<StreamStartError> for Failure {
 impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
         let is_user = self.targets.iter().any(|target| target == "user");
-        let settings = self.place.settings(|settings| {
+        let config = self.place.config()?;
+        let settings = self.place.settings_of(&config, |settings| {
             // A user stream only requests listen keys.
             let v3 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V3);
             let v1 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V1);
@@ -68,7 +70,7 @@ impl Watch {
             })
         })?;
         let client = Client::new(settings).map_err(Failure::failed)?;
-        let wanted = self.wanted(&client)?;
+        let wanted = self.wanted(&config, &client)?;
         super::block_on(async {
             let (sender, lines) = mpsc::channel(LINES);
             for one in wanted {
@@ -92,10 +94,23 @@ impl Watch {
         })?
     }
 
-    fn wanted(&self, client: &Client) -> Result<Vec<Wanted>, Failure> {
+    fn wanted(&self, config: &Config, client: &Client) -> Result<Vec<Wanted>, Failure> {
         let mut wanted = Vec::new();
+        let addresses = &client.settings().addresses;
+        let required = |surface, part| {
+            // The client's own error names a surface without streams.
+            match surface {
+                Surface::Spot | Surface::Futures => {
+                    connection::require(config, addresses, surface, part)
+                        .map_err(ConnectionError::from)
+                }
+                Surface::Chain | Surface::Rpc => Ok(()),
+            }
+        };
         for surface in self.surfaces(client)? {
+            required(surface, Part::Ws)?;
             if self.targets.iter().any(|target| target == "user") {
+                required(surface, Part::Rest)?;
                 can_ask_for_key(client, surface)?;
                 wanted.push(Wanted::User(surface));
             }

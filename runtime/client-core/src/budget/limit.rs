@@ -66,7 +66,11 @@ impl RateLimit {
             "ORDERS" => LimitKind::Orders,
             _ => return None,
         };
-        let unit_ms = unit_ms(interval.chars().next()?)?;
+        let unit_ms = match interval {
+            // A unit of its own in newer public documents of the exchange Aster.
+            "TEN_SECONDS" => 10_000,
+            _ => unit_ms(interval.chars().next()?)?,
+        };
         let interval_num = u64::try_from(interval_num).ok().filter(|num| *num > 0)?;
         Some(Self {
             kind,
@@ -136,6 +140,8 @@ mod tests {
     fn entries_of_unknown_kind_are_left_out() {
         let entry = RateLimit::from_words("ORDERS", "SECOND", 10, 300).unwrap();
         assert_eq!((entry.interval_ms, entry.limit), (10_000, 300));
+        let same = RateLimit::from_words("ORDERS", "TEN_SECONDS", 1, 300);
+        assert_eq!(same, Some(entry));
         assert_eq!(RateLimit::from_words("RAW_REQUESTS", "MINUTE", 1, 5), None);
         assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 0, 5), None);
         assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 1, -5), None);

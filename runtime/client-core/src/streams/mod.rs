@@ -22,7 +22,7 @@ pub use keys::{listen_key, path_segment};
 pub use look::{Look, command_answer, key_expiry_ms, look_at_market, look_at_user};
 pub use rules::{key_rules, millis, rules};
 pub use settings::{MarketPath, StreamSettings};
-pub use topics::{BATCH, is_documented, streams_max, subscriptions};
+pub use topics::{BATCH, is_documented, subscriptions};
 
 use crate::outcome::NotDone;
 

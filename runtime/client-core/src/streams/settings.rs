@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use windvane_protocol::route::Surface;
+
 /// The path of public streams. It decides the shape of their frames
 /// (docs/interface/market-data.md#public-streams).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +63,11 @@ pub struct StreamSettings {
     /// surfaces, which takes precedence over the 10 of a public fact for futures
     /// (docs/interface/limits.md#websocket-limits).
     pub messages_per_s: u32,
+    /// Maximum number of streams of one spot connection (docs/interface/limits.md#websocket-limits).
+    pub spot_streams_max: usize,
+    /// Maximum number of streams of one futures connection
+    /// (docs/interface/limits.md#websocket-limits).
+    pub futures_streams_max: usize,
     /// Maximum number of items that wait for the consumer. Further items are dropped and reported
     /// as a gap.
     pub capacity: usize,
@@ -85,8 +92,21 @@ impl Default for StreamSettings {
             connect_within: Duration::from_secs(10),
             path: MarketPath::Combined,
             messages_per_s: 5,
+            spot_streams_max: 1_024,
+            futures_streams_max: 200,
             capacity: 65_536,
             seed: 0x5eed,
         }
+    }
+}
+
+impl StreamSettings {
+    /// Maximum number of streams of one connection of a surface; at least 1.
+    pub fn streams_max(&self, surface: Surface) -> usize {
+        let most = match surface {
+            Surface::Spot => self.spot_streams_max,
+            _ => self.futures_streams_max,
+        };
+        most.max(1)
     }
 }

@@ -1,18 +1,9 @@
 //! The subscriptions of each connection, and their commands.
 
 use windvane_protocol::market_stream::{Command, Feed, Topic};
-use windvane_protocol::route::Surface;
 
 /// Topics of one SUBSCRIBE, which is then a few kilobytes long.
 pub const BATCH: usize = 100;
-
-/// Maximum number of streams per connection (docs/interface/limits.md#websocket-limits).
-pub const fn streams_max(surface: Surface) -> usize {
-    match surface {
-        Surface::Spot => 1_024,
-        _ => 200,
-    }
-}
 
 /// Whether the core interface has the stream of a topic. `tradepro` is the only one
 /// (docs/interface/market-data.md#tradepro).

@@ -9,7 +9,7 @@ use windvane_protocol::market_stream::{self, MarketStreamFrame, Topic};
 use windvane_protocol::route::Surface;
 
 use windvane_client_core::streams::{
-    BATCH, is_documented, look_at_market, millis, rules, streams_max, subscriptions,
+    BATCH, is_documented, look_at_market, millis, rules, subscriptions,
 };
 
 use crate::client::Client;
@@ -108,7 +108,10 @@ impl Client {
         let settings = self.settings();
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
         let (mut restarts, mut commands) = (Vec::new(), 0);
-        for (connection, topics) in topics.chunks(streams_max(surface)).enumerate() {
+        for (connection, topics) in topics
+            .chunks(settings.streams.streams_max(surface))
+            .enumerate()
+        {
             let (restart, restart_requests) = mpsc::channel(1);
             restarts.push(restart);
             let driver = Driver {

@@ -32,7 +32,7 @@ impl Client {
         (link, path): (LinkId, &str),
         tell: impl Fn(SocketEvent) -> F + Send + 'static,
     ) -> Result<mpsc::UnboundedSender<SocketCommand>, StreamStartError> {
-        let address = start::address(self.settings(), surface)?;
+        let address = start::address_for(self.settings(), surface, path)?;
         let dial = Dial {
             url: format!("{}{path}", address.as_str().trim_end_matches('/')),
             tls: self.tls(),

@@ -48,7 +48,7 @@ impl Client {
     /// ```
     pub fn user_stream(&self, surface: Surface) -> Result<UserStream, StreamStartError> {
         let settings = self.settings();
-        let address = start::address(settings, surface)?;
+        let address = start::user_address(settings, surface)?;
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
         let (restarts, restart_requests) = mpsc::channel(1);
         let driver = Driver {

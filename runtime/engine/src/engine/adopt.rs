@@ -1,6 +1,6 @@
 //! Own orders that this process did not send. An own order was sent by a process of this data
 //! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
-//! (promise 1).
+//! (`docs/promises.md#1-order-ids`).
 
 use crate::decimal::Amount;
 use crate::effect::{Effect, Notice};
@@ -55,7 +55,8 @@ impl Engine {
             return false;
         }
         match self.strategy_of(&id) {
-            // The order's strategy is no longer configured: the order is cancelled (promise 1).
+            // The order's strategy is no longer configured: the order is cancelled
+            // (`docs/promises.md#1-order-ids`).
             None => self.cancel_stray(open),
             Some(strategy) => {
                 let seq = self.adopt(strategy, &open.report, open.terms);

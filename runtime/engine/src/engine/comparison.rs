@@ -1,7 +1,7 @@
 //! Compares the account as the venue reports it with the books. A difference counts after two
 //! snapshots that agree, if no own fill explains it. Then the engine takes the venue's value, as an
-//! adjustment with its cause (promise 3). The round (`reconcile`) decides when to request the
-//! account.
+//! adjustment with its cause (`docs/promises.md#3-the-venue-is-the-authority`). The round
+//! (`reconcile`) decides when to request the account.
 
 use std::collections::BTreeMap;
 

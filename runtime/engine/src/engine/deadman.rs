@@ -1,6 +1,6 @@
 //! The dead man's switch: `countdownCancelAll` (docs/interface/futures.md#countdowncancelall) for
 //! each futures symbol. The venue confirms it before the first order of a symbol is sent, and the
-//! engine renews it only on evidence of health (promise 4).
+//! engine renews it only on evidence of health (`docs/promises.md#4-dead-mans-switch`).
 //!
 //! An order for a symbol that is not covered is held until the venue has confirmed the countdown.
 //! The engine counts from the moment when it sends the request, so that the venue's countdown never
@@ -502,8 +502,8 @@ impl Engine {
                     self.timers.set(due, Timer::Renew { instrument });
                 }
                 for (seq, record) in held {
-                    // The strategy decided on a state that is degraded now (promise 5), or too long
-                    // ago.
+                    // The strategy decided on a state that is degraded now
+                    // (`docs/promises.md#5-blind-means-careful`), or too long ago.
                     let order = self.orders.live(seq);
                     let may_leave = order.is_none_or(|order| self.may_still_leave(order));
                     if blind || !may_leave {

@@ -1,5 +1,5 @@
 //! The user data stream: fills, order updates, balances, funding. Late, duplicate and missing
-//! updates are normal; the venue's values win (promise 3).
+//! updates are normal; the venue's values win (`docs/promises.md#3-the-venue-is-the-authority`).
 
 use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
 use crate::effect::{Adjustment, Cause, Notice};

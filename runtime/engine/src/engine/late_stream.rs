@@ -1,4 +1,5 @@
-//! Detection of a late user stream (promise 4). Three things show that a stream is late:
+//! Detection of a late user stream (`docs/promises.md#4-dead-mans-switch`). Three things show that
+//! a stream is late:
 //!
 //! - REST confirmed an order, and no event shows it within three seconds.
 //! - The same for an order that ended soon after: it filled at once, or was cancelled.
@@ -14,7 +15,8 @@ use crate::protocol::OrderUpdate;
 
 use super::Engine;
 
-/// A change that REST confirmed appears on the stream within this time (promise 4).
+/// A change that REST confirmed appears on the stream within this time
+/// (`docs/promises.md#4-dead-mans-switch`).
 const SHOWN_MS: i64 = 3_000;
 /// Orders that ended earlier than this are no longer checked.
 const ENDED_MS: i64 = 30_000;

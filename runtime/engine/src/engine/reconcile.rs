@@ -1,4 +1,5 @@
-//! Reconciliation: compares the venue's responses with the books (promise 3).
+//! Reconciliation: compares the venue's responses with the books
+//! (`docs/promises.md#3-the-venue-is-the-authority`).
 //!
 //! A round requests the open orders, then account trades where some may have been missed
 //! (`trades`), then the account (`comparison`). If a balance moved without a known cause, it also

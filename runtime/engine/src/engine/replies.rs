@@ -264,7 +264,7 @@ impl Engine {
             Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
                 self.take_absence(seq);
             }
-            // A missing order alone decides nothing (promise 2).
+            // A missing order alone decides nothing (`docs/promises.md#2-unknown-is-a-state`).
             Outcome::Refused(_) | Outcome::Unknown => {
                 if self.orders.live(seq).is_some() {
                     self.ask_later(seq);
@@ -483,8 +483,9 @@ impl Engine {
 
     /// Handles a report that the venue knows no such order. It proves that the order does not exist
     /// only if the query was sent late enough. A request that was sent before the outcome was lost
-    /// must be too old to be accepted (promise 2), and a query that is behind must show an order
-    /// that arrived last. The response itself may be old when it arrives.
+    /// must be too old to be accepted (`docs/promises.md#2-unknown-is-a-state`), and a query that
+    /// is behind must show an order that arrived last. The response itself may be old when it
+    /// arrives.
     fn take_absence(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {

@@ -31,7 +31,7 @@ use super::{Engine, Latch, RunState};
 /// How often the age of all evidence is checked.
 const WATCH_MS: i64 = 1_000;
 /// A user stream that neither answered a PING nor delivered an event for this long is not trusted
-/// (promise 4: a PING every five seconds, an answer within ten).
+/// (`docs/promises.md#4-dead-mans-switch`: a PING every five seconds, an answer within ten).
 const SILENCE_MS: i64 = 15_000;
 /// A clock reading older than this may have drifted.
 const CLOCK_MS: i64 = 600_000;
@@ -176,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Whether the state of a surface can be acted on (promise 5).
+    /// Whether the state of a surface can be acted on (`docs/promises.md#5-blind-means-careful`).
     pub(super) fn sees(&self, surface: Surface) -> bool {
         self.stage == Stage::Running
             && !self.doubts.contains(&Doubt::Stream(surface))
@@ -188,7 +188,8 @@ impl Session {
         self.doubts.contains(&Doubt::Reconciliation(surface))
     }
 
-    /// Whether the last reconciliation of a surface is too old to be trusted (promise 4).
+    /// Whether the last reconciliation of a surface is too old to be trusted
+    /// (`docs/promises.md#4-dead-mans-switch`).
     fn is_old(&self, surface: Surface, now: Time) -> bool {
         let line = self.lines.get(&surface);
         let read = line.and_then(|line| line.clean);
@@ -201,8 +202,8 @@ impl Session {
         silent && !planted!(SilenceIgnored)
     }
 
-    /// The evidence that is required to renew heartbeats (promise 4). Its age is checked here too:
-    /// after the process was suspended, the watch has not yet run.
+    /// The evidence that is required to renew heartbeats (`docs/promises.md#4-dead-mans-switch`).
+    /// Its age is checked here too: after the process was suspended, the watch has not yet run.
     pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
         let doubted = [
             Doubt::Journal,

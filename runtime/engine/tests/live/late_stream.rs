@@ -1,4 +1,5 @@
-//! A user stream that is seconds late, while responses report every order: promise 4.
+//! A user stream that is seconds late, while responses report every order:
+//! `docs/promises.md#4-dead-mans-switch`.
 
 use windvane_engine::engine::{Doubt, RunState};
 use windvane_engine::live::LiveInput;

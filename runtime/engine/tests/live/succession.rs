@@ -1,4 +1,5 @@
-//! A process that continues after another one was killed: promise 8, without the disk.
+//! A process that continues after another one was killed:
+//! `docs/promises.md#8-a-kill-loses-nothing`, without the disk.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{Latch, RunState, SuccessionError};

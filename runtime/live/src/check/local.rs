@@ -1,6 +1,7 @@
 //! Checks that need no venue: contradictory settings, the data folder, the journal, the latches and
 //! the modules. Also whether the strategies accept their parameters and saved states.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
@@ -71,6 +72,32 @@ pub(super) fn configuration(config: &Config, report: &mut Report) {
         let found = "on_stop = \"keep\" disarms the dead man's switch at the stop: orders stay \
                      open, and nothing protects them";
         report.warn("dead man", found, "");
+    }
+}
+
+/// Reports the profile of the venue, and which of its values the configuration replaces.
+pub(super) fn profile(config: &Config, report: &mut Report) {
+    let profile = config.venue.profile;
+    let mut found = format!("profile \"{profile}\"");
+    match config.venue.overridden() {
+        Ok(keys) if keys.is_empty() => {}
+        Ok(keys) => {
+            let keys: Vec<_> = keys.iter().map(|key| format!("venue.{key}")).collect();
+            let _ = write!(found, "; the configuration replaces {}", keys.join(", "));
+        }
+        Err(error) => return report.wrong("venue", error.to_string(), ""),
+    }
+    if profile.is_public() {
+        let found = format!(
+            "{found}. Its values come from public documents; nothing was tried at this venue"
+        );
+        report.warn(
+            "venue",
+            found,
+            "docs/venue-aster.md says what to verify on the test environment first",
+        );
+    } else {
+        report.ok("venue", found);
     }
 }
 

@@ -190,6 +190,7 @@ pub struct Asking {
 pub async fn check(config: &Config, asking: Asking) -> Report {
     let mut report = Report::default();
     local::configuration(config, &mut report);
+    local::profile(config, &mut report);
     local::data_directory(config, &mut report);
     local::admin(config, &mut report);
     local::processors(config, &mut report);

@@ -69,7 +69,7 @@ pub(super) async fn listen(
 pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<(), String> {
     let until = Instant::now() + PATIENCE;
     let (settings, venue) = (asker.client.settings(), venue_surface(surface));
-    if settings.addresses.ws_of(venue).is_none() {
+    if settings.addresses.user_ws_of(venue).is_none() {
         return Err(StreamStartError::NoAddress(venue).to_string());
     }
     let (mut pause, most) = settings.streams.backoff;

@@ -12,6 +12,7 @@ use windvane_protocol::Assets;
 use super::super::start;
 use super::Report;
 use super::ask::Asker;
+use crate::connection::{self, Part, reads_info};
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
@@ -39,15 +40,23 @@ pub(super) async fn clock(
     report: &mut Report,
 ) -> bool {
     let (client, venue) = (asker.client, venue_surface(surface));
-    let Some(address) = client.settings().addresses.rest_of(venue).cloned() else {
-        let found = format!("venue.{surface}.rest is not set");
-        report.wrong("address", found, "set it to the venue's base address");
-        return false;
-    };
-    if client.settings().addresses.ws_of(venue).is_none() {
-        let found = format!("venue.{surface}.ws is not set");
-        report.wrong("address", found, "set it to the venue's WebSocket address");
+    let addresses = &client.settings().addresses;
+    let required = |surface, part| connection::require(config, addresses, surface, part);
+    if let Err(missing) = required(venue, Part::Ws) {
+        report.wrong("address", missing.to_string(), "");
     }
+    if reads_info(config, venue)
+        && let Err(missing) = required(windvane_protocol::route::Surface::Rpc, Part::Rest)
+    {
+        report.wrong("address", missing.to_string(), "");
+    }
+    let address = match required(venue, Part::Rest) {
+        Ok(()) => addresses.rest_of(venue).map_or("", |url| url.as_str()),
+        Err(missing) => {
+            report.wrong("address", missing.to_string(), "");
+            return false;
+        }
+    };
     // Each request has its own limit. This one is for all readings together, however slow the venue
     // is.
     let bound = PATIENCE * u32::from(SAMPLES);

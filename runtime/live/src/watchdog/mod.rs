@@ -1,6 +1,7 @@
 //! The watchdog process of spot orders. Spot has no `countdownCancelAll`, so a run starts this
 //! program a second time as a separate process. That process cancels the run's own spot orders when
-//! the run dies or when its signs of health stop, and then ends (promise 4).
+//! the run dies or when its signs of health stop, and then ends
+//! (`docs/promises.md#4-dead-mans-switch`).
 //!
 //! The two processes talk over stdin and stdout of the watchdog, one JSON message per line. The
 //! arguments name the orders to watch. They contain no keys: the watchdog reads the configuration

@@ -30,10 +30,10 @@ pub struct MessageDomain {
 }
 
 impl MessageDomain {
-    /// Name from the brand, chain 1666 or 714
+    /// Name and chain from the brand, or chain 1666 or 714
     /// (docs/interface/conventions.md#signing-with-a-wallet).
     pub fn new(brand: &Brand, network: Network) -> Self {
-        let domain = domain(&brand.signing_domain, network.signing_chain());
+        let domain = domain(&brand.signing_domain, brand.signing_chain(network));
         Self {
             type_hash: keccak256("Message(string msg)"),
             separator: domain.separator(),

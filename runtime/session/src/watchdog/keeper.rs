@@ -1,7 +1,7 @@
 //! Keeps one watchdog process alive, without IO: checks that it responds, has it killed if it does
 //! not, and has the next one started.
 //!
-//! The run (`runtime/node/src/watchdog/keeper.rs`) and the fault simulator drive the same
+//! The run (`runtime/live/src/watchdog/keeper.rs`) and the fault simulator drive the same
 //! [`Keeper`].
 
 use std::collections::VecDeque;

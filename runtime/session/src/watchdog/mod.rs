@@ -1,8 +1,8 @@
 //! The watchdog of spot orders, without IO. The venue has no `countdownCancelAll` for spot. So a
 //! separate process cancels the run's own spot orders if the run dies or its heartbeats stop
-//! (promise 4).
+//! (`docs/promises.md#4-dead-mans-switch`).
 //!
-//! The watchdog process (`runtime/node/src/watchdog`) and the fault simulator drive the same
+//! The watchdog process (`runtime/live/src/watchdog`) and the fault simulator drive the same
 //! [`Watchdog`]. It receives the messages of the run and the responses of the exchange, and returns
 //! requests and messages to send.
 //!
@@ -56,8 +56,8 @@ pub struct WatchdogPlan {
 }
 
 impl WatchdogPlan {
-    /// Whether an order belongs to the run or to a run before it, by its client order id (promise
-    /// 1).
+    /// Whether an order belongs to the run or to a run before it, by its client order id
+    /// (`docs/promises.md#1-order-ids`).
     pub fn is_own(&self, client_order_id: &str) -> bool {
         let id = ClientOrderId::new(client_order_id).ok();
         id.as_ref()

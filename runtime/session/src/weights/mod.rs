@@ -1,5 +1,5 @@
 //! The weight plan: how much of a surface's limits a run will use in each interval, computed before
-//! it sends anything (promise 7). This is only arithmetic.
+//! it sends anything (`docs/promises.md#7-budget-before-sending`). This is only arithmetic.
 //!
 //! This module must never contain IO, a clock, or the weight that was used already (that belongs to
 //! the budget).

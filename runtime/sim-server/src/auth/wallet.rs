@@ -52,7 +52,7 @@ pub(super) fn typed(
         Some(text) => u64::try_from(integer("signatureChainId", text)?)
             .map_err(|_| invalid("signatureChainId"))?,
         // The core interface does not list this field, so use the chain of all other v3 requests.
-        None => network(state).signing_chain(),
+        None => state.settings.brand.signing_chain(network(state)),
     };
     // Check this before the typed data is built, so that the error is the same as on other routes.
     claim.params.integer("expired")?;

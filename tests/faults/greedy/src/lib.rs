@@ -2,6 +2,8 @@
 //! earlier orders. Only the limits hold it back, so that any order which a limit forgets to count
 //! is sent.
 //!
+//! The fault simulator uses it. It depends on the SDK alone.
+//!
 //! It must not keep any memory of orders. It reads everything from the context, so that a restart
 //! or an unknown outcome does not change what it wants.
 

@@ -2,6 +2,8 @@
 //! long and for the short position. Now and then it exits at the market; in hedge mode it then
 //! first asks to close more than it holds.
 //!
+//! The fault simulator uses it. It depends on the SDK alone.
+//!
 //! It must not keep any memory of orders. It reads everything from the context, so that a restart
 //! or an unknown outcome does not change what it wants.
 

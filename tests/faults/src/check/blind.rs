@@ -1,6 +1,6 @@
-//! No new exposure while blind (promise 5). While the user stream of a surface is down or silent,
-//! no strategy's order that could add exposure is accepted. The same holds after its listen key
-//! expired, and until open orders were read after it connected.
+//! No new exposure while blind (`docs/promises.md#5-blind-means-careful`). While the user stream of
+//! a surface is down or silent, no strategy's order that could add exposure is accepted. The same
+//! holds after its listen key expired, and until open orders were read after it connected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use super::Check;
 use super::wire::{self, Asked};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
-/// A PING every 5 s must be answered within 10 s (promise 4). Later answers count as silence, and
-/// the runtime needs some time to notice it.
+/// A PING every 5 s must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`). Later
+/// answers count as silence, and the runtime needs some time to notice it.
 const SILENCE_NS: i64 = 20_000_000_000;
 
 /// What is known about a surface.

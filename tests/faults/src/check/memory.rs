@@ -1,6 +1,6 @@
 //! A strategy continues from the state of its last sent order, or from a later one. Otherwise it
 //! would send an order again that its state already contains. The states of the samples are small;
-//! larger states may be older (`ARCHITECTURE`, The live run).
+//! larger states may be older (`docs/internals/live-run.md#saved-states`).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -234,7 +234,8 @@ impl Orders {
         }
     }
 
-    /// Absence counts once the order can no longer arrive in time (promise 2).
+    /// Absence counts once the order can no longer arrive in time
+    /// (`docs/promises.md#2-unknown-is-a-state`).
     fn absent(&mut self, id: &str, now_ns: i64) {
         let window_ns = self.window_ns;
         let over = |own: &Own| now_ns >= own.sent_ns.saturating_add(window_ns);

@@ -2,9 +2,9 @@
 //! it, and it is renewed as long as the runtime is healthy. Without faults the venue must never
 //! have to cancel own orders.
 //!
-//! No renewal is sent without evidence of health since the last failure (promise 4). The user
-//! stream is connected and not silent, open orders were read since it connected, and the journal
-//! writes.
+//! No renewal is sent without evidence of health since the last failure
+//! (`docs/promises.md#4-dead-mans-switch`). The user stream is connected and not silent, open
+//! orders were read since it connected, and the journal writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// Tolerance for a request that was decided just before the stream ended.
 const DECIDED_NS: i64 = 1_000_000_000;
-/// A PING every 5 s must be answered within 10 s (promise 4). Later answers count as silence, and
-/// the runtime needs some time to notice it.
+/// A PING every 5 s must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`). Later
+/// answers count as silence, and the runtime needs some time to notice it.
 const SILENCE_NS: i64 = 20_000_000_000;
 /// Time for requests and events that were in flight when the faults ended.
 const UNDER_WAY_NS: i64 = 10_000_000_000;

@@ -1,6 +1,6 @@
 //! A sign of health goes to the spot watchdog process only while the runtime is healthy, as far as
-//! wire and disk show it (promise 4). The user stream of spot is connected, open spot orders were
-//! read since it connected, and the journal writes.
+//! wire and disk show it (`docs/promises.md#4-dead-mans-switch`). The user stream of spot is
+//! connected, open spot orders were read since it connected, and the journal writes.
 
 use std::collections::BTreeMap;
 

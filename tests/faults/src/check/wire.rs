@@ -252,7 +252,7 @@ pub fn decimal(text: &str) -> Decimal {
     text.parse().unwrap_or_default()
 }
 
-/// The strategy in an own id `<strategy>.<epoch>.<sequence>` (promise 1).
+/// The strategy in an own id `<strategy>.<epoch>.<sequence>` (`docs/promises.md#1-order-ids`).
 pub fn strategy(id: &str) -> &str {
     id.split('.').next().unwrap_or_default()
 }

@@ -1,5 +1,5 @@
 //! The start of a process, which is the same path as recovery: the requests of the session's start,
-//! the journal, then the session's recovery (`node/src/live/begin`).
+//! the journal, then the session's recovery (`runtime/live/src/begin.rs`).
 
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;

@@ -1,5 +1,5 @@
 //! The watchdog process of spot orders, from the side of the run. The session's keeper decides, as
-//! in `runtime/node/src/watchdog/keeper.rs`.
+//! in `runtime/live/src/watchdog/keeper.rs`.
 
 use windvane_engine::Time;
 use windvane_live::start;

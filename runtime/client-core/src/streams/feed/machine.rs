@@ -23,7 +23,7 @@ use crate::settings::MarketData;
 use super::super::machine::{Action, Emit, Input, LinkId, Machine};
 use super::super::{
     BATCH, GapReason, MarketPath, Obstacle, StreamSettings, command_answer, is_documented, millis,
-    rules, streams_max, subscriptions,
+    rules, subscriptions,
 };
 use super::questions::{QuestionId, Questions, Troubled};
 use super::{
@@ -602,8 +602,9 @@ impl<F: Text> FeedMachine<F> {
                 kinds.entry(feed_of(topic)).or_default().push(at);
             }
         }
+        let most = self.settings.streams_max(self.surface);
         for topics in kinds.into_values() {
-            for topics in topics.chunks(streams_max(self.surface)) {
+            for topics in topics.chunks(most) {
                 let attempt = self.first_attempt();
                 self.begin_group(now_ms, topics.to_vec(), attempt);
             }

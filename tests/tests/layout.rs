@@ -1,0 +1,268 @@
+//! The layout of the workspace: which crate may depend on which, and how large files and crates may
+//! be. The rules are the tables below; `docs/architecture.md` shows the first one to readers.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+#[path = "../../xtask/src/lines.rs"]
+mod lines;
+#[path = "../../xtask/src/manifest.rs"]
+mod manifest;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use manifest::Manifest;
+use windvane_tests::binary;
+
+/// Every crate of the workspace, and the crates of the workspace that it may depend on. A crate is
+/// named as in [`short`]. Dependencies of tests are not restricted.
+const DEPENDENCIES: &[(&str, &str)] = &[
+    ("engine", ""),
+    ("files", ""),
+    ("protocol", "engine"),
+    ("journal", "engine files"),
+    ("host", "engine"),
+    ("sim", "engine"),
+    ("sim-market", "engine protocol sim"),
+    ("sim-server", "engine protocol sim sim-market"),
+    ("client-core", "protocol"),
+    ("client", "client-core protocol"),
+    ("session", "client-core engine protocol sim"),
+    ("config", "engine protocol session sim"),
+    ("recording", "config engine protocol"),
+    ("report", "engine recording"),
+    ("build", "config engine files host journal report session"),
+    (
+        "backtest",
+        "build config engine host protocol recording report session sim",
+    ),
+    (
+        "replay",
+        "backtest build config engine host journal recording report session",
+    ),
+    ("admin", "files"),
+    (
+        "live",
+        "admin backtest build client client-core config engine files host journal protocol recording replay report \
+         session",
+    ),
+    (
+        "cli",
+        "admin backtest build client config engine host journal live protocol recording replay report session \
+         sim-server",
+    ),
+    ("sdk", ""),
+    ("ema-cross", "sdk"),
+    ("grid", "sdk"),
+    ("market-maker", "sdk"),
+    ("greedy", "sdk"),
+    ("quoter", "sdk"),
+    ("panics", "sdk"),
+    // The checker must prove the engine's results independently.
+    ("tests", ""),
+    (
+        "faults",
+        "build cli client client-core config engine host live protocol session sim-server",
+    ),
+    ("xtask", ""),
+];
+
+/// Longest source file, lines.
+const FILE_LINES: usize = 800;
+/// Largest crate: lines of code, without tests, comments and blank lines.
+const CRATE_LINES: usize = 12_000;
+/// Crates that are larger today, and the reason.
+const LARGE: &[(&str, &str)] = &[("engine", "is being split")];
+/// Shortest documentation at the top of a library, lines.
+const DOC_LINES: usize = 3;
+
+/// The page with the table of crates for readers.
+const PAGE: &str = "docs/architecture.md";
+/// The lines around the table.
+const MARKS: [&str; 2] = ["<!-- crates:begin -->", "<!-- crates:end -->"];
+
+/// The short name of a crate: its name without `windvane-`. The crate `windvane` is `cli`, after
+/// its folder.
+fn short(name: &str) -> &str {
+    match name.strip_prefix("windvane-") {
+        Some(short) => short,
+        None if name == "windvane" => "cli",
+        None => name,
+    }
+}
+
+fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let rows = DEPENDENCIES.iter();
+    rows.map(|(name, on)| (*name, on.split_whitespace().collect()))
+        .collect()
+}
+
+fn manifests() -> Vec<Manifest> {
+    Manifest::all(binary::root()).unwrap()
+}
+
+/// The Rust sources of a crate, without those of crates in its subfolders.
+fn sources(own: &Manifest, all: &[Manifest]) -> Vec<PathBuf> {
+    let mut files = lines::files(&own.folder, "rs").unwrap();
+    files.retain(|file| Manifest::owner(all, file).is_some_and(|owner| owner.folder == own.folder));
+    files
+}
+
+#[test]
+fn crates_depend_on_the_allowed_crates_only() {
+    let all = manifests();
+    let names: BTreeSet<String> = all.iter().map(Manifest::name).collect();
+    let mut found = BTreeMap::new();
+    for manifest in &all {
+        let on = manifest.dependencies();
+        let ours = on.iter().filter(|name| names.contains(*name));
+        let ours: BTreeSet<String> = ours.map(|name| short(name).to_owned()).collect();
+        found.insert(short(&manifest.name()).to_owned(), ours);
+    }
+    let mut allowed = allowed();
+    for (name, on) in &found {
+        let allowed = allowed.remove(name.as_str());
+        let allowed = allowed.unwrap_or_else(|| panic!("{name} is missing in DEPENDENCIES"));
+        let on: BTreeSet<&str> = on.iter().map(String::as_str).collect();
+        assert_eq!(
+            on, allowed,
+            "the crates that {name} depends on, and those that it may"
+        );
+    }
+    assert!(allowed.is_empty(), "no such crate: {:?}", allowed.keys());
+}
+
+/// The cells of the table's rows: name, purpose, dependencies, what it must not contain.
+fn rows(page: &str) -> Vec<Vec<&str>> {
+    let [begin, end] = MARKS;
+    let (_, table) = page
+        .split_once(begin)
+        .unwrap_or_else(|| panic!("{PAGE} has no line {begin}"));
+    let (table, _) = table
+        .split_once(end)
+        .unwrap_or_else(|| panic!("{PAGE} has no line {end}"));
+    let lines = table
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('|'));
+    // The first two lines are the headings and the rule below them.
+    lines
+        .skip(2)
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect()
+}
+
+/// The crates that a cell names, in backticks: `` `engine` ``, `` [`engine`](../runtime/engine) ``.
+fn named(cell: &str) -> BTreeSet<&str> {
+    cell.split('`').skip(1).step_by(2).map(short).collect()
+}
+
+#[test]
+fn the_page_shows_the_same_table() {
+    let page = std::fs::read_to_string(binary::root().join(PAGE)).unwrap_or_default();
+    let allowed = allowed();
+    let mut shown = BTreeSet::new();
+    for row in rows(&page) {
+        let [name, purpose, on, must_not] = row.as_slice() else {
+            panic!("{PAGE}: a row needs four cells: {row:?}");
+        };
+        let names = named(name);
+        assert_eq!(
+            names.len(),
+            1,
+            "{PAGE}: the first cell names one crate in backticks: {row:?}"
+        );
+        for name in names {
+            let allowed = allowed.get(name);
+            let allowed = allowed.unwrap_or_else(|| panic!("{PAGE}: no crate is named {name}"));
+            assert_eq!(
+                &named(on),
+                allowed,
+                "{PAGE}: the crates that {name} may depend on"
+            );
+            let is_described = !purpose.is_empty() && !must_not.is_empty();
+            assert!(
+                is_described,
+                "{PAGE}: {name} needs a purpose, and what it must not contain"
+            );
+            assert!(shown.insert(name), "{PAGE}: {name} is listed twice");
+        }
+    }
+    for manifest in manifests() {
+        let folder = manifest.folder.strip_prefix(binary::root()).unwrap();
+        let is_product = folder.starts_with("runtime") || folder.starts_with("sdk");
+        let name = manifest.name();
+        assert!(
+            !is_product || shown.contains(short(&name)),
+            "{PAGE}: {} is missing in the table",
+            short(&name)
+        );
+    }
+}
+
+#[test]
+fn no_source_file_is_long() {
+    let files = lines::files(binary::root(), "rs").unwrap();
+    assert!(files.len() > 500, "only {} sources were found", files.len());
+    for file in files {
+        let count = std::fs::read_to_string(&file).unwrap().lines().count();
+        assert!(
+            count <= FILE_LINES,
+            "{} has {count} lines; split it below {FILE_LINES}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn no_crate_is_large() {
+    let all = manifests();
+    for manifest in &all {
+        let counted = lines::count_all(binary::root(), sources(manifest, &all)).unwrap();
+        let code: usize = counted.iter().map(|(_, lines)| lines.code).sum();
+        let name = manifest.name();
+        let name = short(&name);
+        let exception = LARGE.iter().find(|(large, _)| *large == name);
+        match exception {
+            None => assert!(
+                code <= CRATE_LINES,
+                "{name} has {code} lines of code; split it below {CRATE_LINES}"
+            ),
+            Some(_) => assert!(
+                code > CRATE_LINES,
+                "{name} has only {code} lines of code; remove it from LARGE"
+            ),
+        }
+    }
+}
+
+#[test]
+fn every_library_begins_with_its_documentation() {
+    for manifest in manifests() {
+        let library = manifest.folder.join("src/lib.rs");
+        let Ok(source) = std::fs::read_to_string(&library) else {
+            continue;
+        };
+        let documented = source.lines().take_while(|line| line.starts_with("//!"));
+        let count = documented.count();
+        assert!(
+            count >= DOC_LINES,
+            "{} begins with {count} lines of documentation; {DOC_LINES} are the least",
+            library.display()
+        );
+    }
+}
+
+#[test]
+fn rows_of_the_table_are_read() {
+    let page = "text\n<!-- crates:begin -->\n| crate | what | on | not |\n|---|---|---|---|\n\
+                | [`host`](../runtime/host) | runs modules | `engine`, `windvane-sim` | IO |\n\
+                | `cli` | the program | - | logic |\n<!-- crates:end -->\n| `x` |\n";
+    let rows = rows(page);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(named(rows[0][0]), BTreeSet::from(["host"]));
+    assert_eq!(named(rows[0][2]), BTreeSet::from(["engine", "sim"]));
+    assert!(named(rows[1][2]).is_empty());
+    assert_eq!(short("windvane"), "cli");
+    assert!(Path::new("runtime/host").starts_with("runtime"));
+}
