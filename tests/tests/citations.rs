@@ -15,7 +15,7 @@ use std::process::Command;
 /// The files that are searched, by the end of their names.
 const ENDINGS: [&str; 5] = ["rs", "toml", "md", "wit", "service"];
 /// The first folders of the paths that pages cite in backticks, and the ends of their names.
-const FOLDERS: [&str; 5] = ["configs/", "runtime/", "sdk/", "strategies/", "tests/"];
+const FOLDERS: [&str; 4] = ["configs/", "runtime/", "sdk/", "tests/"];
 const SOURCES: [&str; 5] = [".rs", ".toml", ".md", ".wit", ".txt"];
 
 fn root() -> PathBuf {

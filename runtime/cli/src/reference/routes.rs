@@ -17,11 +17,11 @@ Every route that the program knows, from `runtime/protocol/src/route`. `windvane
 `windvane routes NAME` one route. `windvane call NAME` sends a request to a route.
 
 - *Path*: one for each version. `svc` is the default of `venue.brand`; another brand changes it.
-- *Security*: the label of the venue's documents.
-- *Weight*: the request weight. A dash means that the documents do not show it; the client then counts 1.
+- *Security*: the [security label](conventions.md#security-labels).
+- *Weight*: the request weight. A dash means that the interface does not state it; the client then counts 1.
 - *Counts as*: other limits that a request counts against.
-- *Source*: `document 1` to `3` are the venue's own documents of spot, futures and chain API. `public facts` come from
-  public sources, and were never compared with the real service.
+- *Source*: `core` or `public facts`, the [parts of the interface](README.md#core-and-public-facts). Public facts were never
+  compared with the real service.
 - *Open points*: points of [open-points.md](../open-points.md) that concern this route alone or a few routes. Other points
   concern all routes (`json-spacing`, `error-text` and so on) or the user stream.
 
