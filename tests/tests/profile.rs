@@ -254,8 +254,8 @@ fn only_loopback(pid: u32) {
 fn names(output: &Output, parts: &[&str]) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    let errors = text.lines().filter(|line| line.starts_with("error: "));
-    let sentence = errors.last().unwrap();
+    let mut lines = text.lines();
+    let sentence = lines.find(|line| line.starts_with("error: ")).unwrap();
     for part in parts {
         assert!(
             sentence.contains(part),
