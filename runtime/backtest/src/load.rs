@@ -1,7 +1,7 @@
 //! What a backtest is made of, from the files that its configuration names: recordings and
 //! instruments.
 
-use windvane_engine::Instrument;
+use windvane_model::Instrument;
 use windvane_protocol::Assets;
 
 use super::feed::{Feed, FeedLatency};
@@ -53,7 +53,7 @@ pub fn open_recordings(
 }
 
 /// The surface that all strategies trade, for frames that do not tell theirs.
-fn sole_surface(config: &Config) -> Option<windvane_engine::Surface> {
+fn sole_surface(config: &Config) -> Option<windvane_model::Surface> {
     let mut surfaces = config
         .strategies
         .iter()

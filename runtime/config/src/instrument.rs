@@ -1,7 +1,7 @@
 //! `[[instrument]]`: the rules of an instrument where the recording does not carry them.
 
 use serde::Deserialize;
-use windvane_engine::decimal::Decimal;
+use windvane_model::decimal::Decimal;
 
 use super::InstrumentName;
 use super::value::{positive, positive_option};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
-use windvane_engine::decimal::Decimal;
+use windvane_model::decimal::Decimal;
 
 /// A decimal that was written as a string or a number, exact to the last digit.
 struct DecimalVisitor;

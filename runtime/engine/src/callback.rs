@@ -4,13 +4,14 @@
 //! final number and its place in the callback's exposure. The intents enter the engine as one
 //! input after the callback returned, or are forgotten when it failed.
 
+use windvane_model::event::Intent;
+use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::rules::{Rejection, Rule};
+
 use crate::engine::{Engine, OpenOrders};
-use crate::event::Intent;
-use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::rules::{Rejection, Rule};
 
 /// How many timers a strategy may have.
 pub const TIMERS_MAX: usize = 64;
@@ -45,13 +46,13 @@ pub struct PositionView {
     /// Signed quantity.
     pub qty: i64,
     /// Cost, signed as the quantity.
-    pub cost: crate::Amount,
+    pub cost: windvane_model::Amount,
     /// Realized profit before fees.
-    pub realized_pnl: crate::Amount,
+    pub realized_pnl: windvane_model::Amount,
     /// Unrealized profit; 0 while there is no price.
-    pub unrealized_pnl: crate::Amount,
+    pub unrealized_pnl: windvane_model::Amount,
     /// Fees paid.
-    pub fees: crate::Amount,
+    pub fees: windvane_model::Amount,
     /// Open buy quantity, in flight and unknown included.
     pub open_buy: i64,
     /// Open sell quantity, likewise.
@@ -196,7 +197,7 @@ impl Callback {
         };
         let own = engine.ledgers().strategies[usize::from(self.strategy.0)].at(id, side);
         let closable = engine.closable(self.strategy, id, side, terms.side);
-        let covered = crate::risk::Exposure {
+        let covered = windvane_model::risk::Exposure {
             position: -terms.side.sign() * closable,
             ..own.exposure()
         };
@@ -217,7 +218,7 @@ impl Callback {
     /// How much of a position is left to be reduced by orders of a side.
     fn reducible(
         &self,
-        exposure: crate::risk::Exposure,
+        exposure: windvane_model::risk::Exposure,
         instrument: InstrumentId,
         position_side: PositionSide,
         side: Side,
@@ -353,9 +354,11 @@ impl Callback {
             qty: position.qty,
             cost: position.cost,
             realized_pnl: position.realized_pnl,
-            unrealized_pnl: engine.mark(instrument).map_or(crate::Amount::ZERO, |mark| {
-                position.unrealized_pnl(rules, mark.mark)
-            }),
+            unrealized_pnl: engine
+                .mark(instrument)
+                .map_or(windvane_model::Amount::ZERO, |mark| {
+                    position.unrealized_pnl(rules, mark.mark)
+                }),
             fees: position.fees,
             open_buy: holding.open_buy + buy,
             open_sell: holding.open_sell + sell,

@@ -1,10 +1,11 @@
 //! The deterministic core of Windvane: everything that happens to the account enters as a
-//! timestamped [`Input`], everything that the runtime wants done leaves as an [`Effect`].
+//! timestamped [`Input`](windvane_model::Input), everything that the runtime wants done leaves as an
+//! [`Effect`](windvane_model::Effect).
 //!
 //! What may never enter this crate: IO, a clock, async, threads, randomness, floating point,
-//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace. Live trading,
-//! paper trading, backtests and replays differ in their drivers only, so that all of them trust
-//! the same code. Errors are bad input; a panic is a bug of ours.
+//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace but the model.
+//! Live trading, paper trading, backtests and replays differ in their drivers only, so that all of
+//! them trust the same code. Errors are bad input; a panic is a bug of ours.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
@@ -13,49 +14,8 @@
 /// inputs can lead to other effects: a replay of an older journal then says why it differs.
 pub const ENGINE_RULES: u32 = 16;
 
-pub mod planted;
-
-pub mod book;
 pub mod callback;
-pub mod codec;
-pub mod config;
-pub mod decimal;
-pub mod effect;
 pub mod engine;
-pub mod event;
-pub mod forced;
-pub mod holding;
-pub mod ids;
-pub mod input;
-pub mod instrument;
-pub mod latches;
-pub mod ledger;
-pub mod live;
-pub mod market;
-pub mod order;
-pub mod order_state;
-pub mod orders;
-pub mod protocol;
-pub mod record;
-pub mod refusal;
-pub mod risk;
-pub mod rules;
-pub mod timer;
-pub mod truth;
 
 pub use callback::Callback;
-pub use decimal::{Amount, Decimal};
-pub use effect::{Effect, Notice};
 pub use engine::Engine;
-pub use event::{Event, EventKind, Intent};
-pub use ids::{
-    AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
-};
-pub use input::Input;
-pub use instrument::Instrument;
-pub use market::{Level, MarketEvent};
-pub use order::{
-    ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
-    Surface, TimeInForce, WorkingType,
-};
-pub use protocol::{Outcome, Reply, Request, UserEvent};

@@ -1,9 +1,9 @@
 //! The engine depends on these crates and on nothing else: it is what every mode must trust, and
-//! an edge to IO, a clock or another crate of the workspace would end that.
+//! an edge to IO, a clock or another crate of the workspace but the model would end that.
 
 use std::path::Path;
 
-const ALLOWED: &[&str] = &["postcard", "rust_decimal", "serde", "sha2", "thiserror"];
+const ALLOWED: &[&str] = &["windvane-model", "postcard", "serde", "thiserror"];
 
 /// Names in every table of the manifest that puts a crate into the library: `[dependencies]`,
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.

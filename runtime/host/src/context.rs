@@ -3,12 +3,13 @@
 //! both paths; `link.rs` gives them their names. Nothing here outlives or leaks between callbacks
 //! but the output.
 
-use windvane_engine::order::OrderTerms;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Amount, instrument::SymbolStatus};
-use windvane_engine::{
-    AssetId, Callback, Engine, Instrument, InstrumentId, OrderSeq, OrderType, PositionSide, Price,
-    Qty, Side, StrategyId, Surface, Time, TimeInForce, WorkingType,
+use windvane_engine::{Callback, Engine};
+use windvane_model::order::OrderTerms;
+use windvane_model::rules::Rule;
+use windvane_model::{Amount, instrument::SymbolStatus};
+use windvane_model::{
+    AssetId, Instrument, InstrumentId, OrderSeq, OrderType, PositionSide, Price, Qty, Side,
+    StrategyId, Surface, Time, TimeInForce, WorkingType,
 };
 
 use crate::contract::ContractVersion;

@@ -1,6 +1,6 @@
 //! What a strategy shows to people: log lines and points of named series. Nothing that acts.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// What a strategy logged and plotted since it was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

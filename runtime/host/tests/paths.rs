@@ -11,8 +11,8 @@
 mod support;
 
 use support::{Bench, IMPORTS, PATHS, SUBMIT, event, guest, text};
-use windvane_engine::{Event, Intent};
 use windvane_host::{CallPath, Fault, Limits, Output, PathChoice, wrap};
+use windvane_model::{Event, Intent};
 
 /// Every import at each event. The answers become intents: the token of a timer that is forgotten
 /// tells the answer and the question's number.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windvane_engine::record::{Hash, digest_of};
+use windvane_model::record::{Hash, digest_of};
 
 use crate::owner::SyncHook;
 use crate::{groups, private};

@@ -3,7 +3,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// The wall's time at the start of the process, counted from there.
 #[derive(Clone, Copy, Debug)]

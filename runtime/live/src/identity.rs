@@ -13,8 +13,8 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use windvane_client::Settings;
-use windvane_engine::Surface;
 use windvane_journal::private;
+use windvane_model::Surface;
 use windvane_protocol::sign::Wallet;
 
 use windvane_report::hex;

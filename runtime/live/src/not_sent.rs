@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use windvane_admin::view;
 use windvane_client::budget::ORDERS_USED_UP;
-use windvane_engine::effect::Notice;
-use windvane_engine::{Engine, Surface, Time};
+use windvane_engine::Engine;
+use windvane_model::effect::Notice;
+use windvane_model::{Surface, Time};
 
 /// So many in a row are more than a moment's.
 const IN_A_ROW: u64 = 3;

@@ -2,10 +2,11 @@
 //! rest. Reads the engine and changes nothing. Which positions strategies leave is decided in
 //! `session/recovery`.
 
-use windvane_engine::engine::TradingBlock;
-use windvane_engine::order::PositionSide;
-use windvane_engine::orders::Order;
-use windvane_engine::{Engine, Surface};
+use windvane_engine::Engine;
+use windvane_model::Surface;
+use windvane_model::order::PositionSide;
+use windvane_model::orders::Order;
+use windvane_model::trading::TradingBlock;
 use windvane_session::recovery::{Configured, held};
 use windvane_session::{Driver, Guests};
 

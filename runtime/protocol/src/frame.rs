@@ -1,7 +1,7 @@
 //! The public frames of the venue as types (spec 4, Public market streams). Text is borrowed from
 //! the line; nothing here knows where it came from.
 
-use windvane_engine::{Level, Surface};
+use windvane_model::{Level, Surface};
 
 use crate::number::{Number, NumberError};
 

@@ -42,4 +42,4 @@ pub use symbol_rules::SymbolRules;
 pub use taker_side::TakerSide;
 /// For crates that know the engine through this one alone.
 #[doc(hidden)]
-pub use windvane_engine::{constant, planted};
+pub use windvane_model::{constant, planted};

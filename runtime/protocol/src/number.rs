@@ -1,7 +1,7 @@
 //! Decimal text to an exact integer and its scale. No floating point, no rounding: digits that
 //! do not fit are an error.
 
-use windvane_engine::decimal::pow10;
+use windvane_model::decimal::pow10;
 
 /// A decimal as the text wrote it: `mantissa / 10^scale`, trailing zeros kept.
 ///

@@ -1,7 +1,7 @@
 //! Joining, against the rules of spec 4 section 5 written a second time, and on broken streams.
 
 use proptest::prelude::*;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::{DiffIds, DiffStep, Joiner, Pending, SnapshotStep};
 
 fn futures(first: i64, last: i64, previous: i64) -> DiffIds {

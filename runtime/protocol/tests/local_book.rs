@@ -2,7 +2,7 @@
 //! the venue's book at its update id, or it says that it is none.
 
 use proptest::prelude::*;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::local_book::{BookStep, LocalBook};
 
 mod truth;

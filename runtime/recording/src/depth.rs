@@ -1,7 +1,7 @@
 //! Depth while a recording is decoded: differences joined to snapshots, so that the cache holds
 //! whole books only. Before the first snapshot, and after a gap until the next, there is none.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::{
     BookLevels, DepthDiff, DepthSnapshot, DiffIds, DiffStep, Number, SnapshotStep,
 };

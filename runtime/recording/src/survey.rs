@@ -1,7 +1,7 @@
 //! What a recording holds, counted while it is decoded and kept in its cache.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{Decimal, Surface};
+use windvane_model::{Decimal, Surface};
 
 /// How many lines of a kind of fault are named.
 const NAMED: usize = 16;
@@ -218,7 +218,7 @@ impl std::fmt::Display for Faults {
 
 mod surface_word {
     use serde::{Deserialize, Deserializer, Serializer};
-    use windvane_engine::Surface;
+    use windvane_model::Surface;
 
     #[expect(
         clippy::trivially_copy_pass_by_ref,

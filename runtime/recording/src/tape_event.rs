@@ -1,6 +1,6 @@
 //! One decoded market event in 64 bytes, in memory as on disk. Levels of depth events lie beside.
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Time};
 
 /// A market event of a tape. Its kind and payload show as a [`MarketEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What a changed module would have done otherwise: intents of the one and not of the other.
 
 use serde_json::{Value, json};
-use windvane_engine::{Engine, Intent, OrderTerms, Time};
+use windvane_engine::Engine;
+use windvane_model::{Intent, OrderTerms, Time};
 
 use super::export::Words;
 
@@ -117,8 +118,9 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::config::EngineConfig;
-    use windvane_engine::{ENGINE_RULES, OrderSeq};
+    use windvane_engine::ENGINE_RULES;
+    use windvane_model::OrderSeq;
+    use windvane_model::config::EngineConfig;
 
     use super::*;
     use windvane_session::Head;

@@ -1,7 +1,7 @@
 //! What the equity curve says: drawdown in integers, Sharpe ratio in floating point. The only
 //! floats of a run's figures are here, and no money is one.
 
-use windvane_engine::decimal::{Amount, div_half_even};
+use windvane_model::decimal::{Amount, div_half_even};
 
 /// Seconds of a year of 365 days: the venue never closes.
 const SECONDS_PER_YEAR: f64 = 31_536_000.0;

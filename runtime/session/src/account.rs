@@ -1,7 +1,7 @@
 //! Whose account it is: that of a venue, which the shell reaches over the wire, or a simulated one
 //! in this process.
 
-use windvane_engine::{InstrumentId, MarketEvent, Surface, Time};
+use windvane_model::{InstrumentId, MarketEvent, Surface, Time};
 
 use crate::paper::{Paper, Word};
 

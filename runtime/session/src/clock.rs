@@ -1,7 +1,7 @@
 //! The clock of the engine: the shell's, or that of the recording that is played.
 
-use windvane_engine::Time;
-use windvane_engine::live::LiveInput;
+use windvane_model::Time;
+use windvane_model::live::LiveInput;
 
 /// Engine time that never runs backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::Surface;
+    use windvane_model::Surface;
 
     use super::*;
 

@@ -2,8 +2,9 @@
 //!
 //! What may never enter here: deciding to latch. The engine does.
 
-use windvane_engine::forced::{ForcedClose, ForcedCloseReport};
-use windvane_engine::{Amount, Decimal, Engine, Instrument};
+use windvane_engine::Engine;
+use windvane_model::forced::{ForcedClose, ForcedCloseReport};
+use windvane_model::{Amount, Decimal, Instrument};
 
 /// The figures of a forced close, as people read them.
 #[derive(Clone, Debug, PartialEq, Eq)]

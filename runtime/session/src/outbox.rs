@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::{ClientOrderId, Request, planted};
+use windvane_model::{ClientOrderId, Request, planted};
 
 /// Requests on their way out, in the order of the engine's effects.
 ///

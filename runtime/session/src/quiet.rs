@@ -1,7 +1,7 @@
 //! Log lines of a trouble that goes on: one when it begins, then at most one a minute with the number of
 //! its repetitions, and one when it ends.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// From one line to the next. A trouble that was not seen for so long is over.
 const AGAIN_MS: i64 = 60_000;

@@ -4,7 +4,7 @@
 //! orders, and the orders that it sends, are in one block with it. Everything else is recorded
 //! where a block ends by time, a large state after a pause.
 
-use windvane_engine::{Event, EventKind, Intent, StrategyId, Time, planted};
+use windvane_model::{Event, EventKind, Intent, StrategyId, Time, planted};
 
 /// Up to this many bytes, said with so little fuel, a state is small.
 const SMALL_BYTES: usize = 4 << 10;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// A one-way link. What was sent first arrives first, as on one connection: a message whose
 /// latency is shorter than that of the one before it arrives together with it.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 const ALLOWED: &[&str] = &[
+    "windvane-model",
     "windvane-engine",
     "windvane-protocol",
     "windvane-sim",

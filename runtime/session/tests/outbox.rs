@@ -1,8 +1,6 @@
 //! What may leave when.
 
-use windvane_engine::{
-    ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side,
-};
+use windvane_model::{ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side};
 use windvane_session::Outbox;
 
 fn id(text: &str) -> ClientOrderId {

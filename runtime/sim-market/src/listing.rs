@@ -7,10 +7,10 @@
 //! information and the accounts' venues both read the completed instrument, so that what is
 //! announced is what binds.
 
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
+use windvane_model::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
 use windvane_protocol::Assets;
 
 /// Where a symbol of the seeded market starts and how large its orders are.
@@ -137,7 +137,7 @@ pub fn own(assets: &mut Assets) -> Vec<Listed> {
 }
 
 const fn usdt(whole: i128) -> Amount {
-    Amount(whole * windvane_engine::decimal::AMOUNT_ONE)
+    Amount(whole * windvane_model::decimal::AMOUNT_ONE)
 }
 
 /// The newer pair of spot filters in place of `MIN_NOTIONAL` and `PERCENT_PRICE`.

@@ -1,7 +1,7 @@
 //! A recording as a market: events as they were received, mapped to the venue's clock. The pace is
 //! the recording's, times `speed`; at its end it starts again, or the market stands still.
 
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Time};
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Time};
 
 /// A market event that owns its levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

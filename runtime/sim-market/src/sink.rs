@@ -1,6 +1,6 @@
 //! Who hears of the market: the accounts' venues and the public streams.
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Side, Time};
 use windvane_sim::{Deal, Met};
 
 use super::book::{Difference, Speed};

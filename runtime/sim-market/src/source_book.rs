@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{Level, Side};
+use windvane_model::{Level, Side};
 
 /// Levels kept per side; what lies beyond is removed, and the differences say so.
 pub const LEVELS_KEPT: usize = 2_000;

@@ -6,7 +6,7 @@
 //! depth trims the levels that it proves gone, and an older difference must not bring them back.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{Level, Side};
+use windvane_model::{Level, Side};
 
 /// One displayed level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

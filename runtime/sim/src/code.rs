@@ -1,6 +1,6 @@
 //! The error codes of documents 1, 2 and 4 that this venue answers, with their words.
 
-use windvane_engine::protocol::Refusal;
+use windvane_model::protocol::Refusal;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $msg:literal;)*) => {

@@ -1,8 +1,8 @@
 //! What the simulated venue is told at its start, and the rates in integers. No state.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{AMOUNT_ONE, exact_mantissa};
-use windvane_engine::{Amount, AssetId, Decimal, Surface};
+use windvane_model::decimal::{AMOUNT_ONE, exact_mantissa};
+use windvane_model::{Amount, AssetId, Decimal, Surface};
 
 /// How a resting order advances in its price level's queue. The formulas stand in
 /// [`crate::queue`].
@@ -118,7 +118,7 @@ impl Rate {
     /// This share of an amount, half to even at 8 decimals.
     #[inline]
     pub(crate) const fn of(self, amount: Amount) -> Amount {
-        Amount(windvane_engine::decimal::div_half_even(
+        Amount(windvane_model::decimal::div_half_even(
             amount.0 * self.0 as i128,
             AMOUNT_ONE,
         ))

@@ -5,8 +5,8 @@
 //! spot the free balance, on futures `maxWithdrawAmount`, which leaves out unrealized profit and
 //! all margin in use.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{Amount, AssetId, Surface, Time};
+use windvane_model::protocol::Refusal;
+use windvane_model::{Amount, AssetId, Surface, Time};
 
 use crate::code::Code;
 use crate::stream::Cause;

@@ -14,8 +14,8 @@
 //! - Isolated wallet plus unrealized profit below the position's maintenance margin: liquidation
 //!   (see [`crate::liquidation`]). `MARGIN_CALL` comes at 5/4 of it, once per danger.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{Amount, AssetId, InstrumentId, OrderStatus, PositionSide, Time};
+use windvane_model::protocol::Refusal;
+use windvane_model::{Amount, AssetId, InstrumentId, OrderStatus, PositionSide, Time};
 
 use crate::code::Code;
 use crate::market::Market;
@@ -94,7 +94,7 @@ impl Venue {
             .map(|side| (instrument, *side))
             .collect();
         self.tell_change(
-            windvane_engine::Surface::Futures,
+            windvane_model::Surface::Futures,
             Cause::MarginTypeChange,
             &[],
             &positions,
@@ -144,7 +144,7 @@ impl Venue {
         let asset = market.instrument.quote;
         self.margin.dirty = Some(asset);
         self.tell_change(
-            windvane_engine::Surface::Futures,
+            windvane_model::Surface::Futures,
             Cause::MarginTransfer,
             &[(asset, Amount::ZERO)],
             &[(instrument, side)],
@@ -240,7 +240,7 @@ impl Venue {
             let paid = lost - own;
             *self.account.wallet_mut(asset) += paid;
             self.tell_change(
-                windvane_engine::Surface::Futures,
+                windvane_model::Surface::Futures,
                 Cause::InsuranceClear,
                 &[(asset, paid)],
                 &[],

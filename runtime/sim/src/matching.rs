@@ -16,7 +16,7 @@
 //! - GTX that would cross is accepted and ends EXPIRED at once ("per time in force", spec 2), as
 //!   do the rest of IOC, and FOK that cannot fill whole.
 
-use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
+use windvane_model::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 
 use crate::order::{Order, OrderKey, Stage};
 use crate::queue::Resting;

@@ -7,7 +7,7 @@
 //! - An order that meets another account's is filled whatever is estimated to stand before it: the
 //!   other has chosen it. It is the maker, at its own price, unless it came to a HIDDEN order.
 
-use windvane_engine::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
+use windvane_model::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
 
 use crate::queue::Resting;
 use crate::stream::{Deal, Met};

@@ -3,8 +3,8 @@
 //! Order of checks: instrument, filters, order counts, client order id, immediate trigger,
 //! position to close, funds. The first that fails is the answer, and nothing has happened.
 
-use windvane_engine::protocol::{OrderReport, Outcome, Reply, Request};
-use windvane_engine::{
+use windvane_model::protocol::{OrderReport, Outcome, Reply, Request};
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, InstrumentId, NewOrder, OrderStatus, OrderTerms,
     OrderType, PositionSide, Side, Surface, Time, TimeInForce, VenueOrderId,
 };

@@ -5,7 +5,7 @@
 //! their places in the queue, the finished ones that are remembered, trades, the book as it was
 //! seen last, timers. Not kept are the user events in full of [`Venue::with_stream`].
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, OrderStatus};
+use windvane_model::{AssetId, Instrument, InstrumentId, OrderStatus};
 
 use crate::account::Account;
 use crate::config::{VenueConfig, VenueConfigError};

@@ -7,8 +7,8 @@
 //! rate. Its account update lists the balance only, in isolated margin the position too (spec 2,
 //! `ACCOUNT_UPDATE`).
 
-use windvane_engine::protocol::{Outcome, Reply};
-use windvane_engine::{
+use windvane_model::protocol::{Outcome, Reply};
+use windvane_model::{
     Amount, InstrumentId, MarketEvent, OrderStatus, PositionSide, Surface, Time, WorkingType,
 };
 

@@ -12,7 +12,7 @@
 //!   mark at the trigger, the order ends EXPIRED.
 //! - `closePosition` closes what is there when it triggers; nothing there: EXPIRED.
 
-use windvane_engine::{
+use windvane_model::{
     ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms, OrderType, Side,
     VenueOrderId, WorkingType,
 };

@@ -1,8 +1,8 @@
 //! What can be seen of the account: orders, balances, positions and margin, as REST routes show
 //! them. Copies only; nothing here changes anything.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, InstrumentId, OrderStatus, OrderTerms, OrderType, PositionSide,
     Price, Qty, Surface, Time, TimeInForce, VenueOrderId,
 };
@@ -371,7 +371,7 @@ impl Venue {
     }
 
     /// The rules of an instrument as they are now.
-    pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_engine::Instrument> {
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_model::Instrument> {
         self.known(instrument).map(|market| &market.instrument)
     }
 }
@@ -387,7 +387,7 @@ fn per_unit(amount: Amount, qty: i64, qty_scale: u8) -> i64 {
 }
 
 /// Amounts and prices share their scale, which [`per_unit`] relies on.
-const _: () = assert!(MARK_SCALE == windvane_engine::decimal::AMOUNT_SCALE);
+const _: () = assert!(MARK_SCALE == windvane_model::decimal::AMOUNT_SCALE);
 
 fn adl_quantile(unrealized: Amount, margin: Amount) -> u8 {
     if unrealized.0 <= 0 || margin.0 <= 0 {

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use windvane_engine::planted::{Constant, Planted, change, plant};
+use windvane_model::planted::{Constant, Planted, change, plant};
 
 /// Names the constant.
 const CONSTANT: &str = "WINDVANE_CHANGED";

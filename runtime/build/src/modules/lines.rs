@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::Time;
 use windvane_host::{LogLevel, LogLine};
+use windvane_model::Time;
 
 /// A line that is repeated is written again after so long.
 const QUIET_MS: i64 = 60_000;

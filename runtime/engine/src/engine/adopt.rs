@@ -2,19 +2,20 @@
 //! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
 //! (promise 1).
 
-use crate::decimal::Amount;
-use crate::effect::{Effect, Notice};
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
-use crate::live::OnStart;
-use crate::order::{OrderTerms, Surface};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{OrderReport, OrderUpdate, Request};
-use crate::timer::Timer;
-use crate::truth::OpenOrder;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
+use windvane_model::live::OnStart;
+use windvane_model::order::{OrderTerms, Surface};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{OrderReport, OrderUpdate, Request};
+use windvane_model::timer::Timer;
+use windvane_model::truth::OpenOrder;
 
+use super::Engine;
 use super::instances::OLDEST_S;
-use super::{Doubt, Engine};
 
 impl Engine {
     /// The strategy whose name a client order id contains.

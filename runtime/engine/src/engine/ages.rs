@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::truth::StatedPosition;
+use windvane_model::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::truth::StatedPosition;
 
 use super::Engine;
-use super::doubt::Doubt;
 
 /// A mark price older than this is replaced by the one derived from an account snapshot.
 const OLD_MS: i64 = 10_000;

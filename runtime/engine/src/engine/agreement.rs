@@ -7,13 +7,13 @@
 //! - While the user stream is down and no own order can have filled, outside parties may change a
 //!   position between two snapshots.
 
-use crate::decimal::Amount;
-use crate::effect::Adjustment;
-use crate::ids::{AssetId, Time};
-use crate::order::Surface;
-use crate::orders::Order;
-use crate::planted;
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Adjustment;
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::order::Surface;
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

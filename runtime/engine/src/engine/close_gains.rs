@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::{Amount, div_half_even};
-use crate::ids::{AssetId, InstrumentId};
-use crate::ledger::value;
-use crate::order::{PositionSide, Side, Surface};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::{Amount, div_half_even};
+use windvane_model::ids::{AssetId, InstrumentId};
+use windvane_model::ledger::value;
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::outside::key_of;

@@ -6,19 +6,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
-use crate::ids::InstrumentId;
-use crate::order::{PositionSide, Surface};
-use crate::planted;
-use crate::protocol::PositionUpdate;
-use crate::timer::Timer;
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::ids::InstrumentId;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::PositionUpdate;
+use windvane_model::timer::Timer;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::agreement::{Agreement, MOVING_READS, have_equal_positions};
-use super::doubt::Doubt;
 use super::lag::{Age, READ_LAG_MS};
 use super::reconcile::Step;
 use super::session::Line;

@@ -3,18 +3,18 @@
 //! report. It keeps counting a denied order and queries it. It takes an ended order that is shown
 //! open back into the live orders (promises 2 and 3).
 
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::ids::{InstrumentId, OrderSeq, Time};
-use crate::order::Surface;
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::{Denied, Order};
-use crate::planted;
-use crate::protocol::OrderUpdate;
-use crate::timer::Timer;
-use crate::truth::OpenOrder;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time};
+use windvane_model::order::Surface;
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::{Denied, Order};
+use windvane_model::planted;
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::timer::Timer;
+use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::session::Session;
 use super::triggers::shows_successor;

@@ -5,12 +5,12 @@
 //! that time. If a position or an order was open, strategies open nothing until a snapshot agrees
 //! that is certainly newer. Renewals of countdowns go on.
 
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::truth::AccountTruth;
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
 /// Time to the next snapshot after one that proved nothing, once snapshots are new enough.

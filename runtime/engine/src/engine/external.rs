@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::{InstrumentId, VenueOrderId};
-use crate::order::Surface;
-use crate::protocol::{OrderReport, OrderUpdate};
-use crate::truth::OpenOrder;
+use windvane_model::ids::{InstrumentId, VenueOrderId};
+use windvane_model::order::Surface;
+use windvane_model::protocol::{OrderReport, OrderUpdate};
+use windvane_model::truth::OpenOrder;
 
 use super::Engine;
 

@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
-use crate::effect::{Effect, Notice};
-use crate::ids::{AssetId, Time};
-use crate::order::Surface;
-use crate::planted;
-use crate::protocol::{Fill, Outcome, Request};
-use crate::truth::{Subject, Truth};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::order::Surface;
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, Outcome, Request};
+use windvane_model::truth::{Subject, Truth};
 
 use super::Engine;
 use super::snapshot::Names;

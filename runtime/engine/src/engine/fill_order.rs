@@ -6,12 +6,12 @@
 //! An account event that is not older than the booked fills reports both. If both differ from the
 //! books by the same amount, the engine takes them.
 
-use crate::decimal::Amount;
-use crate::effect::Cause;
-use crate::ids::InstrumentId;
-use crate::order::{PositionSide, Surface};
-use crate::protocol::{BalanceUpdate, PositionUpdate};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Cause;
+use windvane_model::ids::InstrumentId;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 

@@ -1,17 +1,19 @@
 //! The user data stream: fills, order updates, balances, funding. Late, duplicate and missing
 //! updates are normal; the venue's values win (promise 3).
 
-use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::event::EventKind;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::ledger::{self, Grains, NetFill};
-use crate::order::{OrderStatus, PositionSide, Side, Surface};
-use crate::order_state::OrderMove;
-use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, pow10};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
+use windvane_model::ledger::{self, Grains, NetFill};
+use windvane_model::order::{OrderStatus, PositionSide, Side, Surface};
+use windvane_model::order_state::OrderMove;
+use windvane_model::planted;
+use windvane_model::protocol::{
+    BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent,
+};
 
-use super::doubt::Doubt;
 use super::{Engine, codec, narrow};
 
 /// A difference of at most one part in this many of the last fill is the venue's rounding.

@@ -9,23 +9,25 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::codec;
-use crate::decimal::{Amount, div_half_even, pow10};
-use crate::effect::Notice;
-use crate::event::EventKind;
-use crate::forced::{ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata};
-use crate::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
-use crate::order::{PositionSide, Side, Surface};
-use crate::planted;
-use crate::protocol::{AccountUpdate, Fill, OrderUpdate};
-use crate::truth::OpenOrder;
+use windvane_model::codec;
+use windvane_model::decimal::{Amount, div_half_even, pow10};
+use windvane_model::effect::Notice;
+use windvane_model::event::EventKind;
+use windvane_model::forced::{
+    ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata,
+};
+use windvane_model::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
+use windvane_model::run_state::Latch;
+use windvane_model::truth::OpenOrder;
 
 use super::forced_questions::Question;
 use super::forced_reports::ForcedReports;
 use super::lag::READ_LAG_MS;
 use super::snapshot::Names;
-use super::{Engine, Latch, narrow};
+use super::{Engine, narrow};
 
 /// At most this many orders of outside parties are remembered.
 const ORDERS_MAX: usize = 1_024;

@@ -6,13 +6,12 @@
 //! outside party.
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::Effect;
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::planted;
-use crate::protocol::{Outcome, Request};
-use crate::truth::{OpenOrder, Subject, Truth};
+use windvane_model::effect::Effect;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::planted;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::truth::{OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

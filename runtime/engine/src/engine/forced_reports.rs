@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::forced::{ForcedCloseReport, ForcedShare};
-use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
+use windvane_model::decimal::Amount;
+use windvane_model::forced::{ForcedCloseReport, ForcedShare};
+use windvane_model::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 
 /// At most this many reports are kept.
 const REPORTS_MAX: usize = 32;

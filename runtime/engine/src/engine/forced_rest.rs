@@ -15,12 +15,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::Notice;
-use crate::forced::{ForcedCloseReport, ForcedShare};
-use crate::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
-use crate::order::{PositionSide, Side, Surface};
-use crate::protocol::{Fill, OrderUpdate, PositionUpdate};
+use windvane_model::effect::Notice;
+use windvane_model::forced::{ForcedCloseReport, ForcedShare};
+use windvane_model::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::protocol::{Fill, OrderUpdate, PositionUpdate};
 
 use super::Engine;
 use super::forced::{Due, ForcedOrder, take_closed};

@@ -8,11 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::ids::{InstrumentId, Time, VenueOrderId};
-use crate::order::{PositionSide, Side, Surface};
-use crate::planted;
-use crate::truth::{AccountTruth, OpenOrder};
+use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::planted;
+use windvane_model::truth::{AccountTruth, OpenOrder};
 
 use super::Engine;
 use super::outside::closing_side;

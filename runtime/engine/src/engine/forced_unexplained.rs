@@ -5,11 +5,11 @@
 //! no trade names one, the close counts as a forced close of kind `unreported`: strategies must not
 //! reopen a position that the venue may have liquidated.
 
-use crate::decimal::Amount;
-use crate::forced::{ForcedClose, ForcedCloseReport};
-use crate::ids::{InstrumentId, VenueOrderId};
-use crate::order::{PositionSide, Side};
-use crate::protocol::OrderUpdate;
+use windvane_model::decimal::Amount;
+use windvane_model::forced::{ForcedClose, ForcedCloseReport};
+use windvane_model::ids::{InstrumentId, VenueOrderId};
+use windvane_model::order::{PositionSide, Side};
+use windvane_model::protocol::OrderUpdate;
 
 use super::Engine;
 use super::forced::Due;

@@ -15,14 +15,13 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Notice};
-use crate::ids::{AssetId, InstrumentId, Time};
-use crate::order::Surface;
-use crate::planted;
-use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use crate::truth::{AccountTruth, Income, IncomeKind, Subject};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::{Adjustment, Notice};
+use windvane_model::ids::{AssetId, InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::planted;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_model::truth::{AccountTruth, Income, IncomeKind, Subject};
 
 use super::Engine;
 use super::agreement::have_equal_direction;

@@ -20,15 +20,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
+use windvane_model::order::{ExecutionType, OrderStatus, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::truth::{OpenOrder, TradedOrder};
 
-use crate::effect::Notice;
-use crate::ids::{ClientOrderId, OrderSeq, Time};
-use crate::order::{ExecutionType, OrderStatus, Surface};
-use crate::planted;
-use crate::protocol::OrderUpdate;
-use crate::truth::{OpenOrder, TradedOrder};
-
-use super::{Doubt, Engine};
+use super::Engine;
 
 /// At most this many epochs are remembered; ids of earlier epochs count as ours.
 const EPOCHS_MAX: usize = 4_096;

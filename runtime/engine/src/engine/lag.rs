@@ -6,12 +6,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::ids::{AssetId, InstrumentId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::protocol::AccountUpdate;
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::{AssetId, InstrumentId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::protocol::AccountUpdate;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 

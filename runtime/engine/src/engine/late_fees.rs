@@ -21,15 +21,16 @@ mod stated;
 use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::{Amount, div_half_even};
-use crate::effect::Notice;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
-use crate::ledger::{Grains, NetFill};
-use crate::order::{PositionSide, Qty, Side, Surface};
-use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, OrderUpdate};
-use crate::truth::{AccountTrade, AccountTruth};
+use windvane_model::decimal::{Amount, div_half_even};
+use windvane_model::effect::Notice;
+use windvane_model::ids::{
+    AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
+};
+use windvane_model::ledger::{Grains, NetFill};
+use windvane_model::order::{PositionSide, Qty, Side, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{BalanceUpdate, Fill, OrderUpdate};
+use windvane_model::truth::{AccountTrade, AccountTruth};
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

@@ -5,12 +5,12 @@
 //! - An event of an own order brings news, and its own time is more than three seconds ago. Events
 //!   from before the stream connected may be repeated and prove nothing.
 
-use crate::effect::Effect;
-use crate::ids::Time;
-use crate::order::Surface;
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::protocol::OrderUpdate;
+use windvane_model::effect::Effect;
+use windvane_model::ids::Time;
+use windvane_model::order::Surface;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::protocol::OrderUpdate;
 
 use super::Engine;
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, Time};
-use crate::protocol::MarginTerms;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::protocol::MarginTerms;
 
 use super::Engine;
 use super::snapshot::Names;

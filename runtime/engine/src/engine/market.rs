@@ -1,15 +1,14 @@
 //! Public market data: books, bars and mark prices, and which strategies receive them.
 
 use serde::{Deserialize, Serialize};
-
-use crate::book::Book;
-use crate::config::{Streams, Subscription};
-use crate::decimal::{MARK_SCALE, pow10};
-use crate::effect::Effect;
-use crate::event::{Event, EventKind};
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::market::MarketEvent;
-use crate::timer::Timer;
+use windvane_model::book::Book;
+use windvane_model::config::{Streams, Subscription};
+use windvane_model::decimal::{MARK_SCALE, pow10};
+use windvane_model::effect::Effect;
+use windvane_model::event::{Event, EventKind};
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::market::MarketEvent;
+use windvane_model::timer::Timer;
 
 use super::view::Mark;
 use super::{Engine, codec};

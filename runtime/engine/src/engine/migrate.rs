@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::decimal::Amount;
-use crate::ids::Time;
-use crate::order::Surface;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::Time;
+use windvane_model::order::Surface;
 
 use super::ages::Ages;
 use super::close_gains::DueGains;

@@ -12,16 +12,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::ids::{AssetId, InstrumentId, StrategyId};
-use crate::ledger::{Grains, value};
-use crate::order::{PositionSide, Side, Surface};
-use crate::orders::Order;
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId};
+use windvane_model::ledger::{Grains, value};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::orders::Order;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::doubt::Doubt;
 
 /// Rounded commissions in the base asset leave less than one part in this many missing.
 const ROUNDING_PARTS: i128 = 500;

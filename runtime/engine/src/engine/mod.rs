@@ -18,7 +18,7 @@ mod contradiction;
 mod cover;
 mod cuts;
 mod deadman;
-mod doubt;
+mod doubts;
 mod ends;
 mod external;
 mod fee_costs;
@@ -74,30 +74,29 @@ mod without_market;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-
-use crate::codec;
-use crate::config::{EngineConfig, StrategyConfig};
-use crate::decimal::Amount;
-use crate::effect::{Effect, Notice};
-use crate::event::{Event, EventKind};
-use crate::holding::Ledgers;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
-use crate::input::{FaultKind, Input};
-use crate::instrument::Instrument;
-use crate::ledger::Balance;
-use crate::order::Surface;
-use crate::orders::Orders;
-use crate::record::{Block, Chain, Format, Hash, Recorder};
-use crate::risk::{LossWatch, RateWindow, RiskLimits};
-use crate::rules::{CompiledRules, InstrumentError};
-use crate::timer::{Timer, Timers};
+use windvane_model::codec;
+use windvane_model::config::{EngineConfig, StrategyConfig};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::holding::Ledgers;
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
+use windvane_model::input::{FaultKind, Input};
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::Balance;
+use windvane_model::order::Surface;
+use windvane_model::orders::Orders;
+use windvane_model::record::{Block, Chain, Format, Hash, Recorder};
+use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
+use windvane_model::rules::{CompiledRules, InstrumentError};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::timer::{Timer, Timers};
 
 use ages::Ages;
 use close_gains::DueGains;
 pub use close_wait::{CloseReason, CloseWait};
 use comparison::ConfirmedEntries;
 pub use deadman::{CountdownWait, KeptBack};
-pub use doubt::Doubt;
 use external::External;
 use fee_costs::{AssetPrices, FeeCosts};
 use forced::ForcedCloses;
@@ -106,7 +105,6 @@ use forced_traces::ForcedTraces;
 use income::Incomes;
 use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
-pub use invariants::BrokenInvariant;
 use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
@@ -126,82 +124,11 @@ use stated_balances::StatedBalances;
 use stated_fills::StatedFills;
 use stated_positions::StatedPositions;
 use taken::Moved;
-pub use trading::{BlockState, BlockWords, Refusals, TradingBlock, UnknownOrders};
+pub use trading::{BlockWords, UnknownOrders};
 use trading::{Crossings, ExitRefusals, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
 pub use view::{AccountTotals, Mark};
-
-/// Whether new orders may be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum RunState {
-    /// New orders may be sent.
-    Ready = 0,
-    /// At least one degraded reason holds: no order may add exposure.
-    Degraded = 1,
-    /// Halted: own orders are cancelled, and no new order is sent until `resume`.
-    Halted = 2,
-    /// Paused: no order may add exposure.
-    Paused = 3,
-    /// The engine compares its state with the venue: no order is sent.
-    Syncing = 4,
-    /// The driver restores the journal: no order is sent.
-    Booting = 5,
-}
-
-impl RunState {
-    /// The state as one word for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Degraded => "degraded",
-            Self::Halted => "halted",
-            Self::Paused => "paused",
-            Self::Syncing => "syncing",
-            Self::Booting => "booting",
-        }
-    }
-
-    /// The state that strategies see. Until a run is ready, `Syncing` and `Booting` appear as
-    /// `Degraded`.
-    const fn told(self) -> i64 {
-        match self {
-            Self::Syncing | Self::Booting => Self::Degraded as i64,
-            state => state as i64,
-        }
-    }
-
-    /// The state for a strategy with a latch of its own: the stricter of the two.
-    pub(crate) const fn under(self, latch: Latch) -> Self {
-        match (latch, self) {
-            (Latch::Halted, _) => Self::Halted,
-            (Latch::Paused, Self::Ready) => Self::Paused,
-            (_, state) => state,
-        }
-    }
-}
-
-/// The latch that the operator or a loss limit has set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Latch {
-    /// No latch.
-    None,
-    /// Pause.
-    Paused,
-    /// Halt.
-    Halted,
-}
-
-impl Latch {
-    const fn alone(self) -> RunState {
-        match self {
-            Self::None => RunState::Ready,
-            Self::Paused => RunState::Paused,
-            Self::Halted => RunState::Halted,
-        }
-    }
-}
 
 /// The deterministic core. The module documentation describes how to drive it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -10,12 +10,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::{Effect, Notice};
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::protocol::{Outcome, Request};
-use crate::truth::{Subject, TradedOrder, Truth};
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::truth::{Subject, TradedOrder, Truth};
 
 use super::Engine;
 use super::recent_orders::{Question, RECENT_MS};

@@ -8,11 +8,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::order::PositionSide;
-use crate::planted;
-use crate::truth::StatedPosition;
+use windvane_model::decimal::Amount;
+use windvane_model::order::PositionSide;
+use windvane_model::planted;
+use windvane_model::truth::StatedPosition;
 
 use super::Engine;
 

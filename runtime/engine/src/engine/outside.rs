@@ -15,19 +15,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::{OrderTerms, PositionSide, Qty, Side, Surface};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::{OrderTerms, PositionSide, Qty, Side, Surface};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::close_gains::CloseGain;
-use super::doubt::Doubt;
 use super::forced::take_closed;
 use super::snapshot::Names;
 

@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::Effect;
-use crate::forced::ForcedClose;
-use crate::ids::{InstrumentId, Time, VenueOrderId};
-use crate::order::{PositionSide, Surface};
-use crate::planted;
-use crate::protocol::{OrderUpdate, Outcome, Request};
-use crate::truth::{Subject, Truth};
+use windvane_model::effect::Effect;
+use windvane_model::forced::ForcedClose;
+use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{OrderUpdate, Outcome, Request};
+use windvane_model::truth::{Subject, Truth};
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

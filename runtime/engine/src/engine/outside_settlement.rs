@@ -7,12 +7,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::forced::ForcedCloseReport;
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::order::{PositionSide, Side, Surface};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Notice;
+use windvane_model::forced::ForcedCloseReport;
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::order::{PositionSide, Side, Surface};
 
 use super::Engine;
 use super::forced::Due;

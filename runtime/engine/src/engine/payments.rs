@@ -7,11 +7,10 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::ids::{AssetId, Time};
-use crate::protocol::{AccountUpdate, BalanceUpdate};
-use crate::truth::IncomeKind;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::protocol::{AccountUpdate, BalanceUpdate};
+use windvane_model::truth::IncomeKind;
 
 use super::Engine;
 use super::snapshot::Names;

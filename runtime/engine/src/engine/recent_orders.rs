@@ -7,12 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::Effect;
-use crate::ids::{InstrumentId, Time, VenueOrderId};
-use crate::order::Surface;
-use crate::protocol::{Outcome, Request};
-use crate::truth::{AccountTrade, Subject, Truth};
+use windvane_model::effect::Effect;
+use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
+use windvane_model::order::Surface;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::truth::{AccountTrade, Subject, Truth};
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

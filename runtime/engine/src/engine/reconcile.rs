@@ -10,15 +10,14 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::{Adjustment, Effect, Notice};
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
-use crate::order::Surface;
-use crate::order_state::OrderMove;
-use crate::planted;
-use crate::protocol::{Outcome, Request};
-use crate::timer::Timer;
-use crate::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::effect::{Adjustment, Effect, Notice};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use windvane_model::order::Surface;
+use windvane_model::order_state::OrderMove;
+use windvane_model::planted;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::timer::Timer;
+use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;

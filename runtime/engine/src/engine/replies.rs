@@ -1,22 +1,23 @@
 //! The venue's responses to requests, and the life of own orders.
 
-use crate::config::OnFault;
-use crate::effect::{Adjustment, Cause, Effect, Notice};
-use crate::event::EventKind;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::{OrderStatus, Side, Surface};
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
-use crate::timer::Timer;
-use crate::truth::Subject;
+use windvane_model::config::OnFault;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::{OrderStatus, Side, Surface};
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
+use windvane_model::run_state::Latch;
+use windvane_model::timer::Timer;
+use windvane_model::truth::Subject;
 
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::outside::REDUCES_NOTHING;
 use super::stated_fills::Statement;
-use super::{Engine, Latch, narrow};
+use super::{Engine, narrow};
 
 /// Wait before an order with an unknown outcome is queried, or queried again.
 pub(super) const ASK_AFTER_MS: i64 = 1_000;

@@ -1,18 +1,19 @@
 //! Loss limits, quarantine and halt, which keep losses and faults contained. `closing` closes
 //! positions.
 
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::event::EventKind;
-use crate::holding::Ledger;
-use crate::ids::{InstrumentId, StrategyId};
-use crate::input::{Command, FaultKind};
-use crate::live::OnStop;
-use crate::planted;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::event::EventKind;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::live::OnStop;
+use windvane_model::planted;
+use windvane_model::run_state::{Latch, RunState};
 
-use super::doubt::Doubt;
-use super::{Engine, Latch, RunState};
-use crate::config::OnFault;
+use super::Engine;
+use windvane_model::config::OnFault;
 
 impl Engine {
     /// Compares equity with the loss limits after the price of an instrument changed, if the

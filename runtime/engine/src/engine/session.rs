@@ -8,25 +8,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_model::codec;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::live::{LiveConfig, LiveInput, OnStop};
+use windvane_model::order::Surface;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::timer::Timer;
+use windvane_model::truth::{AccountTruth, Subject};
 
-use crate::codec;
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::live::{LiveConfig, LiveInput, OnStop};
-use crate::order::Surface;
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::planted;
-use crate::timer::Timer;
-use crate::truth::{AccountTruth, Subject};
-
+use super::Engine;
 use super::deadman::Countdown;
-use super::doubt::Doubt;
 use super::lag::{Newest, Past};
 use super::reconcile::Round;
 use super::watchdog::Watchdog;
-use super::{Engine, Latch, RunState};
 
 /// How often the age of all evidence is checked.
 const WATCH_MS: i64 = 1_000;

@@ -3,21 +3,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::EngineConfig;
-use crate::decimal::{AMOUNT_SCALE, pow10};
-use crate::holding::Ledger;
-use crate::ids::{AssetId, InstrumentId, StrategyId};
-use crate::instrument::Instrument;
-use crate::ledger::{Grains, Position};
-use crate::order::Surface;
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::{Order, Questions};
-use crate::planted;
-use crate::record::{Chain, Recorder};
-use crate::rules::{CompiledRules, InstrumentError};
+use windvane_model::config::EngineConfig;
+use windvane_model::decimal::{AMOUNT_SCALE, pow10};
+use windvane_model::doubt::Doubt;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId};
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::{Grains, Position};
+use windvane_model::order::Surface;
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::{Order, Questions};
+use windvane_model::planted;
+use windvane_model::record::{Chain, Recorder};
+use windvane_model::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::migrate::{OLDEST, migrate};
 
 const MAGIC: &[u8; 8] = b"windvane";
@@ -60,7 +60,7 @@ pub enum SuccessionError {
         /// The instrument.
         instrument: String,
         /// The quantity.
-        qty: crate::Decimal,
+        qty: windvane_model::Decimal,
     },
 }
 
@@ -218,7 +218,7 @@ impl Engine {
                 to: &self.instruments[usize::from(new.0)],
             };
             let inherit = |to: &mut Ledger, from: &Ledger| -> Result<(), SuccessionError> {
-                for (holding, side) in from.of(*old).iter().zip(crate::PositionSide::ALL) {
+                for (holding, side) in from.of(*old).iter().zip(windvane_model::PositionSide::ALL) {
                     let position = rescale.position(&holding.position)?;
                     let heir = &mut to.at_mut(*new, *side).position;
                     heir.add(&position);

@@ -13,14 +13,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::ids::{AssetId, Time};
-use crate::order::Surface;
-use crate::protocol::AccountUpdate;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::order::Surface;
+use windvane_model::protocol::AccountUpdate;
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 use super::late_fees::ESTIMATED_MS;
 

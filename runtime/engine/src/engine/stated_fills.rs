@@ -13,15 +13,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
-use crate::instrument::Instrument;
-use crate::ledger::value;
-use crate::order::{Price, Qty, Side, Surface};
-use crate::planted;
-use crate::protocol::{Fill, OrderReport, OrderUpdate};
-use crate::timer::Timer;
+use windvane_model::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::value;
+use windvane_model::order::{Price, Qty, Side, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, OrderReport, OrderUpdate};
+use windvane_model::timer::Timer;
 
 use super::Engine;
 use super::lag::READ_LAG_MS;

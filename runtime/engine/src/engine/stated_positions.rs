@@ -14,13 +14,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-
-use crate::ids::{InstrumentId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::protocol::{AccountReason, AccountUpdate};
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::protocol::{AccountReason, AccountUpdate};
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
 /// The fill of an account event arrives within this time, or the run is degraded.

@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
-use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::protocol::{Fill, OrderUpdate};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::ids::{AssetId, ClientOrderId, InstrumentId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::lag::LAG_MS;

@@ -18,16 +18,16 @@
 //!
 //! While a statement is pending, the loss limits allow for both versions of the account.
 
-use crate::decimal::Amount;
-use crate::effect::Cause;
-use crate::ids::{AssetId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::planted;
-use crate::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Cause;
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::lag::READ_LAG_MS;
 
 /// A statement waits this long for the fill that explains it, before the account is read.
@@ -515,7 +515,7 @@ impl Engine {
             gain += match stated(statement, id, side) {
                 Some(told) if told.qty.0 == holding.position.qty => Amount::ZERO,
                 Some(told) => {
-                    crate::ledger::value(instrument, told.qty.0, mark) - told.cost - known
+                    windvane_model::ledger::value(instrument, told.qty.0, mark) - told.cost - known
                 }
                 None => (-known).max(Amount::ZERO),
             };
@@ -541,7 +541,7 @@ fn lines_are_empty(statement: &AccountTruth) -> bool {
 /// The entry of a statement for a position.
 fn stated(
     statement: &AccountTruth,
-    id: crate::ids::InstrumentId,
+    id: windvane_model::ids::InstrumentId,
     side: PositionSide,
 ) -> Option<&PositionUpdate> {
     let mut positions = statement.positions.iter();

@@ -1,15 +1,15 @@
 //! The account's trades. The engine reads them where the stream may have missed fills, and books
 //! each trade once, under the order to which it belongs.
 
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
-use crate::order::{OrderStatus, Surface};
-use crate::order_state::OrderMove;
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{Fill, OrderUpdate};
-use crate::timer::Timer;
-use crate::truth::AccountTrade;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use windvane_model::order::{OrderStatus, Surface};
+use windvane_model::order_state::OrderMove;
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::timer::Timer;
+use windvane_model::truth::AccountTrade;
 
 use super::Engine;
 use super::reconcile::{RETRY_MS, Round, Step};

@@ -6,9 +6,9 @@
 //! Fees of fills that were derived from totals are estimates, and the venue rounds. So a small
 //! difference counts as profit or loss.
 
-use crate::decimal::Amount;
-use crate::order::Surface;
-use crate::protocol::BalanceUpdate;
+use windvane_model::decimal::Amount;
+use windvane_model::order::Surface;
+use windvane_model::protocol::BalanceUpdate;
 
 use super::Engine;
 

@@ -1,21 +1,21 @@
 //! Read-only views of the engine's state: for strategies, reports and people.
 
 use serde::{Deserialize, Serialize};
+use windvane_model::config::StrategyConfig;
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::holding::{Ledger, Ledgers};
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::input::FaultKind;
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::{self, Balance};
+use windvane_model::market::Level;
+use windvane_model::order::{Side, Surface};
+use windvane_model::orders::{Order, Orders};
+use windvane_model::record::Recorder;
+use windvane_model::risk::{LossWatch, RiskLimits};
+use windvane_model::run_state::{Latch, RunState};
 
-use crate::config::StrategyConfig;
-use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
-use crate::holding::{Ledger, Ledgers};
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::input::FaultKind;
-use crate::instrument::Instrument;
-use crate::ledger::{self, Balance};
-use crate::market::Level;
-use crate::order::{Side, Surface};
-use crate::orders::{Order, Orders};
-use crate::record::Recorder;
-use crate::risk::{LossWatch, RiskLimits};
-
-use super::{Engine, Latch, RunState};
+use super::Engine;
 
 /// Mark price and funding terms. Prices and rate have scale 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -309,7 +309,7 @@ impl Engine {
             let qty = i64::try_from(base.0 / unit).unwrap_or(i64::MAX);
             let id = InstrumentId(index as u16);
             for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
-                let side = crate::order::PositionSide::Both;
+                let side = windvane_model::order::PositionSide::Both;
                 ledger.at_mut(id, side).position.qty = qty;
             }
         }
@@ -329,7 +329,10 @@ impl Engine {
         let Some(equity) = self.equity() else { return };
         for index in 0..self.instruments.len() {
             let instrument = &self.instruments[index];
-            let (id, side) = (InstrumentId(index as u16), crate::order::PositionSide::Both);
+            let (id, side) = (
+                InstrumentId(index as u16),
+                windvane_model::order::PositionSide::Both,
+            );
             let qty = self.ledgers.external.at(id, side).position.qty;
             let mark = self.markets[index].mark(instrument.price_scale);
             if let (Surface::Spot, Some(mark), true) = (instrument.surface, mark, qty != 0) {

@@ -1,8 +1,8 @@
 //! Events of the account that come before what explains them, late, or about something else.
 
-use windvane_engine::protocol::{AccountReason, AccountUpdate};
-use windvane_engine::truth::Subject;
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, AccountUpdate};
+use windvane_model::truth::Subject;
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, PositionSide, Side, Surface, Time, UserEvent,
 };
 

@@ -1,9 +1,9 @@
 //! Fills that are booked with an estimated commission, where the venue tells no account trades: the next reading of
 //! the account shows what commissions were.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
+use windvane_model::protocol::Refusal;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::untold::usdt;

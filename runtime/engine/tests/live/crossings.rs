@@ -1,8 +1,8 @@
 //! Post-only orders that end at once: the strategy pauses as after repeated refusals.
 
-use windvane_engine::input::Command;
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::input::Command;
+use windvane_model::rules::Rule;
+use windvane_model::{
     Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Side, TimeInForce,
 };
 

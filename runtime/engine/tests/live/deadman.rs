@@ -1,12 +1,13 @@
 //! Promise 4: no order without an armed timer, and no renewal without health.
 
-use windvane_engine::effect::HeartbeatNotice;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::HeartbeatNotice;
+use windvane_model::input::Command;
+use windvane_model::live::{LiveInput, OnStop};
+use windvane_model::order_state::OrderState;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::{
     Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
     Surface,
 };
@@ -373,9 +374,9 @@ fn an_order_whose_timer_was_long_to_confirm_does_not_leave() {
 #[test]
 fn an_adopted_order_is_covered_as_soon_as_the_run_is_ready() {
     use super::world::booting;
-    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
-    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     while let Some(subject) = account.take_question() {
         let truth = match subject {
@@ -545,9 +546,9 @@ fn an_order_that_arrived_after_its_timer_ran_out_is_covered_again() {
 #[test]
 fn nothing_is_armed_when_a_run_becomes_ready_with_its_journal_in_doubt() {
     use super::world::booting;
-    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
-    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     account.live(LiveInput::Journal { healthy: false });
     while let Some(subject) = account.take_question() {

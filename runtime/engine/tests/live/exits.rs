@@ -1,11 +1,12 @@
 //! Exits of strategies: market orders that only reduce. They wait for no countdown, no certainty and no
 //! budget, and for some seconds where the venue refuses them again and again.
 
-use windvane_engine::engine::{Purpose, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::rules::Rule;
-use windvane_engine::{OrderTerms, OrderType, Outcome, Qty, Request, Side, Surface};
+use windvane_engine::engine::Purpose;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{OrderTerms, OrderType, Outcome, Qty, Request, Side, Surface};
 
 use super::forced::holding;
 use super::support::{Account, BTC, MM, limit};
@@ -17,7 +18,7 @@ fn exit() -> OrderTerms {
     terms
 }
 
-fn refused(code: i32) -> Outcome<windvane_engine::protocol::OrderReport> {
+fn refused(code: i32) -> Outcome<windvane_model::protocol::OrderReport> {
     let msg = String::new();
     Outcome::Refused(Refusal { code, msg })
 }
@@ -77,7 +78,7 @@ fn an_exit_that_the_venue_accepts_ends_the_series() {
     let order = account.submit(MM, exit());
     account.confirm_countdowns();
     let id = account.id(MM, order);
-    let report = super::support::report(id, windvane_engine::OrderStatus::New, 0);
+    let report = super::support::report(id, windvane_model::OrderStatus::New, 0);
     account.placed(id, Outcome::Done(report));
     assert_eq!(account.engine.refusals().count(), 0);
 }

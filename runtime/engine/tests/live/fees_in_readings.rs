@@ -1,8 +1,8 @@
 //! A reading of the account has the true commissions of the fills that it contains, also where nobody knows
 //! of which moment it is.
 
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Amount, OrderStatus, Outcome, PositionSide, Side, Surface, VenueOrderId};
+use windvane_model::live::LiveInput;
+use windvane_model::{Amount, OrderStatus, Outcome, PositionSide, Side, Surface, VenueOrderId};
 
 use super::reconciliation::{qty, round, trade};
 use super::support::{Account, BTC, MM, USDT, instrument, market, report};

@@ -1,8 +1,8 @@
 //! A position was closed, no event said by what, and the first question for forced orders gets no answer.
 
-use windvane_engine::engine::Latch;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Notice, Outcome, Surface};
+use windvane_model::run_state::Latch;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Notice, Outcome, Surface};
 
 use super::forced::{held, holding, listed_order, minute, refused_route, reports};
 use super::support::{Account, USDT};
@@ -65,7 +65,7 @@ fn begin() -> (Account, Amount, Outcome<Truth>) {
 
 #[test]
 fn a_second_question_is_waited_for_before_a_close_counts_as_one_by_others() {
-    let limited = Outcome::Refused(windvane_engine::protocol::Refusal {
+    let limited = Outcome::Refused(windvane_model::protocol::Refusal {
         code: -1003,
         msg: String::new(),
     });

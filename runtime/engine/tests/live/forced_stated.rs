@@ -1,10 +1,11 @@
 //! Closes that an account event states and no order event reports, where forced orders are not listed.
 
-use windvane_engine::engine::{Doubt, Latch, RunState};
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::forced::ForcedClose;
+use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
@@ -270,8 +271,8 @@ fn an_account_event_before_a_lost_stream_is_a_forced_close_that_no_order_explain
     state_close(&mut account);
     account.pass(1_000);
     // The order event of a person may have been lost with the stream. Nothing says so.
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     for _ in 0..2 {
         minute(&mut account, &[], Some(left), &refused_route());
     }
@@ -325,7 +326,7 @@ fn a_position_that_an_account_event_states_larger_is_no_close() {
     let mut account = ready();
     minute(&mut account, &[], None, &refused_route());
     let total = account.own_account().balances[0].total;
-    let id = windvane_engine::ClientOrderId::new("web_1").unwrap();
+    let id = windvane_model::ClientOrderId::new("web_1").unwrap();
     account.update(fill(id, Side::Buy, 9, 7, 14, OrderStatus::Filled));
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
@@ -416,7 +417,7 @@ fn a_reading_from_before_the_event_ends_no_degraded_reason_of_a_stated_close() {
         account.clock();
         while let Some(subject) = account.take_question() {
             let truth = match subject {
-                windvane_engine::truth::Subject::Account { .. } => Truth::Account(before.clone()),
+                windvane_model::truth::Subject::Account { .. } => Truth::Account(before.clone()),
                 subject => super::world::nothing(subject),
             };
             account.tell(subject, truth);

@@ -1,8 +1,8 @@
 //! What strategies are told of a forced close: each its own share, with its figures, before its position.
 
-use windvane_engine::event::{Event, EventKind};
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::{ClientOrderId, OrderStatus, StrategyId};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::{ClientOrderId, OrderStatus, StrategyId};
 
 use super::forced::{holding, marked, react, sold};
 use super::support::{Account, BTC, MM, OTHER};

@@ -1,13 +1,13 @@
 //! A forced close of which the venue sends the account event alone, while strategies trade on and every
 //! reading is some seconds old. It is found all the same.
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::protocol::{
+use windvane_model::forced::ForcedClose;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate, Refusal,
 };
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, OrderTerms, OrderType, Outcome,
     PositionSide, Price, Qty, Side, Surface, Time, UserEvent, VenueOrderId,
 };
@@ -209,7 +209,7 @@ impl Late {
     /// What the account holds here, and the strategy.
     fn held(&self) -> (i64, i64) {
         let ledgers = self.account.engine.ledgers();
-        let qty = |ledger: &windvane_engine::holding::Ledger| {
+        let qty = |ledger: &windvane_model::holding::Ledger| {
             ledger.at(BTC, PositionSide::Both).position.qty
         };
         (qty(&ledgers.account), qty(&ledgers.strategies[0]))

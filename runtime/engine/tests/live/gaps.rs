@@ -1,12 +1,12 @@
 //! Gaps that account trades do not close: a venue that does not tell them, and fills that leave the
 //! account alike.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::effect::Adjustment;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Side, Surface,
     VenueOrderId,
 };
@@ -74,11 +74,7 @@ fn without_account_trades_a_gap_is_closed_by_the_orders_totals() {
 
 /// A venue without account trades, whose stream lost a fill of 4 and the account event after it,
 /// answers a round; `listed` says whether its list of open orders has the fill already.
-fn round_with_lost_fill(
-    account: &mut Account,
-    order: windvane_engine::OrderSeq,
-    listed: &mut bool,
-) {
+fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, listed: &mut bool) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => {

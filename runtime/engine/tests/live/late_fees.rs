@@ -1,9 +1,9 @@
 //! Commissions that the events of fills leave out: the balance and the account trades state them.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, UserEvent,
     VenueOrderId,
 };
@@ -201,7 +201,7 @@ fn a_reading_that_differs_leads_to_the_trades_where_no_event_came() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
-    account.live(windvane_engine::live::LiveInput::StreamUp {
+    account.live(windvane_model::live::LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     venue.pass(&mut account, 3);

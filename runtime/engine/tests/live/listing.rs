@@ -2,12 +2,12 @@
 //! still; and changes of leverage and margin type are noticed.
 
 use windvane_engine::engine::CloseReason;
-use windvane_engine::input::Command;
-use windvane_engine::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::protocol::MarginTerms;
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::{ListedRules, Subject, Truth};
-use windvane_engine::{
+use windvane_model::input::Command;
+use windvane_model::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::protocol::MarginTerms;
+use windvane_model::rules::Rule;
+use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_model::{
     Input, Notice, OrderTerms, Outcome, PositionSide, Reply, Request, Side, Surface, UserEvent,
 };
 
@@ -183,7 +183,7 @@ fn rules_that_need_more_decimals_let_nothing_open_and_everything_close() {
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     account.confirm_countdowns();
     let id = account.id(MM, order);
-    let filled = windvane_engine::OrderStatus::Filled;
+    let filled = windvane_model::OrderStatus::Filled;
     account.update(fill(id, Side::Buy, 1, 10, 10, filled));
     refuse(&mut account, -4014);
     let why = "tickSize 0.01 has more than 1 decimal places".to_owned();
@@ -283,7 +283,7 @@ fn step(size: i64) -> impl Fn(&mut Instrument) {
 }
 
 /// The closing orders that were sent and not taken, with their quantities.
-fn take_closes(account: &mut Account) -> Vec<(windvane_engine::ClientOrderId, i64)> {
+fn take_closes(account: &mut Account) -> Vec<(windvane_model::ClientOrderId, i64)> {
     let closes = account.sent.iter().filter_map(|request| match request {
         Request::Place(order) => Some((order.client_order_id, order.terms.qty.unwrap().0)),
         _ => None,
@@ -306,7 +306,7 @@ fn holding_15() -> Account {
         1,
         15,
         15,
-        windvane_engine::OrderStatus::Filled,
+        windvane_model::OrderStatus::Filled,
     ));
     account.sent.clear();
     account
@@ -316,7 +316,7 @@ fn holding_15() -> Account {
 fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
     for code in [-4023, -1111, -1013] {
         let mut account = holding_15();
-        account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+        account.handle(Input::Command(windvane_model::input::Command::Flatten));
         let [(id, 15)] = take_closes(&mut account)[..] else {
             panic!("{:?}", account.sent);
         };
@@ -333,7 +333,7 @@ fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
             2,
             10,
             10,
-            windvane_engine::OrderStatus::Filled,
+            windvane_model::OrderStatus::Filled,
         ));
         assert!(
             !account.engine.is_flattening(MM),
@@ -343,7 +343,7 @@ fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
             Notice::Dust { left, .. } => Some(*left),
             _ => None,
         });
-        assert_eq!(left, Some(windvane_engine::Amount(500_000)), "0.005");
+        assert_eq!(left, Some(windvane_model::Amount(500_000)), "0.005");
         account.seconds(60);
         assert_eq!(take_closes(&mut account), []);
     }
@@ -352,7 +352,7 @@ fn a_close_after_the_step_grew_is_for_what_is_on_the_grid() {
 #[test]
 fn a_close_that_breaks_a_rule_for_long_is_told_once_and_tried_on() {
     let mut account = holding_15();
-    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    account.handle(Input::Command(windvane_model::input::Command::Flatten));
     let mut tries = 0;
     for _ in 0..600 {
         for (id, _) in take_closes(&mut account) {
@@ -375,7 +375,7 @@ fn a_close_that_breaks_a_rule_for_long_is_told_once_and_tried_on() {
 fn an_order_that_breaks_a_rule_here_has_the_rules_read_because_the_venue_may_have_relaxed_them() {
     let mut account = ready();
     let off_tick = OrderTerms {
-        price: Some(windvane_engine::Price(991)),
+        price: Some(windvane_model::Price(991)),
         ..limit(Side::Buy, 990, 10)
     };
     tell_after_question(&mut account, rules(tick(10)));
@@ -402,7 +402,7 @@ fn a_position_below_a_raised_smallest_order_is_named_until_it_is_closed() {
     refuse(&mut account, -4014);
     tell(&mut account, rules(step(20)));
     account.sent.clear();
-    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    account.handle(Input::Command(windvane_model::input::Command::Flatten));
     assert_eq!(take_closes(&mut account), []);
     let asked = account.now;
     account.pass(5_000);
@@ -415,6 +415,6 @@ fn a_position_below_a_raised_smallest_order_is_named_until_it_is_closed() {
         min_qty: 20,
     };
     assert_eq!(waits[0].reasons, [too_small]);
-    account.handle(Input::Command(windvane_engine::input::Command::Resume));
+    account.handle(Input::Command(windvane_model::input::Command::Resume));
     assert_eq!(account.engine.close_waits(), [], "nobody wants it closed");
 }

@@ -1,12 +1,13 @@
 //! Another program trades on a symbol that is not configured all the time, so that the wallet is another at each
 //! look. The account's loss limit has to halt all the same, a start has to end, and a close has to leave.
 
-use windvane_engine::engine::{CloseReason, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{
+use windvane_engine::engine::CloseReason;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent,
     VenueOrderId,
 };

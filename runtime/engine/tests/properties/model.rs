@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::{InstrumentId, Side, StrategyId};
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::{InstrumentId, Side, StrategyId};
 
 /// One 1e-8 of a quote unit for each price mantissa times quantity mantissa: scales 1 and 3.
 pub(crate) const UNIT: i128 = 10_000;

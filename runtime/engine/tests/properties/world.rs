@@ -1,11 +1,11 @@
 //! The account under test with a venue of random words, and the model that hears the same.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::effect::Adjustment;
-use windvane_engine::protocol::{
+use windvane_model::config::EngineConfig;
+use windvane_model::effect::Adjustment;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, ClientOrderId, Input, Instrument, Level, MarketEvent, Notice, OrderSeq, OrderStatus,
     OrderTerms, OrderType, Outcome, PositionSide, Price, Qty, Reply, Request, Side, StrategyId,
     Surface, Time, UserEvent,
@@ -19,7 +19,7 @@ use super::support::{self, Account, USDT};
 pub(crate) const START_QUOTE: i128 = 10_000 * 100_000_000;
 /// 0.5 of the base asset, quantity mantissa 500.
 pub(crate) const START_BASE: i128 = 50_000_000;
-pub(crate) const BASE: windvane_engine::AssetId = windvane_engine::AssetId(0);
+pub(crate) const BASE: windvane_model::AssetId = windvane_model::AssetId(0);
 
 /// An own order as the venue has it.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl World {
         world
     }
 
-    fn top(&mut self, instrument: windvane_engine::InstrumentId, bid: i64, ask: i64) {
+    fn top(&mut self, instrument: windvane_model::InstrumentId, bid: i64, ask: i64) {
         let level = |price| Level { price, qty: 1000 };
         self.account.handle(Input::Market {
             instrument,
@@ -266,7 +266,7 @@ impl World {
         &mut self,
         pick: Pick,
         answer: Answer,
-        reply: impl FnOnce(ClientOrderId, Outcome<windvane_engine::protocol::OrderReport>) -> Reply,
+        reply: impl FnOnce(ClientOrderId, Outcome<windvane_model::protocol::OrderReport>) -> Reply,
     ) {
         let Some(index) = self.pick(pick) else { return };
         let order = &self.orders[index];
@@ -347,7 +347,7 @@ impl World {
 
     fn external(
         &mut self,
-        instrument: windvane_engine::InstrumentId,
+        instrument: windvane_model::InstrumentId,
         side: Side,
         qty: i64,
         price: i64,

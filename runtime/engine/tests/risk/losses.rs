@@ -1,10 +1,10 @@
 //! Loss limits: halt for the account, the fault policy for a strategy.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::risk::LossLimit;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Amount, Input, Notice, OrderStatus, Request, Side};
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::risk::LossLimit;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{Amount, Input, Notice, OrderStatus, Request, Side};
 
 use super::support::{Account, MM, OTHER, fill, limit, market};
 use super::{hold, refusal, usdt, with};
@@ -54,7 +54,7 @@ fn a_loss_that_a_closing_fill_realizes_is_seen_at_once() {
     let mut sold = fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled);
     let fill = sold.fill.as_mut().unwrap();
     // Sold at 80 in a book whose mid is 100: flat, and 2 poorer.
-    fill.price = windvane_engine::Price(800);
+    fill.price = windvane_model::Price(800);
     fill.quote_qty = usdt(8);
     account.update(sold);
     assert_eq!(halts(&account), [Some(LossLimit::DailyLoss)]);

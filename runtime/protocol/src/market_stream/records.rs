@@ -1,7 +1,7 @@
 //! Records of the public streams that no hot path reads: klines, tickers, liquidations (spec 4,
 //! section 5). Trades, books and marks are [`crate::Frame`]s.
 
-use windvane_engine::{OrderStatus, OrderType, Side, TimeInForce};
+use windvane_model::{OrderStatus, OrderType, Side, TimeInForce};
 
 use crate::keyed::keyed;
 use crate::wire::words::Interval;

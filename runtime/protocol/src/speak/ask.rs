@@ -2,10 +2,10 @@
 //! from mantissas: no exponent, no zeros at the end (spec 4, section 6, point 7).
 
 use rust_decimal::Decimal;
-use windvane_engine::decimal::decimal;
-use windvane_engine::protocol::{Refusal, Reply};
-use windvane_engine::truth::Subject;
-use windvane_engine::{
+use windvane_model::decimal::decimal;
+use windvane_model::protocol::{Refusal, Reply};
+use windvane_model::truth::Subject;
+use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, Outcome, PositionSide,
     Request, Surface,
 };

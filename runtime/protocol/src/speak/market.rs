@@ -5,8 +5,8 @@
 //! side of a `tradepro` trade is estimated. Two trade streams of one symbol would tell each trade
 //! twice: whoever subscribes takes one.
 
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 
 use super::Names;
 use crate::frame::{BookLevels, BookTop, DepthDiff, DepthSnapshot, DiffIds, MarkPrice, Trade};

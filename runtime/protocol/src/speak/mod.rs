@@ -7,7 +7,7 @@
 //! field, never a guess. An answer to what may have had an effect is then [`Outcome::Unknown`],
 //! which the engine asks about.
 //!
-//! [`Outcome::Unknown`]: windvane_engine::Outcome::Unknown
+//! [`Outcome::Unknown`]: windvane_model::Outcome::Unknown
 
 mod account;
 mod ask;
@@ -21,7 +21,7 @@ mod rules;
 mod user;
 
 use rust_decimal::Decimal;
-use windvane_engine::{AssetId, ClientOrderId, InstrumentId, Surface};
+use windvane_model::{AssetId, ClientOrderId, InstrumentId, Surface};
 
 pub use ask::Asked;
 pub use market::{Emit, MarketError, MarketReader, Missing};

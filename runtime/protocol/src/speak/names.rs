@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, Surface};
+use windvane_model::{AssetId, Instrument, InstrumentId, Surface};
 
 /// The engine's instruments and assets by the venue's names for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

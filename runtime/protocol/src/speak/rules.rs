@@ -1,8 +1,8 @@
 //! Exchange information that is read again, as the rules of the configured instruments. Their scales
 //! stay, because everything that is known of them is counted in these.
 
-use windvane_engine::truth::ListedRules;
-use windvane_engine::{InstrumentId, Surface};
+use windvane_model::truth::ListedRules;
+use windvane_model::{InstrumentId, Surface};
 
 use super::{HearError, Note, Speaker};
 use crate::exchange_info;

@@ -3,10 +3,10 @@
 //!
 //! Order, doubles and gaps are not judged here: the engine tells fills apart by trade id.
 
-use windvane_engine::protocol::{
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, UserEvent,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Instrument, InstrumentId, OrderStatus, OrderType,
     PositionSide, Price, Qty, Surface, TradeId, VenueOrderId,
 };

@@ -1,6 +1,6 @@
 //! Events of the futures user stream (spec 2, Events). No other surface.
 
-use windvane_engine::{
+use windvane_model::{
     ExecutionType, OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType,
 };
 

@@ -1,7 +1,7 @@
 //! Words of the documents that the engine has no use for. Those that it knows (side, order type,
 //! time in force, ...) are its own and only named here.
 
-pub use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
+pub use windvane_model::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* })*) => {$(

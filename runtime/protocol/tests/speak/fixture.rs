@@ -1,7 +1,7 @@
 //! Two instruments of one symbol, and the ways to speak of them.
 
-use windvane_engine::instrument::{Filters, SymbolStatus};
-use windvane_engine::{
+use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
     Price, Qty, Request, Side, Surface, TimeInForce,
 };

@@ -1,8 +1,8 @@
 //! What user events say.
 
 use proptest::prelude::*;
-use windvane_engine::protocol::{AccountReason, Fill, OrderUpdate};
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, Fill, OrderUpdate};
+use windvane_model::{
     Amount, ExecutionType, OrderStatus, OrderType, PositionSide, Price, Qty, Side, Surface, Time,
     TimeInForce, TradeId, UserEvent, VenueOrderId,
 };
@@ -122,7 +122,7 @@ fn forced_closes_and_ids_that_nobody_could_send_pass_as_orders_of_others() {
     let fill = order(Surface::Futures, &nameless).fill.unwrap();
     assert_eq!(
         fill.trade_id,
-        windvane_engine::TradeId(0),
+        windvane_model::TradeId(0),
         "its order's total tells it apart"
     );
     let adl = with("adl_autoclose").replace("\"X\":\"FILLED\"", "\"X\":\"NEW_ADL\"");

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::Side;
+use windvane_model::Side;
 
 /// Fair value counts in this part of a tick.
 const FINE: i64 = 16;

@@ -1,8 +1,8 @@
 //! What the report draws, collected while the run goes on, in constant memory.
 
-use windvane_engine::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
-use windvane_engine::ids::Time;
-use windvane_engine::order::Side;
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
+use windvane_model::ids::Time;
+use windvane_model::order::Side;
 
 use super::series::Series;
 use crate::{EquityRow, FillRow};

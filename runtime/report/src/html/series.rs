@@ -1,6 +1,6 @@
 //! A time series in constant memory: buckets that double their width when there are too many.
 
-use windvane_engine::ids::Time;
+use windvane_model::ids::Time;
 
 /// Most buckets that a series keeps.
 pub(super) const BUCKETS_MAX: usize = 2000;

@@ -1,6 +1,6 @@
 //! What the calls weigh that a run makes again and again.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::route;
 
 use super::Documented;

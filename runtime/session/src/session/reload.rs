@@ -3,11 +3,11 @@
 //! All or nothing: each new instance is tried with the state of the running one first. One that does not
 //! begin leaves everything as it was.
 
-use windvane_engine::config::{Reconfiguration, StrategyTerms};
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::live::OnStop;
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{StrategyId, Time};
+use windvane_model::config::{Reconfiguration, StrategyTerms};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::live::OnStop;
+use windvane_model::risk::RiskLimits;
+use windvane_model::{StrategyId, Time};
 
 use super::Session;
 use crate::guests::ReloadGuests;

@@ -1,7 +1,7 @@
 //! The user events of one moment as the venue chose to send them: which are sent, merged into
 //! which, and in which order. The history of the account has all of them, whatever is sent.
 
-use windvane_engine::{ExecutionType, Surface};
+use windvane_model::{ExecutionType, Surface};
 use windvane_sim::{Cause, OrderEvent, PositionView, StreamEvent};
 
 use super::{

@@ -1,7 +1,7 @@
 //! Numbers as the venue chose to round them on the wire. The truth of the control port is exact.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{Amount, Instrument};
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{Amount, Instrument};
 
 use super::{AverageRounding, Choices, EntryRounding, FeeRounding, ProfitRounding};
 use crate::figures::{amount, fine_price};

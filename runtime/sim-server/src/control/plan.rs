@@ -1,6 +1,6 @@
 //! What is done with one request, as far as faults go.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::switch::{Doubt, Fault, Spoil};
 use crate::http::{Refusal, Sent, error_body};

@@ -1,7 +1,7 @@
 //! Account-wide modes (spec 2).
 
 use serde_json::json;
-use windvane_engine::protocol::{Reply, Request};
+use windvane_model::protocol::{Reply, Request};
 
 use super::{ask, refused, settled, unanswered};
 use crate::http::{Answer, Body, Call, missing};

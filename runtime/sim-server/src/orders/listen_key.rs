@@ -1,7 +1,7 @@
 //! Listen keys (spec 1, Listen key): one per account and surface, 60 minutes.
 
 use serde_json::json;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::surface;
 use crate::choices::ListenKeyPost;

@@ -1,7 +1,7 @@
 //! Order objects (spec 1, Order; spec 2, Futures order): which fields they have on which route.
 
 use serde_json::{Value, json};
-use windvane_engine::{OrderType, Surface, WorkingType};
+use windvane_model::{OrderType, Surface, WorkingType};
 use windvane_sim::OrderView;
 
 use crate::choices::figures::average_price;

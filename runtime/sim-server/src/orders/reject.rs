@@ -7,8 +7,8 @@
 //! under that id would speak of the order that has it. A rejected order is in no list and no query:
 //! those are of active, cancelled or completed orders.
 
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::{
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::{
     Amount, ExecutionType, NewOrder, OrderStatus, Qty, Surface, TimeInForce, VenueOrderId,
 };
 use windvane_sim::{OrderEvent, OrderView, StreamEvent};

@@ -3,9 +3,9 @@
 //! precision beyond the instrument's integers, and parameters that may not even be sent.
 
 use rust_decimal::Decimal;
-use windvane_engine::decimal::exact_mantissa;
-use windvane_engine::ids::ClientOrderIdError;
-use windvane_engine::{
+use windvane_model::decimal::exact_mantissa;
+use windvane_model::ids::ClientOrderIdError;
+use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, PositionSide,
     Price, Qty, Side, Surface, TimeInForce, WorkingType,
 };

@@ -1,6 +1,6 @@
 //! Listen keys: one per account and surface, valid for 60 minutes (spec 1, Listen key).
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// How long a key lives after it was made or renewed.
 pub(crate) const LIFE_MS: i64 = 60 * 60 * 1_000;

@@ -1,6 +1,6 @@
 //! From changes of the market to frames on topics. What nobody hears is not written.
 
-use windvane_engine::{ExecutionType, Time};
+use windvane_model::{ExecutionType, Time};
 use windvane_sim::StreamEvent;
 
 use super::frames;

@@ -1,7 +1,7 @@
 //! `ORDER_TRADE_UPDATE`, `ACCOUNT_UPDATE` and `MARGIN_CALL` (spec 2, Events).
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
+use windvane_model::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
 use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
 use super::average;

@@ -3,7 +3,7 @@
 
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
-use windvane_engine::{Amount, AssetId};
+use windvane_model::{Amount, AssetId};
 
 use crate::http::{Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, State};
@@ -77,7 +77,7 @@ pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
 }
 
 /// What the matching rules refuse.
-pub(super) fn refused(refusal: windvane_engine::protocol::Refusal) -> Refusal {
+pub(super) fn refused(refusal: windvane_model::protocol::Refusal) -> Refusal {
     Refusal::new(refusal.code, refusal.msg)
 }
 

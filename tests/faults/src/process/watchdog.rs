@@ -1,8 +1,8 @@
 //! The watchdog process of spot orders, as the run sees it: the session's keeper decides, as in
 //! `runtime/node/src/watchdog/keeper.rs`.
 
-use windvane_engine::Time;
 use windvane_live::start;
+use windvane_model::Time;
 use windvane_session::Input;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput};
 

@@ -2,7 +2,7 @@
 //! for a while, requests are answered. The venue's truth is witnessed until the operator resumes.
 
 use serde_json::json;
-use windvane_engine::input::Command;
+use windvane_model::input::Command;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, World};

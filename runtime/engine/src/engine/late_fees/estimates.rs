@@ -9,10 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::decimal::Amount;
-use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::truth::AccountTruth;
 
 use super::super::Engine;
 use super::super::lag::READ_LAG_MS;

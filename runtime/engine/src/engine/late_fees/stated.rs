@@ -6,12 +6,12 @@
 //! - The balance cannot contain a fill that is not booked yet.
 //! - The balance is lower, by at most the possible commissions of the fills.
 
-use crate::decimal::Amount;
-use crate::effect::Cause;
-use crate::ids::{AssetId, Time};
-use crate::order::Surface;
-use crate::protocol::{BalanceUpdate, PositionUpdate};
-use crate::truth::AccountTruth;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Cause;
+use windvane_model::ids::{AssetId, Time};
+use windvane_model::order::Surface;
+use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::super::Engine;
 use super::super::session::Line;

@@ -1,6 +1,6 @@
 //! The futures account: modes, balances, trades, income, listen keys (spec 2; spec 4, section 4).
 
-use windvane_engine::{PositionSide, Side};
+use windvane_model::{PositionSide, Side};
 
 use crate::wire::common::{CommissionRate, Empty, ListenKey, SimpleResult};
 use crate::wire::fields::{record, request};

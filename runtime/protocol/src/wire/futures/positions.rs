@@ -1,7 +1,7 @@
 //! Futures positions: leverage, margin, risk (spec 4, section 4).
 
 use rust_decimal::Decimal;
-use windvane_engine::PositionSide;
+use windvane_model::PositionSide;
 
 use crate::wire::common::SimpleResult;
 use crate::wire::fields::{record, request};

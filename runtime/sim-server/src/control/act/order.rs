@@ -1,8 +1,8 @@
 //! Orders and positions: what others do to the account.
 
 use serde_json::json;
-use windvane_engine::protocol::Outcome;
-use windvane_engine::{
+use windvane_model::protocol::Outcome;
+use windvane_model::{
     ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, PositionSide, Qty, Reply,
     Request, Side, Time, TimeInForce, VenueOrderId,
 };

@@ -1,8 +1,8 @@
 //! What the engine's words are sent as is read here as the same words.
 
 use proptest::prelude::*;
-use windvane_engine::instrument::{Filters, SymbolStatus};
-use windvane_engine::{AssetId, Request};
+use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_model::{AssetId, Request};
 use windvane_protocol::speak::{Asked, FuturesAccount, Names, Speaker};
 
 use super::*;

@@ -1,10 +1,10 @@
 //! One example or more per rule: what is said, with value, bound and code.
 
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::rules::{CompiledRules, InstrumentError, OrderContext, Rule, check};
-use windvane_engine::{
+use windvane_model::rules::{CompiledRules, InstrumentError, OrderContext, Rule, check};
+use windvane_model::{
     Amount, AssetId, Decimal, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price,
     Qty, Side, Surface, TimeInForce, WorkingType,
 };

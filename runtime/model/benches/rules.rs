@@ -4,11 +4,11 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     Filters, Instrument, LotSize, PercentPrice, PriceFilter, SymbolStatus,
 };
-use windvane_engine::rules::{CompiledRules, OrderContext, check};
-use windvane_engine::{
+use windvane_model::rules::{CompiledRules, OrderContext, check};
+use windvane_model::{
     Amount, AssetId, Decimal, InstrumentId, OrderTerms, OrderType, Price, Qty, Side, Surface,
     TimeInForce,
 };

@@ -1,11 +1,11 @@
 //! The rules once more, straight from the formulas of documents 1 and 2, in exact decimals and
-//! without a thought for speed. Nothing of `windvane_engine::rules` is used but its public words.
+//! without a thought for speed. Nothing of `windvane_model::rules` is used but its public words.
 //!
 //! Decimals hold 28 digits: callers keep to numbers whose products fit.
 
-use windvane_engine::instrument::{LotSize, SymbolStatus};
-use windvane_engine::rules::{OrderContext, Rule};
-use windvane_engine::{
+use windvane_model::instrument::{LotSize, SymbolStatus};
+use windvane_model::rules::{OrderContext, Rule};
+use windvane_model::{
     Amount, Decimal, Instrument, OrderTerms, OrderType, PositionSide, Side, Surface, TimeInForce,
     WorkingType,
 };

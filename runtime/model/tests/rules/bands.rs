@@ -8,8 +8,8 @@
 //!   in the same names: the cap and floor of the stop price; -4131 is about the counterparty's best
 //!   price.
 
-use windvane_engine::rules::{CompiledRules, OrderContext, check};
-use windvane_engine::{
+use windvane_model::rules::{CompiledRules, OrderContext, check};
+use windvane_model::{
     InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Side, Surface, TimeInForce,
 };
 

@@ -155,7 +155,7 @@ impl ForcedCloseReport {
     }
 
     /// Adds a later part of the same order.
-    pub(crate) fn add(&mut self, part: &Self) {
+    pub fn add(&mut self, part: &Self) {
         self.kind = part.kind;
         self.client_order_id = part.client_order_id.or(self.client_order_id);
         self.qty += part.qty;
@@ -171,7 +171,7 @@ impl ForcedCloseReport {
     }
 
     /// Adds what a strategy bears.
-    pub(crate) fn add_share(&mut self, share: ForcedShare) {
+    pub fn add_share(&mut self, share: ForcedShare) {
         let mut shares = self.shares.iter_mut();
         if let Some(known) = shares.find(|known| known.strategy == share.strategy) {
             known.qty += share.qty;
@@ -199,7 +199,7 @@ pub struct ForcedShare {
 /// Divides a closed quantity among the holders of a side, in proportion to their holdings and in
 /// whole steps. The remainder goes to the largest holder, then to the next. Nobody gives
 /// more than it holds.
-pub(crate) fn pro_rata(held: &[i64], qty: i64, step: i64) -> Vec<i64> {
+pub fn pro_rata(held: &[i64], qty: i64, step: i64) -> Vec<i64> {
     let total: i128 = held.iter().map(|qty| i128::from(*qty)).sum();
     let qty = i128::from(qty).min(total);
     let step = i128::from(step.max(1));

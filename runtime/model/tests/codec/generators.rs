@@ -4,21 +4,21 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use windvane_engine::codec::{RecordedEffect, RecordedInput};
-use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
-use windvane_engine::event::EventKind;
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::protocol::{
+use windvane_model::codec::{RecordedEffect, RecordedInput};
+use windvane_model::config::{OnFault, Reconfiguration, StrategyTerms};
+use windvane_model::event::EventKind;
+use windvane_model::forced::OnLiquidation;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::live::{LiveInput, OnStop};
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::rules::{Rejection, Rule};
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::risk::RiskLimits;
+use windvane_model::rules::{Rejection, Rule};
+use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, ExecutionType, InstrumentId, Intent, Level,
     MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
     Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce, TradeId, UserEvent,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use windvane_engine::instrument::{Filters, LotSize, PriceFilter};
-use windvane_engine::rules::{CompiledRules, OrderContext, Rule, check};
-use windvane_engine::{OrderTerms, OrderType, Price, Qty, Surface, TimeInForce};
+use windvane_model::instrument::{Filters, LotSize, PriceFilter};
+use windvane_model::rules::{CompiledRules, OrderContext, Rule, check};
+use windvane_model::{OrderTerms, OrderType, Price, Qty, Surface, TimeInForce};
 
 use crate::generators::{Case, case};
 use crate::reference::broken_rules;

@@ -67,7 +67,7 @@ impl Position {
 
     /// Pays a commission in the base asset that was not booked with its spot fill; `fill` says what the
     /// commission belongs to.
-    pub(crate) fn pay_in_base(&mut self, fill: &NetFill, grains: Grains) {
+    pub fn pay_in_base(&mut self, fill: &NetFill, grains: Grains) {
         let held = self.held(grains);
         let (qty, fee) = (grains.of_qty(fill.qty), grains.of_amount(fill.fee));
         if fee == 0 || qty == 0 {
@@ -90,7 +90,7 @@ impl Position {
     }
 
     /// Splits what is held into whole steps and dust.
-    pub(crate) fn settle(&mut self, held: i128, grains: Grains) {
+    pub fn settle(&mut self, held: i128, grains: Grains) {
         let dust = held % (grains.per_qty * grains.step);
         let qty = (held - dust) / grains.per_qty;
         // Quantities of an account are far from the ends of 64 bits; dust is less than a step.

@@ -1,8 +1,8 @@
 //! Records as they are read back: owned, without a life of their own.
 
 use crate::config::Reconfiguration;
+use crate::doubt::Doubt;
 use crate::effect::{Adjustment, Cause};
-use crate::engine::{Doubt, RunState};
 use crate::event::{EventKind, Intent};
 use crate::forced::{ForcedCloseReport, OnLiquidation};
 use crate::ids::{InstrumentId, StrategyId, Time};
@@ -12,6 +12,7 @@ use crate::live::LiveInput;
 use crate::market::{Level, MarketEvent};
 use crate::order::Surface;
 use crate::protocol::{Reply, Request, UserEvent};
+use crate::run_state::RunState;
 
 /// One record. Its sequence is that of its block's first record plus its place in the block.
 #[derive(Clone, Debug, PartialEq, Eq)]

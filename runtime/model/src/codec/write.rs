@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
+use crate::doubt::Doubt;
 use crate::effect::{Adjustment, Cause, Effect};
-use crate::engine::{Doubt, RunState};
 use crate::event::Intent;
 use crate::forced::ForcedCloseReport;
 use crate::ids::{ClientOrderId, StrategyId, Time};
@@ -16,6 +16,7 @@ use crate::protocol::{
     AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome, Reply, Request, UserEvent,
 };
 use crate::record::Recorder;
+use crate::run_state::RunState;
 
 use super::form::{Form, Out};
 use super::{HAS_TRANSACTION_TIME, kind, market};

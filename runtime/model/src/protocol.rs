@@ -262,7 +262,7 @@ pub struct OrderUpdate {
 
 impl OrderUpdate {
     /// An update of an order of which only its id is known, and that is not ours.
-    pub(crate) fn external(instrument: InstrumentId, order_id: VenueOrderId) -> Self {
+    pub fn external(instrument: InstrumentId, order_id: VenueOrderId) -> Self {
         Self {
             client_order_id: ClientOrderId::unknown(),
             order_id,
@@ -285,7 +285,7 @@ impl OrderUpdate {
     }
 
     /// The terms of its order, as far as the event tells them.
-    pub(crate) fn terms(&self) -> OrderTerms {
+    pub fn terms(&self) -> OrderTerms {
         let known = |price: Price| (price.0 != 0).then_some(price);
         let mut terms = OrderTerms::new(self.instrument, self.side, self.order_type);
         terms.position_side = self.position_side;
@@ -298,7 +298,7 @@ impl OrderUpdate {
     }
 
     /// The order before this event.
-    pub(crate) fn report(&self) -> OrderReport {
+    pub fn report(&self) -> OrderReport {
         let filled = self.fill.map_or(0, |fill| fill.qty.0);
         OrderReport {
             client_order_id: self.client_order_id,

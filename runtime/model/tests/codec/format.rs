@@ -3,17 +3,17 @@
 //! Journals outlive the program that wrote them. If this test fails, the format has changed: add a
 //! `Format`, keep reading the old ones, and pin the new bytes beside.
 
-use windvane_engine::codec::{self, RecordedInput};
-use windvane_engine::event::Event;
-use windvane_engine::input::FaultKind;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::protocol::{
+use windvane_model::codec::{self, RecordedInput};
+use windvane_model::event::Event;
+use windvane_model::input::FaultKind;
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
-use windvane_engine::record::{Block, Format, block_hash, fixed_hash};
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::record::{Block, Format, block_hash, fixed_hash};
+use windvane_model::rules::Rule;
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, Effect, ExecutionType, InstrumentId, Intent, Level,
     MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
     Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce, TradeId, UserEvent,

@@ -180,7 +180,7 @@ pub struct AccountTruth {
 
 impl AccountTruth {
     /// Adds what an older one says and this one does not.
-    pub(crate) fn complete(&mut self, older: Self) {
+    pub fn complete(&mut self, older: Self) {
         for balance in older.balances {
             if self.balances.iter().all(|told| told.asset != balance.asset) {
                 self.balances.push(balance);

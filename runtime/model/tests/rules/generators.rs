@@ -3,11 +3,11 @@
 
 use proptest::option;
 use proptest::prelude::*;
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::rules::OrderContext;
-use windvane_engine::{
+use windvane_model::rules::OrderContext;
+use windvane_model::{
     Amount, AssetId, Decimal, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price,
     Qty, Side, Surface, TimeInForce, WorkingType,
 };

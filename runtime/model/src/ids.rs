@@ -137,7 +137,7 @@ impl ClientOrderId {
     }
 
     /// Stands for an id that is not known.
-    pub(crate) const fn unknown() -> Self {
+    pub const fn unknown() -> Self {
         let mut bytes = [0; Self::LEN_MAX];
         bytes[0] = b'-';
         Self { bytes, len: 1 }

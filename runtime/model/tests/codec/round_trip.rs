@@ -2,12 +2,12 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use windvane_engine::codec::{
+use windvane_model::codec::{
     self, DecodeError, RecordBody, RecordedEffect, RecordedInput, RecordedNotice,
 };
-use windvane_engine::event::{Event, EventKind};
-use windvane_engine::record::{Block, Format, Recorder};
-use windvane_engine::{Effect, InstrumentId, Time};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::record::{Block, Format, Recorder};
+use windvane_model::{Effect, InstrumentId, Time};
 
 use super::generators::{effect, input, time};
 use super::{block_of, decode_all, effect_block, input_block, of_effect, of_input, recorded};
@@ -286,7 +286,7 @@ fn a_count_that_lies_allocates_nothing() {
 
 #[test]
 fn a_number_with_more_bytes_than_it_needs_is_damage() {
-    let mut block = input_block(Format::V3, Time(7), &windvane_engine::Input::Timeout);
+    let mut block = input_block(Format::V3, Time(7), &windvane_model::Input::Timeout);
     assert_eq!(block.orders, [codec::kind::TIMEOUT, 0, 7]);
     assert_eq!(decode_all(&block).len(), 1);
     block.orders = vec![codec::kind::TIMEOUT, 0, 0x87, 0];

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windvane_engine::rules::Rule;
+use windvane_model::rules::Rule;
 
 const HEAD: &str = "\
 # Rules that an intent can break
@@ -11,10 +11,10 @@ const HEAD: &str = "\
 Intents of the strategy contract (`submit`, `cancel`, `set` and others) answer minus the number of the rule that an
 intent breaks. The numbers never change their meaning; new rules get new numbers. The code is the
 venue's own for the same fault, or the nearest one that it has; 0 marks limits of the runtime. Of
-several broken rules the first is told, in the order that `windvane_engine::rules::check` states.
+several broken rules the first is told, in the order that `windvane_model::rules::check` states.
 
-This file is written from `windvane_engine::rules::Rule`; a test fails when it differs. To write it
-again: `WINDVANE_WRITE_RULES=1 cargo test -p windvane-engine --test rules`.
+This file is written from `windvane_model::rules::Rule`; a test fails when it differs. To write it
+again: `WINDVANE_WRITE_RULES=1 cargo test -p windvane-model --test rules`.
 
 | number | rule | venue code | meaning |
 |---:|---|---:|---|
@@ -45,6 +45,6 @@ fn the_table_of_rules_is_the_enum() {
     assert!(
         found == expected,
         "sdk/wit/RULES.md differs from the enum Rule: write it again with \
-         WINDVANE_WRITE_RULES=1 cargo test -p windvane-engine --test rules"
+         WINDVANE_WRITE_RULES=1 cargo test -p windvane-model --test rules"
     );
 }

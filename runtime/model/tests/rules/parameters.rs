@@ -1,8 +1,8 @@
 //! Every type with every time in force, position mode, position side and combination of sent
 //! parameters, against the tables of the documents.
 
-use windvane_engine::rules::{CompiledRules, OrderContext, check};
-use windvane_engine::{
+use windvane_model::rules::{CompiledRules, OrderContext, check};
+use windvane_model::{
     Amount, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce, WorkingType,
 };

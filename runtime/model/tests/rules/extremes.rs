@@ -3,9 +3,9 @@
 
 use proptest::option;
 use proptest::prelude::*;
-use windvane_engine::instrument::{LotSize, PercentPrice, PriceFilter};
-use windvane_engine::rules::{CompiledRules, OrderContext, check};
-use windvane_engine::{Amount, Decimal, Instrument, OrderTerms, Price, Qty, Surface};
+use windvane_model::instrument::{LotSize, PercentPrice, PriceFilter};
+use windvane_model::rules::{CompiledRules, OrderContext, check};
+use windvane_model::{Amount, Decimal, Instrument, OrderTerms, Price, Qty, Surface};
 
 use crate::examples::instrument;
 use crate::generators::{Case, case};
@@ -115,7 +115,7 @@ proptest! {
 /// All other filters off, so that only the notional is left to judge.
 fn only_notional(min: Option<i128>, max: Option<i128>) -> Instrument {
     let mut instrument = instrument(Surface::Futures);
-    instrument.filters = windvane_engine::instrument::Filters {
+    instrument.filters = windvane_model::instrument::Filters {
         min_notional: min.map(Amount),
         max_notional: max.map(Amount),
         ..Default::default()
@@ -129,11 +129,11 @@ fn largest_order() -> OrderTerms {
     OrderTerms {
         price: Some(Price(i64::MAX)),
         qty: Some(Qty(i64::MAX)),
-        time_in_force: Some(windvane_engine::TimeInForce::Gtc),
+        time_in_force: Some(windvane_model::TimeInForce::Gtc),
         ..OrderTerms::new(
-            windvane_engine::InstrumentId(0),
-            windvane_engine::Side::Buy,
-            windvane_engine::OrderType::Limit,
+            windvane_model::InstrumentId(0),
+            windvane_model::Side::Buy,
+            windvane_model::OrderType::Limit,
         )
     }
 }

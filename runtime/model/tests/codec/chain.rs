@@ -1,9 +1,9 @@
 //! Chains of blocks: whole ones verify to their fingerprint, damage is named with its block.
 
-use windvane_engine::codec;
-use windvane_engine::market::MarketEvent;
-use windvane_engine::record::{self, Block, ChainError, Recorder};
-use windvane_engine::{Input, InstrumentId, Time};
+use windvane_model::codec;
+use windvane_model::market::MarketEvent;
+use windvane_model::record::{self, Block, ChainError, Recorder};
+use windvane_model::{Input, InstrumentId, Time};
 
 use super::blocks;
 

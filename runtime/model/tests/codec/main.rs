@@ -8,9 +8,9 @@ mod format;
 mod generators;
 mod round_trip;
 
-use windvane_engine::codec::{self, Record, RecordBody, RecordedEffect, RecordedInput};
-use windvane_engine::record::{Block, Format, Recorder};
-use windvane_engine::{Effect, Input, Time};
+use windvane_model::codec::{self, Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::record::{Block, Format, Recorder};
+use windvane_model::{Effect, Input, Time};
 
 /// The block of the records that a function writes.
 fn recorded(format: Format, write: impl FnOnce(&mut Recorder)) -> Block {

@@ -5,11 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::InstrumentId;
-use crate::instrument::Instrument;
 use crate::order::Surface;
-
-use super::Engine;
-use super::session::Session;
 
 /// Why a live run does not trust its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -69,7 +65,7 @@ impl fmt::Display for Doubt {
 
 impl Doubt {
     /// The instrument of the reason, if it has one.
-    const fn instrument(self) -> Option<InstrumentId> {
+    pub const fn instrument(self) -> Option<InstrumentId> {
         match self {
             Self::Countdown(id)
             | Self::Unlisted(id)
@@ -81,7 +77,7 @@ impl Doubt {
     }
 
     /// Writes the reason as a sentence, with the name of its instrument.
-    fn write(self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
+    pub fn write(self, f: &mut impl fmt::Write, name: &str) -> fmt::Result {
         match self {
             Self::Stream(surface) => write!(
                 f,
@@ -159,58 +155,11 @@ impl Doubt {
     }
 }
 
-fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
+/// Writes the sentence of [`Doubt::AnotherInstance`] with the order that gave the other instance away.
+pub fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
     write!(
         f,
         "another instance trades on this account: this data folder never placed its order {order}. \
          No position is opened. Stop one of the two instances, then windvane resume"
     )
-}
-
-impl Engine {
-    /// The degraded reasons, in a fixed order; empty if the run is not live.
-    pub fn doubts(&self) -> Vec<Doubt> {
-        let doubts = self.live.as_ref().map(Session::doubts);
-        doubts.into_iter().flatten().collect()
-    }
-
-    /// The degraded reasons as sentences.
-    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
-        doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
-    }
-
-    fn told_doubt(&self, doubt: Doubt) -> String {
-        match doubt {
-            Doubt::Stream(surface) if self.is_not_compared(surface) => {
-                return format!(
-                    "the {surface} user stream is up, and the account was not compared with the venue since then"
-                );
-            }
-            Doubt::TradingBlocked(surface) => {
-                let sentence = self.blocked_sentence(surface);
-                // The sentence is empty if the block has ended since.
-                if !sentence.is_empty() {
-                    return sentence;
-                }
-            }
-            _ => {}
-        }
-        let mut text = String::new();
-        let of_another = self.order_of_another();
-        let of_another = of_another.filter(|_| doubt == Doubt::AnotherInstance);
-        let instrument = doubt.instrument().and_then(|id| self.instrument(id));
-        let name = instrument.map(Instrument::name).unwrap_or_default();
-        // Writing to memory cannot fail.
-        let _ = match of_another {
-            Some(order) => write_another_instance(&mut text, order.as_str()),
-            None => doubt.write(&mut text, &name),
-        };
-        text
-    }
-
-    /// Whether a user stream is connected and no round ended since then.
-    fn is_not_compared(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| line.stream_up && line.clean.is_none())
-    }
 }

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::engine::BrokenInvariant;
-use crate::engine::{BlockState, Doubt, Refusals, RunState, TradingBlock};
+use crate::doubt::Doubt;
 use crate::event::Event;
 use crate::forced::ForcedCloseReport;
 use crate::ids::{
@@ -12,11 +11,14 @@ use crate::ids::{
 };
 use crate::input::FaultKind;
 use crate::instrument::Instrument;
+use crate::invariant::BrokenInvariant;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
 use crate::orders::Order;
 use crate::protocol::{Fill, MarginTerms, OrderReport, OrderUpdate, Request};
 use crate::risk::LossLimit;
 use crate::rules::Rejection;
+use crate::run_state::RunState;
+use crate::trading::{BlockState, Refusals, TradingBlock};
 
 /// Something that the driver must do, in the order in which it is polled. Every effect is
 /// recorded.
