@@ -1,10 +1,13 @@
 //! Positions and profit from fills, exactly: cost is kept, averages are only ever shown.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
+use crate::ids::AssetId;
 use crate::instrument::Instrument;
-use crate::order::Side;
+use crate::order::{Side, Surface};
 
 /// A position of the account or of one strategy, in one instrument and position side.
 ///
@@ -239,6 +242,14 @@ pub struct Balance {
     /// What is not available, as last told by the venue: locked in spot orders; on futures the
     /// wallet less `availableBalance`, which unrealized profit makes negative, as last read.
     pub locked: Amount,
+}
+
+/// Balances of the account, by surface and asset.
+pub type Balances = BTreeMap<(Surface, AssetId), Balance>;
+
+/// A balance of the account; empty if it is not known.
+pub fn balance_of(balances: &Balances, surface: Surface, asset: AssetId) -> Balance {
+    balances.get(&(surface, asset)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub mod latches;
 pub mod ledger;
 pub mod live;
 pub mod market;
+pub mod market_state;
+pub mod names;
 pub mod order;
 pub mod order_state;
 pub mod orders;

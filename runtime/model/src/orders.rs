@@ -408,6 +408,18 @@ impl Orders {
         })
     }
 
+    /// The live or recently ended own order with exactly this id; `epoch` is that of this process.
+    pub fn own(&self, id: &ClientOrderId, epoch: u64) -> Option<&Order> {
+        let (_, of, own) = id.parse_own()?;
+        let seq = match self.foreign(id) {
+            Some(seq) => seq,
+            None if of == epoch => own,
+            None => return None,
+        };
+        let order = self.known(seq)?;
+        (order.client_order_id == *id).then_some(order)
+    }
+
     /// A live or recently ended order.
     pub fn known(&self, seq: OrderSeq) -> Option<&Order> {
         let ended = || self.ended.iter().rev().find(|order| order.seq == seq);
