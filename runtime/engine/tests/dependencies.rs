@@ -3,7 +3,13 @@
 
 use std::path::Path;
 
-const ALLOWED: &[&str] = &["windvane-model", "postcard", "serde", "thiserror"];
+const ALLOWED: &[&str] = &[
+    "windvane-model",
+    "windvane-evidence",
+    "postcard",
+    "serde",
+    "thiserror",
+];
 
 /// Names in every table of the manifest that puts a crate into the library: `[dependencies]`,
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.

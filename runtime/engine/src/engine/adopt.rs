@@ -123,7 +123,7 @@ impl Engine {
         } else {
             (0, Amount::ZERO)
         };
-        let (counted_qty, counted_quote) = self.counted_outside(terms.instrument, report.order_id);
+        let (counted_qty, counted_quote) = self.forced.counted((terms.instrument, report.order_id));
         let executed_qty = report.executed_qty.0.max(found_qty + counted_qty);
         let left = worst.saturating_sub(executed_qty).max(0);
         let mut order = Order::new(seq, report.client_order_id, strategy, terms, self.now, left);

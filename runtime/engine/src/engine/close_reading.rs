@@ -12,6 +12,8 @@
 //!
 //! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
+use windvane_evidence::line::{Round, Step};
+use windvane_evidence::past::READ_LAG_MS;
 use windvane_model::doubt::Doubt;
 use windvane_model::ids::{StrategyId, Time};
 use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
@@ -21,8 +23,6 @@ use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
-use super::lag::READ_LAG_MS;
-use super::reconcile::{Round, Step};
 use super::session::Session;
 
 /// Time between two account snapshots for a close.

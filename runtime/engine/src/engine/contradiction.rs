@@ -3,6 +3,7 @@
 //! report. It keeps counting a denied order and queries it. It takes an ended order that is shown
 //! open back into the live orders (promises 2 and 3).
 
+use windvane_evidence::past::READ_LAG_MS;
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};
@@ -15,7 +16,6 @@ use windvane_model::timer::Timer;
 use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::lag::READ_LAG_MS;
 use super::session::Session;
 use super::triggers::shows_successor;
 

@@ -151,9 +151,9 @@ impl Engine {
     /// outside price. The strategy and people are notified.
     pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
-            let value = self.close_value((id, position_side), closing, qty);
+            let value = self.close_values.part((id, position_side), closing, qty);
             self.give_up(strategy, (id, position_side), closing, qty, value);
-            self.take_close_value((id, position_side), qty, value);
+            self.close_values.take((id, position_side), qty, value);
         }
     }
 

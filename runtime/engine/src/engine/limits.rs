@@ -9,11 +9,11 @@ use windvane_model::ledger::value;
 use windvane_model::order::{OrderTerms, OrderType, PositionSide, Side, Surface};
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order;
-use windvane_model::planted;
 use windvane_model::risk::{Exposure, RateWindow, RiskLimits};
-use windvane_model::rules::{self, OrderContext, Rejection, Rule};
+use windvane_model::rules::{OrderContext, Rejection, Rule};
 use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::Timer;
+use windvane_model::{planted, rules};
 
 use crate::callback::Callback;
 

@@ -14,6 +14,7 @@ use windvane_model::event::EventKind;
 use windvane_model::ids::{InstrumentId, StrategyId, Time};
 use windvane_model::instrument::{Instrument, SymbolStatus};
 use windvane_model::ledger::Grains;
+use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
@@ -21,7 +22,6 @@ use windvane_model::rules::CompiledRules;
 use windvane_model::timer::Timer;
 use windvane_model::truth::{ListedRules, Subject, Truth};
 
-use super::snapshot::Names;
 use super::{Engine, narrow};
 
 /// How often rules are read.

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_evidence::line::OF_ANY_ROUTE;
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
@@ -18,7 +19,6 @@ use windvane_model::truth::{Subject, TradedOrder, Truth};
 
 use super::Engine;
 use super::recent_orders::{Question, RECENT_MS};
-use super::reconcile::OF_ANY_ROUTE;
 
 /// The state of requests for the newest orders.
 #[derive(Debug, Default, Serialize, Deserialize)]

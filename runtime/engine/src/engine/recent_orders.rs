@@ -7,16 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_evidence::line::OF_ANY_ROUTE;
+use windvane_evidence::past::READ_LAG_MS;
 use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
+use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
 use windvane_model::truth::{AccountTrade, Subject, Truth};
 
 use super::Engine;
-use super::lag::READ_LAG_MS;
-use super::reconcile::OF_ANY_ROUTE;
-use super::snapshot::Names;
 
 /// Number of orders that are queried per instrument and read. Each costs a weight of 1.
 const ORDERS_MAX: usize = 3;

@@ -1,5 +1,8 @@
 //! The venue's responses to requests, and the life of own orders.
 
+use windvane_evidence::outside::REDUCES_NOTHING;
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_evidence::stated_fills::Statement;
 use windvane_model::config::OnFault;
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
@@ -14,9 +17,6 @@ use windvane_model::run_state::Latch;
 use windvane_model::timer::Timer;
 use windvane_model::truth::Subject;
 
-use super::lag::READ_LAG_MS;
-use super::outside::REDUCES_NOTHING;
-use super::stated_fills::Statement;
 use super::{Engine, narrow};
 
 /// Wait before an order with an unknown outcome is queried, or queried again.
@@ -142,14 +142,8 @@ impl Engine {
 
     /// The live or recently ended own order with exactly this id.
     pub(super) fn known(&self, id: &ClientOrderId) -> Option<OrderSeq> {
-        let (_, epoch, own) = id.parse_own()?;
-        let seq = match self.orders.foreign(id) {
-            Some(seq) => seq,
-            None if epoch == self.epoch => own,
-            None => return None,
-        };
-        let order = self.orders.known(seq)?;
-        (order.client_order_id == *id).then_some(seq)
+        let order = self.orders.own(id, self.epoch)?;
+        Some(order.seq)
     }
 
     fn handle_placed(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {

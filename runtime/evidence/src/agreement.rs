@@ -15,20 +15,20 @@ use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::truth::AccountTruth;
 
-use super::Engine;
-use super::lag::READ_LAG_MS;
+use crate::Evidence;
+use crate::past::READ_LAG_MS;
 
 /// On an account that moves all the time, user events arrive between any two snapshots. After this
 /// many snapshots, they agree although events arrived.
-pub(super) const MOVING_READS: u32 = 4;
+pub const MOVING_READS: u32 = 4;
 
 /// How a snapshot that differs from the books relates to earlier snapshots.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Agreement {
+pub struct Agreement {
     /// It agrees with the previous snapshot.
-    pub(super) agreed: bool,
+    pub agreed: bool,
     /// Account trades, or open orders, were read for the same difference.
-    pub(super) was_looked_for: bool,
+    pub was_looked_for: bool,
 }
 
 /// Whether the venue is ahead of the books by the same amounts in both lists. A trade that is
@@ -63,7 +63,7 @@ fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
 }
 
 /// Like [`are_equal_gaps`], for positions only.
-pub(super) fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
+pub fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
     let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
         all.iter().filter(is_position).copied().collect()
@@ -73,7 +73,7 @@ pub(super) fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) ->
 
 /// Whether two snapshots differ from the books alike: positions by the same quantities, balances in
 /// the same direction. An outside party may move a balance between any two snapshots.
-pub(super) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+pub fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
         let direction = |one: &Adjustment| match *one {
             Adjustment::Balance {
@@ -142,15 +142,15 @@ fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
     now.iter().filter_map(own).any(|one| !before.contains(&one))
 }
 
-impl Engine {
+impl Evidence<'_> {
     /// Compares the differences of a snapshot with those of earlier snapshots in its round.
-    pub(super) fn agreement(
+    pub fn agreement(
         &self,
         surface: Surface,
         account: &AccountTruth,
         differences: &[Adjustment],
     ) -> Agreement {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let line = self.line(surface);
         let Some(line) = line else {
             return Agreement::default();
         };
@@ -192,7 +192,7 @@ impl Engine {
     /// reports their trades, and no own order can have filled after the moment that the last
     /// snapshot shows.
     fn only_others_trade(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let line = self.line(surface);
         let Some(line) = line.filter(|line| !line.stream_up) else {
             return false;
         };

@@ -12,20 +12,22 @@ const REPORTS_MAX: usize = 32;
 
 /// Reports since the operator last resumed, the newest at the end: one for each order of the venue.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct ForcedReports(VecDeque<(Time, ForcedCloseReport)>);
+pub struct ForcedReports(VecDeque<(Time, ForcedCloseReport)>);
 
 impl ForcedReports {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
+    /// The reports, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &(Time, ForcedCloseReport)> {
         self.0.iter()
     }
 
-    pub(super) fn clear(&mut self) {
+    /// The operator resumed.
+    pub fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Adds a fill of an order to the report of that order. An event may report the order before it
     /// trades: the first fill replaces that report.
-    pub(super) fn add(&mut self, now: Time, report: &ForcedCloseReport) {
+    pub fn add(&mut self, now: Time, report: &ForcedCloseReport) {
         let order = (report.instrument, report.order_id);
         let is_same = |known: &ForcedCloseReport| (known.instrument, known.order_id) == order;
         let mut report = report.clone();
@@ -49,7 +51,7 @@ impl ForcedReports {
 
     /// Adds a commission that arrived later than its fill. Returns each strategy's share, in
     /// proportion to its part of the close.
-    pub(super) fn add_fee(
+    pub fn add_fee(
         &mut self,
         order: (InstrumentId, VenueOrderId),
         fee: Amount,
@@ -69,7 +71,7 @@ impl ForcedReports {
     }
 
     /// Moves a part of a close from unowned to a strategy.
-    pub(super) fn add_share(&mut self, report: &ForcedCloseReport, share: ForcedShare) {
+    pub fn add_share(&mut self, report: &ForcedCloseReport, share: ForcedShare) {
         let mut reports = self.0.iter_mut().rev();
         let known = reports.find(|(_, known)| {
             (known.instrument, known.order_id) == (report.instrument, report.order_id)

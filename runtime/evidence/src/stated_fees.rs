@@ -6,46 +6,32 @@
 //! - The balance cannot contain a fill that is not booked yet.
 //! - The balance is lower, by at most the possible commissions of the fills.
 
+use std::collections::VecDeque;
+
 use windvane_model::decimal::Amount;
-use windvane_model::effect::Cause;
 use windvane_model::ids::{AssetId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
 use windvane_model::truth::AccountTruth;
 
-use super::super::Engine;
-use super::super::session::Line;
-use super::{LateFee, SURFACE, shares_by_value};
+use crate::Evidence;
+use crate::late_fees::{LateFee, SURFACE};
+use crate::line::Line;
 
 /// A balance that is reported this long after a fill includes its commission. Events of the same
 /// moment may belong to several fills.
 const STATED_MS: i64 = 1_000;
 
 /// A balance, and the fills whose commissions lowered it.
-type StatedFee = (BalanceUpdate, Vec<LateFee>);
+pub type StatedFee = (BalanceUpdate, Vec<LateFee>);
 
-impl Engine {
-    /// Books the commissions that an account event shows. Returns whether the books then match it,
-    /// apart from rounding.
-    pub(in crate::engine) fn book_stated_fees(
-        &mut self,
+impl Evidence<'_> {
+    /// The commissions that an account event shows; `None` if anything else differs.
+    pub fn stated_fees(
+        &self,
         surface: Surface,
         statement: &AccountTruth,
-    ) -> bool {
-        let Some(fees) = self.stated_fees(surface, statement) else {
-            return false;
-        };
-        for (told, fills) in &fees {
-            self.book_stated_fee(told, fills);
-        }
-        for (told, fills) in &fees {
-            self.forget_stated_fills(statement, told.asset, fills);
-        }
-        true
-    }
-
-    /// The commissions that an account event shows; `None` if anything else differs.
-    fn stated_fees(&self, surface: Surface, statement: &AccountTruth) -> Option<Vec<StatedFee>> {
+    ) -> Option<Vec<StatedFee>> {
         let is_possible = surface == SURFACE && !self.tells_trades();
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
@@ -87,7 +73,7 @@ impl Engine {
     }
 
     fn futures_line(&self) -> Option<&Line> {
-        self.live.as_ref()?.lines.get(&SURFACE)
+        self.line(SURFACE)
     }
 
     /// Whether a balance of this time may contain a fill that is not booked. Its position would
@@ -111,101 +97,9 @@ impl Engine {
         is_missing || (listed.is_empty() && held.any(is_closed))
     }
 
-    fn book_stated_fee(&mut self, told: &BalanceUpdate, fills: &[LateFee]) {
-        let asset = told.asset;
-        let paid = self.balance(SURFACE, asset).total - told.total;
-        if fills.iter().any(|late| self.quote_of(late) == asset) {
-            self.charge_by_value(fills, paid);
-        } else {
-            let cost = self.cost_of_stated_fee(asset, paid, fills);
-            self.charge_by_value(fills, cost);
-            *self.other_fees.entry(asset).or_default() += paid;
-            self.fee_costs.total += cost;
-        }
-        self.take_balance(SURFACE, told, Cause::Commission);
-        let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
-        let shares = shares_by_value(&values, paid);
-        let Some(line) = self.line_mut(SURFACE) else {
-            return;
-        };
-        // A snapshot that is behind shows the balance after the commissions.
-        for (late, share) in fills.iter().zip(shares) {
-            line.past.move_since(late.booked, asset, -share);
-        }
-    }
-
-    /// The value of commissions in another asset.
-    fn cost_of_stated_fee(&mut self, asset: AssetId, paid: Amount, fills: &[LateFee]) -> Amount {
-        if !self.is_outside_equity(SURFACE, asset) {
-            return Amount::ZERO;
-        }
-        let value = self.value_in_equity(asset, paid);
-        value.unwrap_or_else(|| {
-            self.tell_unpriced(asset);
-            self.estimated_fees_of(fills.iter())
-        })
-    }
-
-    /// Forgets fills whose commission is booked. A fill whose position the event does not list may
-    /// have been made just after the event. It is forgotten only if no other fill explains the
-    /// balance.
-    fn forget_stated_fills(&mut self, statement: &AccountTruth, asset: AssetId, fills: &[LateFee]) {
-        let Some(line) = self.futures_line() else {
-            return;
-        };
-        let at = line.newest.balance(asset).unwrap_or_default();
-        let is_booked = |late: &LateFee| {
-            fills.iter().any(|one| one.is_same_fill(late))
-                && (fills.len() == 1 || lists(line, statement, late) || is_long_before(late, at))
-        };
-        let waiting = self.late_fees.waiting.iter();
-        let kept = waiting.filter(|late| !is_booked(late)).copied().collect();
-        self.late_fees.waiting = kept;
-    }
-
-    /// Forgets older fills after an account event agreed with the books: fills from long before it
-    /// had no commission.
-    pub(in crate::engine) fn forget_free_stated_fills(
-        &mut self,
-        surface: Surface,
-        statement: &AccountTruth,
-    ) {
-        if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
-            return;
-        }
-        let newest = self.futures_line().map(|line| &line.newest);
-        let balances = statement.balances.iter();
-        let stated = balances.filter_map(|told| newest?.balance(told.asset));
-        let at = stated.max().unwrap_or_default();
-        let waiting = &mut self.late_fees.waiting;
-        waiting.retain(|late| late.in_reading || !is_long_before(late, at));
-    }
-
-    /// Forgets the parts of the pending account event about positions that were closed since. If
-    /// the venue serves account trades, the next account event does this: until then, its balance
-    /// may be from before the close.
-    pub(in crate::engine) fn forget_older_lines(&mut self) {
-        if self.tells_trades() || self.late_fees.waiting.is_empty() {
-            return;
-        }
-        let line = self.futures_line();
-        let Some((statement, _)) = line.and_then(|line| line.told.as_ref()) else {
-            return;
-        };
-        let positions = statement.positions.iter();
-        let kept: Vec<_> = positions
-            .filter(|told| !self.is_from_before_close(told))
-            .copied()
-            .collect();
-        let line = self.line_mut(SURFACE);
-        if let Some((statement, _)) = line.and_then(|line| line.told.as_mut()) {
-            statement.positions = kept;
-        }
-    }
-
     /// Whether a position was reported before its close, which is booked without a commission.
     /// Later events leave out a closed position, so nothing else would replace this report.
-    pub(in crate::engine) fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
+    pub fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
         let key = (told.instrument, told.position_side);
         let Some(line) = self.futures_line().filter(|_| told.qty.0 != 0) else {
             return false;
@@ -217,6 +111,57 @@ impl Engine {
             && self.ledgers.account.at(key.0, key.1).position.qty == 0
             && self.late_fees.waiting.iter().any(is_since)
             && line.past.held(self.now, key, told.qty.0)
+    }
+
+    /// The fills that are left after those with a booked commission. A fill whose position the
+    /// event does not list may have been made just after the event. It is forgotten only if no
+    /// other fill explains the balance.
+    pub fn fills_beside(
+        &self,
+        statement: &AccountTruth,
+        asset: AssetId,
+        fills: &[LateFee],
+    ) -> Option<VecDeque<LateFee>> {
+        let line = self.futures_line()?;
+        let at = line.newest.balance(asset).unwrap_or_default();
+        let is_booked = |late: &LateFee| {
+            fills.iter().any(|one| one.is_same_fill(late))
+                && (fills.len() == 1 || lists(line, statement, late) || is_long_before(late, at))
+        };
+        let waiting = self.late_fees.waiting.iter();
+        Some(waiting.filter(|late| !is_booked(late)).copied().collect())
+    }
+
+    /// The fills that are left after an account event agreed with the books: fills from long before
+    /// it had no commission. `None` if it proves nothing.
+    pub fn fills_after_agreement(
+        &self,
+        surface: Surface,
+        statement: &AccountTruth,
+    ) -> Option<VecDeque<LateFee>> {
+        if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
+            return None;
+        }
+        let newest = self.futures_line().map(|line| &line.newest);
+        let balances = statement.balances.iter();
+        let stated = balances.filter_map(|told| newest?.balance(told.asset));
+        let at = stated.max().unwrap_or_default();
+        let waiting = self.late_fees.waiting.iter();
+        let kept = waiting.filter(|late| late.in_reading || !is_long_before(late, at));
+        Some(kept.copied().collect())
+    }
+
+    /// The parts of the pending account event about positions that were not closed since. `None` if
+    /// nothing changes: if the venue serves account trades, the next account event does this,
+    /// because until then, its balance may be from before the close.
+    pub fn newer_lines(&self) -> Option<Vec<PositionUpdate>> {
+        if self.tells_trades() || self.late_fees.waiting.is_empty() {
+            return None;
+        }
+        let (statement, _) = self.futures_line()?.told.as_ref()?;
+        let positions = statement.positions.iter();
+        let kept = positions.filter(|told| !self.is_from_before_close(told));
+        Some(kept.copied().collect())
     }
 }
 

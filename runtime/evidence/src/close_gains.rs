@@ -10,29 +10,29 @@ use serde::{Deserialize, Serialize};
 use windvane_model::decimal::{Amount, div_half_even};
 use windvane_model::ids::{AssetId, InstrumentId};
 use windvane_model::ledger::value;
+use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::truth::AccountTruth;
 
-use super::Engine;
-use super::outside::key_of;
-use super::snapshot::Names;
+use crate::outside::{key_of, renamed};
+use crate::{Evidence, Key};
+
+/// Gains of closes that are due, by position.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct DueGains(BTreeMap<Key, Gained>);
 
 /// A balance matches a close if it changed by the unrealized profit, within one part in this many
 /// of the position's value. The exact price and fee are unknown.
 const FITS_PARTS: i128 = 10;
 
-type Key = (InstrumentId, PositionSide);
-/// Gains of closes that are due, by position.
-pub(super) type DueGains = BTreeMap<Key, Gained>;
-
 /// The profit of a closed quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Gained {
+pub struct Gained {
     /// Signed like the closing orders.
     qty: i64,
     /// Profit of the account. For the part that a balance showed, the commission is already
     /// deducted.
-    pub(super) realized: Amount,
+    pub realized: Amount,
     /// The quantity whose value was derived from a balance.
     of_balance: i64,
     value_of_balance: Amount,
@@ -40,10 +40,11 @@ pub(super) struct Gained {
 
 /// The profit of a close that an account snapshot shows.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CloseGain {
-    pub(super) amount: Amount,
+pub struct CloseGain {
+    /// The profit.
+    pub amount: Amount,
     /// The amount is the change of the balance, not an estimate at the mark price.
-    pub(super) is_stated: bool,
+    pub is_stated: bool,
 }
 
 impl Gained {
@@ -57,12 +58,71 @@ impl Gained {
             value_of_balance: self.value_of_balance.part(qty, whole),
         }
     }
+
+    /// The commission that a gain contains. An order states the value of a close (`price`), while
+    /// the balance showed the value less the commission. 0 if it contains none.
+    pub fn fee(&self, closing: Side, price: impl Fn(i64) -> Amount) -> Amount {
+        let stated = price(self.of_balance);
+        let fee = match closing {
+            Side::Sell => stated - self.value_of_balance,
+            Side::Buy => self.value_of_balance - stated,
+        };
+        if self.of_balance == 0 || fee <= Amount::ZERO {
+            return Amount::ZERO;
+        }
+        fee
+    }
 }
 
-impl Engine {
+impl DueGains {
+    /// Notes the gain of an outside close that is due. `value` is its value derived from the
+    /// balance; 0 for a trade.
+    pub fn note(&mut self, key: Key, qty: i64, realized: Amount, value: Amount) {
+        let gained = self.0.entry(key).or_default();
+        if gained.qty.signum() == -qty.signum() {
+            *gained = Gained::default();
+        }
+        gained.qty += qty;
+        gained.realized += realized;
+        if value != Amount::ZERO {
+            gained.of_balance += qty.saturating_abs();
+            gained.value_of_balance += value;
+        }
+    }
+
+    /// Takes the gain of this quantity out of the due closes; `None` if it is not known.
+    pub fn take(&mut self, key: Key, closing: Side, qty: i64) -> Option<Gained> {
+        let gained = self.0.get_mut(&key)?;
+        let known = closing.sign() * gained.qty;
+        if qty <= 0 || qty > known {
+            return None;
+        }
+        let part = gained.part(qty);
+        gained.qty -= part.qty;
+        gained.realized -= part.realized;
+        gained.of_balance -= part.of_balance;
+        gained.value_of_balance -= part.value_of_balance;
+        if gained.qty == 0 {
+            self.0.remove(&key);
+        }
+        Some(part)
+    }
+
+    /// Removes the gain of a position whose closes are settled.
+    pub fn remove(&mut self, key: Key) {
+        self.0.remove(&key);
+    }
+
+    /// Takes over the due gains of an earlier process.
+    pub fn inherit(&mut self, old: &Self, names: &Names) {
+        self.0.extend(renamed(&old.0, names));
+    }
+}
+
+impl Evidence<'_> {
     /// Whether a balance changed by about the amount that closing these positions must have
     /// realized.
-    pub(super) fn fits_closes(
+    pub fn fits_closes(
         &self,
         surface: Surface,
         read: &AccountTruth,
@@ -100,7 +160,7 @@ impl Engine {
     /// The profit of each close that a snapshot shows. If the change of the balance fits the
     /// closes, or if account events reported each of them, the closes share the whole change by
     /// their value.
-    pub(super) fn gains_of_closes(
+    pub fn gains_of_closes(
         &self,
         surface: Surface,
         account: &AccountTruth,
@@ -150,74 +210,5 @@ impl Engine {
         let cost = position.cost.part(qty.saturating_abs(), whole);
         let mark = self.mark(*id).map(|mark| value(rules, *qty, mark.mark));
         mark.unwrap_or(cost).abs()
-    }
-
-    /// Notes the gain of an outside close that is due. `value` is its value derived from the
-    /// balance; 0 for a trade.
-    pub(super) fn note_gain(&mut self, key: Key, qty: i64, realized: Amount, value: Amount) {
-        let gained = self.due_gains.entry(key).or_default();
-        if gained.qty.signum() == -qty.signum() {
-            *gained = Gained::default();
-        }
-        gained.qty += qty;
-        gained.realized += realized;
-        if value != Amount::ZERO {
-            gained.of_balance += qty.saturating_abs();
-            gained.value_of_balance += value;
-        }
-    }
-
-    /// Takes the gain of this quantity out of the due closes; `None` if it is not known.
-    pub(super) fn take_gain(&mut self, key: Key, closing: Side, qty: i64) -> Option<Gained> {
-        let gained = self.due_gains.get_mut(&key)?;
-        let known = closing.sign() * gained.qty;
-        if qty <= 0 || qty > known {
-            return None;
-        }
-        let part = gained.part(qty);
-        gained.qty -= part.qty;
-        gained.realized -= part.realized;
-        gained.of_balance -= part.of_balance;
-        gained.value_of_balance -= part.value_of_balance;
-        if gained.qty == 0 {
-            self.due_gains.remove(&key);
-        }
-        Some(part)
-    }
-
-    /// Separates the commission from a gain, and returns it. An order states the value of a close,
-    /// while the balance showed the value less the commission. The commission was booked as a worse
-    /// price until now.
-    pub(super) fn split_fee(
-        &mut self,
-        (id, side): Key,
-        closing: Side,
-        gained: &mut Gained,
-        price: impl Fn(i64) -> Amount,
-    ) -> Amount {
-        let stated = price(gained.of_balance);
-        let fee = match closing {
-            Side::Sell => stated - gained.value_of_balance,
-            Side::Buy => gained.value_of_balance - stated,
-        };
-        if gained.of_balance == 0 || fee <= Amount::ZERO {
-            return Amount::ZERO;
-        }
-        for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
-            let position = &mut ledger.at_mut(id, side).position;
-            position.realized_pnl += fee;
-            position.fees += fee;
-        }
-        gained.realized += fee;
-        fee
-    }
-
-    /// Takes over the due gains of an earlier process.
-    pub(super) fn inherit_due_gains(&mut self, from: &Self, names: &Names) {
-        for ((id, side), gained) in &from.due_gains {
-            if let Some(id) = names.instruments.get(id) {
-                self.due_gains.insert((*id, *side), *gained);
-            }
-        }
     }
 }

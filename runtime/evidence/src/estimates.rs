@@ -14,13 +14,13 @@ use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::truth::AccountTruth;
 
-use super::super::Engine;
-use super::super::lag::READ_LAG_MS;
-use super::{AGAIN_MS, LateFee, SURFACE, shares_by_value};
+use crate::Evidence;
+use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
+use crate::past::READ_LAG_MS;
 
 /// An estimate explains a difference for this long: by then account trades list the fill and were
 /// read.
-pub(in crate::engine) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
+pub const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
 
 /// How much estimates may let a balance differ.
 #[derive(Clone, Copy, Debug)]
@@ -34,35 +34,34 @@ enum Slack {
 
 /// A commission that is booked as an estimate and that no accepted snapshot contains yet.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct EstimatedFee {
-    pub(in crate::engine) instrument: InstrumentId,
-    pub(in crate::engine) side: PositionSide,
+pub struct EstimatedFee {
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Position side.
+    pub side: PositionSide,
     /// The owning strategy; unowned fills have no estimate.
-    pub(in crate::engine) owner: Option<StrategyId>,
+    pub owner: Option<StrategyId>,
     /// The asset of the estimate.
-    pub(in crate::engine) quote: AssetId,
+    pub quote: AssetId,
     /// The quote amount of the fill.
-    pub(in crate::engine) value: Amount,
-    pub(in crate::engine) estimate: Amount,
+    pub value: Amount,
+    /// The estimate.
+    pub estimate: Amount,
     /// When the venue made the fill.
-    pub(in crate::engine) made: Time,
+    pub made: Time,
     /// When the fill was booked.
-    pub(in crate::engine) booked: Time,
+    pub booked: Time,
 }
 
 impl LateFee {
     /// The estimate that is booked for this fill, unless an accepted snapshot contains its
     /// commission.
-    pub(in crate::engine) fn with_estimate(
-        &self,
-        engine: &Engine,
-        estimate: Amount,
-    ) -> Option<EstimatedFee> {
+    pub fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
         (!self.in_reading).then(|| EstimatedFee {
             instrument: self.instrument,
             side: self.side,
             owner: self.owner,
-            quote: engine.quote_of(self),
+            quote,
             value: self.value,
             estimate,
             made: self.made,
@@ -71,7 +70,7 @@ impl LateFee {
     }
 }
 
-impl Engine {
+impl Evidence<'_> {
     fn young_estimates(&self) -> Vec<EstimatedFee> {
         let is_young = |fee: &EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
         self.estimated_commissions().filter(is_young).collect()
@@ -83,7 +82,7 @@ impl Engine {
     }
 
     /// Whether estimates may explain a difference.
-    pub(super) fn has_young_estimate(&self) -> bool {
+    pub fn has_young_estimate(&self) -> bool {
         let is_young = |fee: EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
         self.estimated_commissions().any(is_young)
     }
@@ -126,24 +125,14 @@ impl Engine {
     }
 
     /// Whether a balance may differ by this amount because commissions are booked as estimates.
-    pub(super) fn may_be_estimates(
-        &self,
-        waiting: &[LateFee],
-        asset: AssetId,
-        moved: Amount,
-    ) -> bool {
+    pub fn may_be_estimates(&self, waiting: &[LateFee], asset: AssetId, moved: Amount) -> bool {
         let slack = self.slack_of_estimates(waiting, asset);
         slack.is_some_and(|slack| self.is_within(slack, asset, moved))
     }
 
     /// Whether the balance of an account event differs by at most the estimated commissions, from
     /// the present books or from a recent state.
-    pub(in crate::engine) fn estimates_explain(
-        &self,
-        surface: Surface,
-        asset: AssetId,
-        total: Amount,
-    ) -> bool {
+    pub fn estimates_explain(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let waiting = self.waiting_outside_reading();
         let slack = self.slack_of_estimates(&waiting, asset);
         let Some(slack) = slack.filter(|_| surface == SURFACE) else {
@@ -151,18 +140,14 @@ impl Engine {
         };
         let is_explained =
             |known: Amount| total == known || self.is_within(slack, asset, total - known);
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let line = self.line(surface);
         is_explained(self.balance(surface, asset).total)
             || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
     }
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
     /// account by at most the estimated commissions, which account trades will replace.
-    pub(in crate::engine) fn agreed_beside_estimates(
-        &self,
-        surface: Surface,
-        statement: &AccountTruth,
-    ) -> bool {
+    pub fn agreed_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
         if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
             return false;
         }
@@ -177,7 +162,7 @@ impl Engine {
             self.is_same(surface, asset, told, known)
                 || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
         };
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let line = self.line(surface);
         line.is_some_and(|line| {
             let stated = statement.balances.iter();
             let stated = stated.filter_map(|told| line.newest.balance(told.asset));
@@ -189,7 +174,7 @@ impl Engine {
     /// The part of a change that corrects estimated commissions, if account trades do not state the
     /// true ones. Only an increase of at most the estimates counts; a larger one may be a deposit
     /// as a whole.
-    pub(in crate::engine) fn correction_of_estimates(
+    pub fn correction_of_estimates(
         &self,
         surface: Surface,
         asset: AssetId,
@@ -204,24 +189,8 @@ impl Engine {
         if is_correction { moved } else { Amount::ZERO }
     }
 
-    /// Returns to strategies the amount by which estimated commissions were too high, in proportion
-    /// to the value of the fills.
-    pub(in crate::engine) fn correct_estimates(&mut self, asset: AssetId, amount: Amount) {
-        let estimates = self
-            .estimated_commissions()
-            .filter(|fee| fee.quote == asset);
-        let estimates: Vec<EstimatedFee> = estimates.collect();
-        let values: Vec<Amount> = estimates.iter().map(|fee| fee.value).collect();
-        for (fee, share) in estimates.iter().zip(shares_by_value(&values, amount)) {
-            let own = self.ledgers.owner(fee.owner);
-            own.at_mut(fee.instrument, fee.side).position.fees += -share;
-            let account = self.ledgers.account.at_mut(fee.instrument, fee.side);
-            account.position.fees += -share;
-        }
-    }
-
     /// The sum of the estimates, if commissions were paid in an asset without a price.
-    pub(super) fn young_sum(&self, paid: Amount) -> Amount {
+    pub fn young_sum(&self, paid: Amount) -> Amount {
         if paid > Amount::ZERO {
             self.young_estimates().iter().map(|fee| fee.estimate).sum()
         } else {
