@@ -2,6 +2,7 @@
 //! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
 //! (promise 1).
 
+use windvane_evidence::instances::OLDEST_S;
 use windvane_model::decimal::Amount;
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Effect, Notice};
@@ -15,7 +16,6 @@ use windvane_model::timer::Timer;
 use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::instances::OLDEST_S;
 
 impl Engine {
     /// The strategy whose name a client order id contains.
@@ -52,7 +52,10 @@ impl Engine {
         if self.is_of_another(surface, &id) {
             return false;
         }
-        if !self.may_be_own(&id) && !self.was_adopted(surface, &id) && !planted!(CancelOthers) {
+        if !self.may_be_own(&id)
+            && !self.instances.was_adopted(surface, &id)
+            && !planted!(CancelOthers)
+        {
             return false;
         }
         match self.strategy_of(&id) {
@@ -90,7 +93,7 @@ impl Engine {
         if self.is_of_another(surface, &id) {
             return None;
         }
-        let ours = self.may_be_own(&id) || self.was_adopted(surface, &id);
+        let ours = self.may_be_own(&id) || self.instances.was_adopted(surface, &id);
         if self.live.is_none() || update.status.is_final() || !ours {
             return None;
         }

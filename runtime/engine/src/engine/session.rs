@@ -309,7 +309,7 @@ impl Engine {
             .filter(of_surface)
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
-        self.list_orders_again(surface);
+        self.newest_orders.allow(surface);
         if is_first {
             // A startup also looks for another instance here, because account trades may be behind.
             self.list_orders_for_trades(surface);

@@ -171,7 +171,7 @@ impl Engine {
         let listed = renamed(&self.listed_closes, &names);
         heir.listed_closes.extend(listed);
         heir.outside_orders.inherit(&self.outside_orders, &names);
-        heir.inherit_recent_orders(&self, &names);
+        heir.recent_orders.inherit(&self.recent_orders, &names);
         heir.forced.inherit(&self.forced, &names);
         heir.due_gains.inherit(&self.due_gains, &names);
         heir.close_values.inherit(&self.close_values, &names);
