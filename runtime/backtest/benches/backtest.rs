@@ -16,8 +16,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use windvane_backtest::{self as backtest, Options};
 use windvane_build as build;
 use windvane_config::{Config, Overrides};
-use windvane_engine::Surface;
-use windvane_engine::record::Recorder;
+use windvane_model::Surface;
+use windvane_model::record::Recorder;
 use windvane_recording::SyntheticSession;
 use windvane_report::Summary;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windvane_engine::rules::InstrumentError;
+use windvane_model::rules::InstrumentError;
 use windvane_sim::VenueConfigError;
 
 use windvane_build::modules::ModuleError;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use windvane_recording::{Chunk, Chunks, RecordingError, TapeEvent};
 

@@ -1,9 +1,10 @@
 //! The strategies of a run as WebAssembly modules in the host.
 
-use windvane_engine::event::Event;
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Engine, Intent, StrategyId, Time};
+use windvane_engine::Engine;
 use windvane_host::{FaultKind as HostFault, PlotPoint};
+use windvane_model::event::Event;
+use windvane_model::input::FaultKind;
+use windvane_model::{Intent, StrategyId, Time};
 use windvane_session::{Guests, InitResult};
 
 use windvane_build::modules::{Guest, engine_fault, show_lines};

@@ -18,8 +18,9 @@ pub mod tally;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use windvane_engine::record::{Block, Recorder};
-use windvane_engine::{Engine, Input, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::record::{Block, Recorder};
+use windvane_model::{Input, StrategyId, Time};
 use windvane_protocol::Assets;
 use windvane_sim::{Latency, LatencyModel, Venue};
 

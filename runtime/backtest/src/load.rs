@@ -1,7 +1,7 @@
 //! Loads the inputs of a backtest from the files that its configuration names: recordings and
 //! instruments.
 
-use windvane_engine::Instrument;
+use windvane_model::Instrument;
 use windvane_protocol::Assets;
 
 use super::feed::{Feed, FeedLatency};
@@ -54,7 +54,7 @@ pub fn open_recordings(
 
 /// The surface that all strategies trade, or `None` if they trade several. It applies to frames
 /// that do not state their surface.
-fn sole_surface(config: &Config) -> Option<windvane_engine::Surface> {
+fn sole_surface(config: &Config) -> Option<windvane_model::Surface> {
     let mut surfaces = config
         .strategies
         .iter()

@@ -2,8 +2,9 @@
 //! done.
 
 use serde::Serialize;
-use windvane_engine::config::EngineConfig;
-use windvane_engine::{Amount, Decimal, Engine, Instrument, Time};
+use windvane_engine::Engine;
+use windvane_model::config::EngineConfig;
+use windvane_model::{Amount, Decimal, Instrument, Time};
 use windvane_sim::Venue;
 
 use super::feed::{Feed, FeedLatency};

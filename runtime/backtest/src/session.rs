@@ -13,9 +13,10 @@
 
 use std::time::{Duration, Instant};
 
-use windvane_engine::event::Event;
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Engine, Input, Notice, Request, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::event::Event;
+use windvane_model::input::FaultKind;
+use windvane_model::{Input, Notice, Request, StrategyId, Time};
 use windvane_session::transit::Transit;
 use windvane_session::{EffectHandler, EngineLoop, Guests as _, NoticesOnly, feed_answer};
 use windvane_sim::{Latency, Venue, VenueMessage};

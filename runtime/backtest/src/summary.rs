@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::risk::LossLimit;
-use windvane_engine::{Engine, InstrumentId, StrategyId};
+use windvane_engine::Engine;
+use windvane_model::risk::LossLimit;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::{InstrumentId, StrategyId};
 
 use super::guests::HostedGuests;
 use super::session::{Clock, Finished, Stopwatch};
@@ -61,7 +62,7 @@ pub fn summarize(
             .strategies
             .iter()
             .map(|s| s.volume_quote)
-            .sum::<windvane_engine::Amount>()
+            .sum::<windvane_model::Amount>()
             + tally.external.volume_quote,
         fees: totals.fees,
         realized_pnl: totals.realized_pnl,
@@ -144,10 +145,10 @@ fn instruments(engine: &Engine, sources: &[RulesSource]) -> Vec<InstrumentSummar
             .iter()
             .map(|h| h.position.qty)
             .sum();
-        let asset = |id: windvane_engine::AssetId| engine.assets()[usize::from(id.0)].clone();
+        let asset = |id: windvane_model::AssetId| engine.assets()[usize::from(id.0)].clone();
         let mid = engine
             .mid(id)
-            .map(|mid| windvane_engine::Amount(i128::from(mid)));
+            .map(|mid| windvane_model::Amount(i128::from(mid)));
         InstrumentSummary {
             name: instrument.name(),
             base: asset(instrument.base),

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::decimal::{div_half_even, pow10};
-use windvane_engine::effect::{Adjustment, Notice};
-use windvane_engine::order::OrderTerms;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::orders::Order;
-use windvane_engine::protocol::{Fill, OrderUpdate};
-use windvane_engine::risk::LossLimit;
-use windvane_engine::rules::Rejection;
-use windvane_engine::{
-    Amount, Engine, Input, Instrument, InstrumentId, MarketEvent, OrderStatus, PositionSide, Side,
+use windvane_engine::Engine;
+use windvane_model::decimal::{div_half_even, pow10};
+use windvane_model::effect::{Adjustment, Notice};
+use windvane_model::order::OrderTerms;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::risk::LossLimit;
+use windvane_model::rules::Rejection;
+use windvane_model::{
+    Amount, Input, Instrument, InstrumentId, MarketEvent, OrderStatus, PositionSide, Side,
     StrategyId, Time,
 };
 

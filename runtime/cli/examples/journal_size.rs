@@ -22,11 +22,11 @@ use std::time::Duration;
 
 use windvane_backtest::{self as backtest, Options};
 use windvane_config::{Config, Overrides};
-use windvane_engine::codec::{self, RecordBody, RecordedEffect, RecordedInput};
-use windvane_engine::event::Event;
-use windvane_engine::record::{Block, Recorder};
-use windvane_engine::{Effect, InstrumentId, Time};
 use windvane_journal::{AppendError, Directory, Journal, open};
+use windvane_model::codec::{self, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::event::Event;
+use windvane_model::record::{Block, Recorder};
+use windvane_model::{Effect, InstrumentId, Time};
 
 /// The limits of a segment, as in `session/writer`.
 const SEGMENT_BYTES: u64 = 8 << 20;

@@ -18,8 +18,8 @@ use std::path::Path;
 
 use windvane_backtest::{self as backtest, Options, Progress};
 use windvane_config::{Config, Overrides};
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
-use windvane_engine::record::{self, Block, Format, Recorder};
+use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::record::{self, Block, Format, Recorder};
 
 fn main() {
     let mut words = std::env::args().skip(1);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use windvane_engine::record::Recorder;
+use windvane_model::record::Recorder;
 
 use super::progress::Terminal;
 use super::{Failure, print_line};

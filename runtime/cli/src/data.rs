@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use windvane_engine::ids::Time;
-use windvane_engine::order::Surface;
+use windvane_model::ids::Time;
+use windvane_model::order::Surface;
 
 use super::progress::Terminal;
 use super::{Failure, print_line};

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use windvane_engine::Time;
 use windvane_journal::{Directory, LockError, Report, SegmentState};
+use windvane_model::Time;
 
 use super::{Failure, print_line};
 use windvane_live::retention;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use windvane_engine::{Instrument, Surface};
+use windvane_model::{Instrument, Surface};
 use windvane_protocol::Assets;
 use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording as Market};
 

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::{Failure, print_line};
 use windvane_config::Config;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::sign::sentence;
 use windvane_sim_server::{LimitSettings, Running, Settings, Source, StreamLimits, start};
 

@@ -2,13 +2,13 @@
 //! configuration and the simulated venue's.
 
 use serde_json::json;
-use windvane_engine::config::{
+use windvane_model::config::{
     EngineConfig, OnFault, StrategyConfig, StrategyTerms, Streams, Subscription,
 };
-use windvane_engine::decimal::rescale;
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface};
+use windvane_model::decimal::rescale;
+use windvane_model::forced::OnLiquidation;
+use windvane_model::risk::RiskLimits;
+use windvane_model::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface};
 use windvane_protocol::Assets;
 use windvane_sim::{QueueModel, VenueConfig};
 

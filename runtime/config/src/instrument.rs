@@ -1,7 +1,7 @@
 //! `[[instrument]]`: the order rules of an instrument, for recordings that do not contain them.
 
 use serde::Deserialize;
-use windvane_engine::decimal::Decimal;
+use windvane_model::decimal::Decimal;
 
 use super::InstrumentName;
 use super::value::{positive, positive_option};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use windvane_engine::decimal::Decimal;
-use windvane_engine::order::Surface;
+use windvane_model::decimal::Decimal;
+use windvane_model::order::Surface;
 use windvane_sim::choices::Choices;
 
 use super::live::choice;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use windvane_engine::decimal::Decimal;
-use windvane_engine::ids::StrategyName;
+use windvane_model::decimal::Decimal;
+use windvane_model::ids::StrategyName;
 use windvane_session::InstrumentName;
 
 use super::live::{Leave, choice};

@@ -1,8 +1,8 @@
 //! Which configurations are accepted or refused, and the error messages that the user sees.
 
 use super::*;
-use windvane_engine::decimal::Decimal;
-use windvane_engine::order::Surface;
+use windvane_model::decimal::Decimal;
+use windvane_model::order::Surface;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
     Config::parse(text, "c.toml", &Overrides::default())

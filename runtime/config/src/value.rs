@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
-use windvane_engine::decimal::Decimal;
+use windvane_model::decimal::Decimal;
 
 /// Reads a decimal from a string or a number, without rounding.
 struct DecimalVisitor;

@@ -10,15 +10,16 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use windvane_engine::book::Book;
-use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-use windvane_engine::ids::StrategyName;
-use windvane_engine::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::protocol::{OrderReport, Refusal};
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{
-    AssetId, Callback, Effect, Engine, Input, InstrumentId, Level, MarketEvent, OrderTerms,
-    OrderType, Outcome, Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
+use windvane_engine::{Callback, Engine};
+use windvane_model::book::Book;
+use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+use windvane_model::ids::StrategyName;
+use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::protocol::{OrderReport, Refusal};
+use windvane_model::risk::RiskLimits;
+use windvane_model::{
+    AssetId, Effect, Input, InstrumentId, Level, MarketEvent, OrderTerms, OrderType, Outcome,
+    Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
 };
 
 const BTC: InstrumentId = InstrumentId(0);

@@ -4,13 +4,14 @@
 //! order its final number and counts it in the exposure of the callback. After the callback
 //! returns, its intents enter the engine as one input. If the callback fails, they are discarded.
 
+use windvane_model::event::Intent;
+use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::rules::{Rejection, Rule};
+
 use crate::engine::{Engine, OpenOrders};
-use crate::event::Intent;
-use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::rules::{Rejection, Rule};
 
 /// The maximum number of timers per strategy.
 pub const TIMERS_MAX: usize = 64;
@@ -46,13 +47,13 @@ pub struct PositionView {
     /// Signed quantity.
     pub qty: i64,
     /// Cost, with the sign of the quantity.
-    pub cost: crate::Amount,
+    pub cost: windvane_model::Amount,
     /// Realized profit before fees.
-    pub realized_pnl: crate::Amount,
+    pub realized_pnl: windvane_model::Amount,
     /// Unrealized profit; 0 until a price is known.
-    pub unrealized_pnl: crate::Amount,
+    pub unrealized_pnl: windvane_model::Amount,
     /// Fees paid.
-    pub fees: crate::Amount,
+    pub fees: windvane_model::Amount,
     /// Open buy quantity, including orders in flight and orders of unknown outcome.
     pub open_buy: i64,
     /// Open sell quantity, counted in the same way.
@@ -198,7 +199,7 @@ impl Callback {
         };
         let own = engine.ledgers().strategies[usize::from(self.strategy.0)].at(id, side);
         let closable = engine.closable(self.strategy, id, side, terms.side);
-        let covered = crate::risk::Exposure {
+        let covered = windvane_model::risk::Exposure {
             position: -terms.side.sign() * closable,
             ..own.exposure()
         };
@@ -219,7 +220,7 @@ impl Callback {
     /// The quantity of a position that further orders of this side may still close.
     fn reducible(
         &self,
-        exposure: crate::risk::Exposure,
+        exposure: windvane_model::risk::Exposure,
         instrument: InstrumentId,
         position_side: PositionSide,
         side: Side,
@@ -357,9 +358,11 @@ impl Callback {
             qty: position.qty,
             cost: position.cost,
             realized_pnl: position.realized_pnl,
-            unrealized_pnl: engine.mark(instrument).map_or(crate::Amount::ZERO, |mark| {
-                position.unrealized_pnl(rules, mark.mark)
-            }),
+            unrealized_pnl: engine
+                .mark(instrument)
+                .map_or(windvane_model::Amount::ZERO, |mark| {
+                    position.unrealized_pnl(rules, mark.mark)
+                }),
             fees: position.fees,
             open_buy: holding.open_buy + buy,
             open_sell: holding.open_sell + sell,

@@ -1,9 +1,15 @@
 //! The engine may depend only on these crates. All modes rely on the engine, and a dependency on
-//! IO, a clock or another crate of the workspace would make it unreliable.
+//! IO, a clock or another crate of the workspace but the model would make it unreliable.
 
 use std::path::Path;
 
-const ALLOWED: &[&str] = &["postcard", "rust_decimal", "serde", "sha2", "thiserror"];
+const ALLOWED: &[&str] = &[
+    "windvane-model",
+    "windvane-evidence",
+    "postcard",
+    "serde",
+    "thiserror",
+];
 
 /// Names in every table of the manifest that adds a crate to the library: `[dependencies]` and
 /// `[build-dependencies]`, both also per target and as `[dependencies.name]`.

@@ -3,8 +3,8 @@
 mod support;
 
 use support::*;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Request, Side};
+use windvane_model::order_state::OrderState;
+use windvane_model::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Request, Side};
 
 fn position(account: &Account) -> i64 {
     account
@@ -174,7 +174,7 @@ fn a_liquidation_is_booked_once_and_taken_from_the_strategy() {
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
     account.update(fill(id, Side::Buy, 5, 10, 10, OrderStatus::Filled));
-    let autoclose = windvane_engine::ClientOrderId::new("autoclose-1").unwrap();
+    let autoclose = windvane_model::ClientOrderId::new("autoclose-1").unwrap();
     for _ in 0..2 {
         account.update(fill(autoclose, Side::Sell, 6, 10, 10, OrderStatus::Filled));
     }
@@ -198,7 +198,7 @@ fn ids_of_another_epoch_or_strategy_are_not_ours() {
     let mut account = Account::new(config());
     account.submit(MM, limit(Side::Buy, 1000, 10));
     for foreign in ["mm.6.1", "nobody.7.1", "mm.7.2"] {
-        let id = windvane_engine::ClientOrderId::new(foreign).unwrap();
+        let id = windvane_model::ClientOrderId::new(foreign).unwrap();
         account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
     }
     assert_eq!(account.engine.orders().len(), 1);

@@ -14,8 +14,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use support::{SUBMIT, engine, event, guest, host};
-use windvane_engine::StrategyId;
 use windvane_host::{Capabilities, Limits, PathChoice};
+use windvane_model::StrategyId;
 
 fn call(c: &mut Criterion) {
     let callbacks = [

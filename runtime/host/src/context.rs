@@ -2,12 +2,13 @@
 //! callback, the output and the counters. The bodies of the host functions are also here, the same
 //! for both call paths; `link.rs` links them to their names. Only the output outlives a callback.
 
-use windvane_engine::order::OrderTerms;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Amount, instrument::SymbolStatus};
-use windvane_engine::{
-    AssetId, Callback, Engine, Instrument, InstrumentId, OrderSeq, OrderType, PositionSide, Price,
-    Qty, Side, StrategyId, Surface, Time, TimeInForce, WorkingType,
+use windvane_engine::{Callback, Engine};
+use windvane_model::order::OrderTerms;
+use windvane_model::rules::Rule;
+use windvane_model::{Amount, instrument::SymbolStatus};
+use windvane_model::{
+    AssetId, Instrument, InstrumentId, OrderSeq, OrderType, PositionSide, Price, Qty, Side,
+    StrategyId, Surface, Time, TimeInForce, WorkingType,
 };
 
 use crate::contract::ContractVersion;

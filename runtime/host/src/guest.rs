@@ -3,7 +3,7 @@
 
 use wasmtime::component;
 use wasmtime::{Memory, Store, TypedFunc};
-use windvane_engine::Event;
+use windvane_model::Event;
 
 use crate::context::Context;
 use crate::contract::ContractVersion;

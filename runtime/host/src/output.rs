@@ -1,6 +1,6 @@
 //! Output of a strategy for people: log lines, and points of named series. It has no other effect.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// The log lines and plot points of a strategy since the output was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::Deserialize;
 use serde_json::Value;
 use wasmtime::Store;
-use windvane_engine::{Engine, Event, EventKind, Intent, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::{Event, EventKind, Intent, StrategyId, Time};
 
 use crate::cache::CacheUse;
 use crate::capability::Capabilities;
@@ -458,8 +459,8 @@ fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use crate::{Host, HostOptions, Limits, PathChoice};
-    use windvane_engine::InstrumentId;
-    use windvane_engine::config::EngineConfig;
+    use windvane_model::InstrumentId;
+    use windvane_model::config::EngineConfig;
 
     /// Logs a line at each event, and returns minimal answers to all other calls.
     const GUEST: &str = r#"(module

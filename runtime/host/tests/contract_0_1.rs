@@ -6,10 +6,10 @@
 mod support;
 
 use support::{Bench, PATHS, SUBMIT, event, guest, guest_0_1, text_0_1};
-use windvane_engine::{Event, EventKind, Intent};
 use windvane_host::{
     Capabilities, Capability, ContractVersion, FaultKind, Limits, LoadError, validate, wrap,
 };
+use windvane_model::{Event, EventKind, Intent};
 
 #[test]
 fn the_version_of_a_module_is_detected() {

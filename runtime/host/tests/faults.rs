@@ -6,8 +6,8 @@
 mod support;
 
 use support::{Bench, IMPORTS, PATHS, SUBMIT, guest, text};
-use windvane_engine::Intent;
 use windvane_host::{Capabilities, Fault, FaultKind, Limits};
+use windvane_model::Intent;
 
 /// Delivers one event on both paths, to a guest that submits an order and then misbehaves.
 fn faults(on_event: &str, more: &str, limits: Limits) -> Vec<Fault> {

@@ -11,8 +11,8 @@
 mod support;
 
 use support::{Bench, IMPORTS, PATHS, SUBMIT, event, guest, text};
-use windvane_engine::{Event, Intent};
 use windvane_host::{CallPath, Fault, Limits, Output, PathChoice, wrap};
+use windvane_model::{Event, Intent};
 
 /// Calls every import at each event, and turns the answers into intents. The token of each
 /// cancelled timer contains the answer and the number of the query.

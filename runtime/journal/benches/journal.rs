@@ -14,10 +14,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use windvane_engine::codec::record_market;
-use windvane_engine::record::{Block, Recorder};
-use windvane_engine::{Level, MarketEvent, Time};
 use windvane_journal::{AppendError, Directory, Event, Journal, Options, open};
+use windvane_model::codec::record_market;
+use windvane_model::record::{Block, Recorder};
+use windvane_model::{Level, MarketEvent, Time};
 
 /// A random walk of a market, as records.
 struct Market {

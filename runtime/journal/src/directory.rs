@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use windvane_engine::latches::Latches;
+use windvane_model::latches::Latches;
 
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};

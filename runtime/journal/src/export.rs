@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::codec::{DecodeError, Record};
+use windvane_model::codec::{DecodeError, Record};
 
 use crate::directory;
 use crate::packed::Blocks;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use windvane_engine::record::{Block, Chain, ChainError};
+use windvane_model::record::{Block, Chain, ChainError};
 
 use crate::directory::Directory;
 use crate::failure::Failure;

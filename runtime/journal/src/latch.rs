@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windvane_engine::latches::{Latch, Latches};
+use windvane_model::latches::{Latch, Latches};
 
 use crate::small_file::{self, SmallFileError};
 
@@ -91,7 +91,7 @@ fn parse(text: &str) -> Option<Latches> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::latches::StrategyLatch;
+    use windvane_model::latches::StrategyLatch;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use windvane_engine::record::{Chain, Hash};
+use windvane_model::record::{Chain, Hash};
 
 use crate::small_file::{self, SmallFileError};
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use windvane_engine::record::{Hash, digest_of};
+use windvane_model::record::{Hash, digest_of};
 
 use crate::groups;
 use crate::owner::SyncHook;

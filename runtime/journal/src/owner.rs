@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windvane_engine::record::{Block, Chain};
+use windvane_model::record::{Block, Chain};
 
 use crate::failure::{Failure, guarded};
 use crate::mark::Mark;

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use windvane_engine::record::{Block, Chain, ChainError, Format, Hash};
+use windvane_model::record::{Block, Chain, ChainError, Format, Hash};
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::market::Parts;

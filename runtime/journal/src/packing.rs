@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use windvane_engine::record::{Chain, Format};
+use windvane_model::record::{Chain, Format};
 
 use crate::directory::segments;
 use crate::failure::{Failure, guarded};

@@ -17,7 +17,7 @@ use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::{Chain, Format};
+use windvane_model::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
 use crate::market::{self, Parts, Presence};

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windvane_engine::record::{Chain, Format};
+use windvane_model::record::{Chain, Format};
 
 use crate::directory::{Directory, highest, segments};
 use crate::failure::Failure;

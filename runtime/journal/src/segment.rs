@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::record::{Block, Chain, Format};
+use windvane_model::record::{Block, Chain, Format};
 
 use crate::failure::Failure;
 use crate::market;

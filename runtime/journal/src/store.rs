@@ -18,7 +18,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::JoinHandle;
 
 use sled::{Batch, Db};
-use windvane_engine::record::Chain;
+use windvane_model::record::Chain;
 
 use crate::failure::{Failure, guarded};
 use crate::market::MarketFile;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use windvane_engine::record::Chain;
+use windvane_model::record::Chain;
 
 use crate::directory::{self, Directory, LockError, segments};
 use crate::mark::Mark;

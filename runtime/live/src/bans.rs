@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windvane_client::Client;
 use windvane_client_core::bans::WrittenBan;
-use windvane_engine::{Surface, Time};
 use windvane_journal::{Ban, Directory};
+use windvane_model::{Surface, Time};
 
 use windvane_report::utc::seconds_text;
 use windvane_session::venue_surface;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
-use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
+use windvane_model::latches::Latches;
 use windvane_protocol::speak::Names;
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
 use windvane_session::{

@@ -3,7 +3,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// The wall clock at the start of the process, plus the time since then.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
 //! Shows the operator the closes that are not finished: why they wait, and for how long.
 
 use windvane_admin::view;
+use windvane_engine::Engine;
 use windvane_engine::engine::{CloseReason, CloseWait};
-use windvane_engine::{Engine, Instrument, Time};
+use windvane_model::{Instrument, Time};
 use windvane_protocol::error::VenueError;
 
 /// Every close that is not finished.

@@ -5,7 +5,7 @@
 
 use windvane_client_core::Gateway;
 use windvane_client_core::streams::feed::{FeedError, FeedTerms};
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::speak::Names;
 use windvane_session::{Capabilities, Documented, DocumentedFeed, Exchange, PublicFeed, Signing};
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use windvane_admin::metrics::table;
 use windvane_admin::view::{ForcedClose, ForcedShare};
-use windvane_engine::forced::{ForcedCloseReport, OnLiquidation};
-use windvane_engine::{Decimal, Engine, InstrumentId, VenueOrderId};
+use windvane_engine::Engine;
+use windvane_model::forced::{ForcedCloseReport, OnLiquidation};
+use windvane_model::{Decimal, InstrumentId, VenueOrderId};
 use windvane_session::forced::{ForcedFigures, sum_so_far};
 
 /// The note for a close that only the change of a balance showed.

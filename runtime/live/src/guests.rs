@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use windvane_admin::metrics::{Histogram, table};
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+use windvane_engine::Engine;
 use windvane_host::{Fault, FaultKind as HostFault};
+use windvane_model::input::FaultKind;
+use windvane_model::{Event, Intent, StrategyId, Time};
 use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
 use windvane_build::modules::{Guest, RecentLines, engine_fault};

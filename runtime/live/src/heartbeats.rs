@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::HeartbeatNotice;
-use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
+use windvane_engine::Engine;
+use windvane_model::effect::HeartbeatNotice;
+use windvane_model::{Instrument, InstrumentId, Notice, Surface};
 use windvane_session::Quiet;
 
 use super::clock::Clock;

@@ -13,7 +13,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use windvane_client::Settings;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::sign::Wallet;
 
 use windvane_session::venue_surface;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use windvane_engine::latches::Latches;
 use windvane_journal::Directory;
+use windvane_model::latches::Latches;
 
 use super::mailbox::{Disk, Mailbox};
 
@@ -45,7 +45,7 @@ impl LatchFile {
 mod tests {
     use std::time::Duration;
 
-    use windvane_engine::latches::Latch;
+    use windvane_model::latches::Latch;
 
     use super::super::mailbox::{Waited, mailbox};
     use super::*;

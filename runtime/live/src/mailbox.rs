@@ -9,9 +9,9 @@ use tokio::sync::mpsc::{
 use windvane_client::RawAnswer;
 use windvane_client::streams::SocketEvent;
 use windvane_client_core::gateway::{Answer, Failure};
-use windvane_engine::Surface;
-use windvane_engine::live::LiveInput;
 use windvane_journal::Event as JournalEvent;
+use windvane_model::Surface;
+use windvane_model::live::LiveInput;
 use windvane_session::{CallAnswer, CallId};
 
 use super::reload::Reload;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use windvane_admin::view;
 use windvane_client::budget::ORDERS_USED_UP;
-use windvane_engine::effect::Notice;
-use windvane_engine::{Engine, Surface, Time};
+use windvane_engine::Engine;
+use windvane_model::effect::Notice;
+use windvane_model::{Surface, Time};
 
 /// Fewer orders in a row than this are not worth showing.
 const IN_A_ROW: u64 = 3;

@@ -10,10 +10,11 @@ use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
 use windvane_admin::{Beat, Published, Steer};
 use windvane_client::Client;
-use windvane_engine::engine::BrokenInvariant;
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::{Engine, Notice, Surface, Time};
+use windvane_engine::Engine;
 use windvane_journal::{Directory, Keep};
+use windvane_model::invariant::BrokenInvariant;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::{Notice, Surface, Time};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
 use super::heartbeats::Troubles;

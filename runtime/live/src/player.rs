@@ -4,7 +4,7 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use windvane_engine::{Instrument, InstrumentId, MarketEvent, Time};
+use windvane_model::{Instrument, InstrumentId, MarketEvent, Time};
 
 use windvane_recording::{Chunk, Recording, RecordingError, Tape};
 
@@ -32,7 +32,7 @@ impl FromStr for Pace {
         }
         let wrong = || "must be `max` or a number over 0 such as 1, 10 or 0.5".to_owned();
         let value: rust_decimal::Decimal = text.parse().map_err(|_| wrong())?;
-        let permille = windvane_engine::decimal::rescale(value, 3);
+        let permille = windvane_model::decimal::rescale(value, 3);
         let permille = permille.and_then(|permille| u64::try_from(permille).ok());
         match permille {
             Some(permille) if permille > 0 => Ok(Self::Permille(permille)),

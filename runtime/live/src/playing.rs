@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use windvane_engine::{Input as EngineInput, Time};
+use windvane_model::{Input as EngineInput, Time};
 use windvane_session::Input;
 
 use super::player::Player;

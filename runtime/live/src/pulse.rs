@@ -12,8 +12,8 @@ use windvane_admin::metrics::table;
 use windvane_admin::view::JournalLag;
 use windvane_client::streams;
 use windvane_client_core::streams::millis;
-use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
+use windvane_model::{Notice, Reply, Request, Surface, Time};
 use windvane_session::recovery::{Remains, held};
 use windvane_session::{
     CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,

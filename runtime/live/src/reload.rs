@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
-use windvane_engine::StrategyId;
+use windvane_model::StrategyId;
 use windvane_session::Reload as SessionReload;
 use windvane_session::recovery::left_out;
 

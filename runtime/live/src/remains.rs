@@ -2,10 +2,11 @@
 //! open. It reads the engine and changes nothing. `session/recovery` decides which positions a
 //! strategy leaves.
 
-use windvane_engine::engine::TradingBlock;
-use windvane_engine::order::PositionSide;
-use windvane_engine::orders::Order;
-use windvane_engine::{Engine, Surface};
+use windvane_engine::Engine;
+use windvane_model::Surface;
+use windvane_model::order::PositionSide;
+use windvane_model::orders::Order;
+use windvane_model::trading::TradingBlock;
 use windvane_session::recovery::{Configured, held};
 use windvane_session::{Driver, Guests};
 

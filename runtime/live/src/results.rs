@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use windvane_engine::{Engine, Input, Notice, Time};
+use windvane_engine::Engine;
+use windvane_model::{Input, Notice, Time};
 use windvane_session::Driver;
 
 use super::guests::LiveGuests;

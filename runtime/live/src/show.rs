@@ -5,14 +5,16 @@ use rust_decimal::Decimal;
 use windvane_admin::view::{
     self, Balance, Order, Position, State, Strategy, StrategyCounts, StrategyState,
 };
-use windvane_engine::decimal::{AMOUNT_SCALE, decimal};
-use windvane_engine::engine::{Latch, Refusals, RunState, TradingBlock};
-use windvane_engine::holding::Ledger;
-use windvane_engine::ledger::Position as Held;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::orders::Order as OwnOrder;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
+use windvane_engine::Engine;
+use windvane_model::decimal::{AMOUNT_SCALE, decimal};
+use windvane_model::holding::Ledger;
+use windvane_model::ledger::Position as Held;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order as OwnOrder;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::trading::{Refusals, TradingBlock};
+use windvane_model::truth::OpenOrder;
+use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
 use windvane_session::{Driver, Guests, LatchState, Module};
 
 use super::not_sent::NotSent;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::mpsc::UnboundedSender;
 use windvane_client::streams::SocketCommand;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_session::{SocketAction, venue_surface};
 
 use super::http::Way;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use windvane_client::Client;
 use windvane_client::streams::StreamStartError;
-use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
+use windvane_model::{Instrument, Time};
 use windvane_protocol::Assets;
 
 use windvane_protocol::speak::{FuturesAccount, Names};

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use windvane_admin::{Applied, Command as Word, Refused, Steer};
-use windvane_engine::StrategyId;
-use windvane_engine::engine::Latch;
-use windvane_engine::input::Command;
+use windvane_model::StrategyId;
+use windvane_model::input::Command;
+use windvane_model::run_state::Latch;
 use windvane_session::{Freed, Input, Kept, Renewed};
 
 use super::pulse::{Pulse, State};

@@ -4,14 +4,14 @@
 use std::slice;
 
 use windvane_admin::metrics::table;
-use windvane_engine::effect::{Adjustment, Cause, NotPlaced};
-use windvane_engine::order::NewOrder;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::orders::Order;
-use windvane_engine::protocol::OrderReport;
-use windvane_engine::{
-    ClientOrderId, Engine, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface,
-    Time,
+use windvane_engine::Engine;
+use windvane_model::effect::{Adjustment, Cause, NotPlaced};
+use windvane_model::order::NewOrder;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::protocol::OrderReport;
+use windvane_model::{
+    ClientOrderId, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface, Time,
 };
 use windvane_session::recovery::Remains;
 
@@ -234,7 +234,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
             );
         }
         Notice::Halted { limit, .. } => {
-            let limit = limit.map(windvane_engine::risk::LossLimit::key);
+            let limit = limit.map(windvane_model::risk::LossLimit::key);
             tracing::error!(
                 limit,
                 "halted: own orders are cancelled and no order is sent; windvane status shows the \

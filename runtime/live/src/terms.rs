@@ -3,9 +3,10 @@
 
 use windvane_admin::metrics::table;
 use windvane_admin::view;
-use windvane_engine::instrument::{LotSize, PriceFilter};
-use windvane_engine::protocol::MarginTerms;
-use windvane_engine::{Amount, Decimal, Engine, Instrument, InstrumentId};
+use windvane_engine::Engine;
+use windvane_model::instrument::{LotSize, PriceFilter};
+use windvane_model::protocol::MarginTerms;
+use windvane_model::{Amount, Decimal, Instrument, InstrumentId};
 
 /// The rules that are compared, as text.
 fn rules(of: &Instrument) -> [(&'static str, String); 8] {
@@ -109,7 +110,7 @@ pub fn rows(engine: &Engine) -> Vec<view::Terms> {
                 .map(|isolated| margin_type(isolated).to_owned()),
             margin_changed_ms: margin
                 .and_then(|(_, at)| at)
-                .map(windvane_engine::Time::millis),
+                .map(windvane_model::Time::millis),
             unusable: engine.unusable_rules(id).map(str::to_owned),
         }
     };

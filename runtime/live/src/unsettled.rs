@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::Subject;
-use windvane_engine::{ClientOrderId, Engine, Outcome, Reply, Surface};
+use windvane_engine::Engine;
+use windvane_model::order_state::OrderState;
+use windvane_model::truth::Subject;
+use windvane_model::{ClientOrderId, Outcome, Reply, Surface};
 
 /// At most this many orders are named.
 const NAMED: usize = 3;
@@ -110,9 +111,9 @@ fn trouble<T>(outcome: &Outcome<T>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::config::EngineConfig;
-    use windvane_engine::protocol::Refusal;
-    use windvane_engine::truth::{AccountTruth, Truth};
+    use windvane_model::config::EngineConfig;
+    use windvane_model::protocol::Refusal;
+    use windvane_model::truth::{AccountTruth, Truth};
 
     use super::*;
 

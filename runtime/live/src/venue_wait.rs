@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use windvane_admin::view;
 use windvane_client::Client;
-use windvane_engine::{Engine, Instrument, Surface, Time};
+use windvane_engine::Engine;
+use windvane_model::{Instrument, Surface, Time};
 
 use windvane_report::utc::seconds_text;
 use windvane_session::venue_surface;

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::{BookLevels, market_stream, user_stream};
 
 const MARK: &str = r#"{"stream":"btcusdt@markPrice@1s","data":{"e":"markPriceUpdate","E":1723161256323,"s":"BTCUSDT","p":"61800.10000000","P":"61800.10000000","i":"61799.12345678","r":"-0.00010000","T":1723190400000}}"#;

@@ -1,6 +1,6 @@
 //! The table of asset names: an [`AssetId`] is an index into it.
 
-use windvane_engine::AssetId;
+use windvane_model::AssetId;
 
 /// Asset names in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

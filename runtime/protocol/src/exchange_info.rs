@@ -4,8 +4,8 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windvane_engine::instrument::{PercentPrice, PercentPriceBySide, SymbolStatus};
-use windvane_engine::{Decimal, Surface};
+use windvane_model::instrument::{PercentPrice, PercentPriceBySide, SymbolStatus};
+use windvane_model::{Decimal, Surface};
 
 use crate::symbol_rules::{LotRule, NotionalRule, PriceRule, SymbolRules};
 use crate::wire::exchange::{Symbol, SymbolFilter};

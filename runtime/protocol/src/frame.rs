@@ -1,7 +1,7 @@
 //! The venue's public frames as types (docs/interface/market-data.md#public-streams). Text is
 //! borrowed from the line. Nothing here depends on where the line came from.
 
-use windvane_engine::{Level, Surface};
+use windvane_model::{Level, Surface};
 
 use crate::number::{Number, NumberError};
 

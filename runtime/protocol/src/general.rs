@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use crate::decode::{is_partial_depth, stream_symbol};
 use crate::frame::{

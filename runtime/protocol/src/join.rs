@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use crate::frame::DiffIds;
 

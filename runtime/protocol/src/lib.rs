@@ -47,4 +47,4 @@ pub use symbol_rules::SymbolRules;
 pub use taker_side::TakerSide;
 /// For crates that reach the engine only through this crate.
 #[doc(hidden)]
-pub use windvane_engine::{constant, planted};
+pub use windvane_model::{constant, planted};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::{Level, Surface};
+use windvane_model::{Level, Surface};
 
 use crate::frame::{BookLevels, DepthDiff, DepthSnapshot, DiffIds};
 use crate::join::{DiffStep, Joiner, Pending, SnapshotStep};
@@ -36,7 +36,7 @@ struct Waiting {
 /// partial depth frames needs no join: each frame replaces the previous one.
 ///
 /// ```
-/// use windvane_engine::Surface;
+/// use windvane_model::Surface;
 /// use windvane_protocol::local_book::{BookStep, LocalBook};
 /// use windvane_protocol::{BookLevels, Frame, decode};
 ///

@@ -1,7 +1,7 @@
 //! Parses decimal text into an exact integer and its scale. No floating point, no rounding: digits
 //! that do not fit are an error.
 
-use windvane_engine::decimal::pow10;
+use windvane_model::decimal::pow10;
 
 /// A decimal exactly as the text spells it: `mantissa / 10^scale`, with trailing zeros kept.
 ///

@@ -12,7 +12,7 @@
 //!
 //! A frame without evidence belongs to the surface of its neighbours in the same recording.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// The surface of a `depthUpdate`.
 pub const fn of_depth(has_previous: bool, has_transaction_time: bool) -> Surface {

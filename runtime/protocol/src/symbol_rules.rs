@@ -1,11 +1,11 @@
 //! The rules of a symbol as decimals, from any source, and their conversion into an [`Instrument`]
 //! with scales that represent all of them exactly.
 
-use windvane_engine::decimal::{SCALE_MAX, exact_mantissa};
-use windvane_engine::instrument::{
+use windvane_model::decimal::{SCALE_MAX, exact_mantissa};
+use windvane_model::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
+use windvane_model::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
 
 use crate::assets::Assets;
 
@@ -348,7 +348,7 @@ impl SymbolRules {
             symbol: self.symbol.clone(),
             what,
             value,
-            scale: windvane_engine::decimal::AMOUNT_SCALE,
+            scale: windvane_model::decimal::AMOUNT_SCALE,
         })
     }
 }

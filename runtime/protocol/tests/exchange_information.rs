@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use windvane_engine::decimal::Decimal;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::{Amount, OrderType, Surface, TimeInForce};
+use windvane_model::decimal::Decimal;
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::{Amount, OrderType, Surface, TimeInForce};
 use windvane_protocol::symbol_rules::RulesError;
 use windvane_protocol::wire::exchange::ExchangeInfo;
 use windvane_protocol::{Assets, exchange_info};

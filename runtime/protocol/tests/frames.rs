@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use proptest::prelude::*;
-use windvane_engine::{Level, Surface};
+use windvane_model::{Level, Surface};
 use windvane_protocol::{BookLevels, Frame, FrameError, Number, decode};
 
 /// The recorded frame of this name.

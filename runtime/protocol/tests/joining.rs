@@ -2,7 +2,7 @@
 //! docs/interface/market-data.md#joining-a-local-book, and with broken streams.
 
 use proptest::prelude::*;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::{DiffIds, DiffStep, Joiner, Pending, SnapshotStep};
 
 fn futures(first: i64, last: i64, previous: i64) -> DiffIds {

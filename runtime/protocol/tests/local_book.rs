@@ -2,7 +2,7 @@
 //! joined book equals the venue's book at its update id, or it reports that there is no book.
 
 use proptest::prelude::*;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::local_book::{BookStep, LocalBook};
 
 mod truth;

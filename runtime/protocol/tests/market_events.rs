@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use windvane_engine::{OrderStatus, Side, Surface};
+use windvane_model::{OrderStatus, Side, Surface};
 use windvane_protocol::market_stream::polling::{self, Payload};
 use windvane_protocol::market_stream::{Feed, MarketStreamEvent, decode};
 use windvane_protocol::wire::words::Interval;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use proptest::prelude::*;
-use windvane_engine::{ExecutionType, OrderStatus, OrderType, PositionSide, Side, Surface};
+use windvane_model::{ExecutionType, OrderStatus, OrderType, PositionSide, Side, Surface};
 use windvane_protocol::user_stream::{
     AccountUpdate, ExecutionReport, ForcedClose, MarginType, OrderTradeUpdate, StreamError,
     UpdateReason, UserStreamEvent, decode,

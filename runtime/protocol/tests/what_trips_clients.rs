@@ -127,7 +127,7 @@ const POINTS: [Point; 15] = [
                 "engine/tests/live/succession.rs",
                 "numbers_and_ids_are_never_given_out_again",
             ),
-            ("engine/src/ids.rs", "own_ids_round_trip"),
+            ("model/src/ids.rs", "own_ids_round_trip"),
             (
                 "sim/tests/orders.rs",
                 "spot_ids_are_free_again_only_after_a_fill",
@@ -163,7 +163,7 @@ const POINTS: [Point; 15] = [
         "reduce-only orders are exempt from MIN_NOTIONAL",
         &[
             (
-                "engine/tests/rules/examples.rs",
+                "model/tests/rules/examples.rs",
                 "notionals_reach_the_minimum_unless_reduce_only",
             ),
             (
@@ -184,7 +184,7 @@ const POINTS: [Point; 15] = [
                 "point_7_decimals_are_sent_as_plain_text_as_the_caller_wrote_them",
             ),
             (
-                "engine/tests/rules/examples.rs",
+                "model/tests/rules/examples.rs",
                 "numbers_keep_to_the_precision_of_the_symbol",
             ),
         ],
@@ -315,7 +315,7 @@ const POINTS: [Point; 15] = [
                 "point_12_in_hedge_mode_reduce_only_is_not_sent_not_even_false",
             ),
             (
-                "engine/tests/rules/examples.rs",
+                "model/tests/rules/examples.rs",
                 "position_sides_follow_the_position_mode",
             ),
             (

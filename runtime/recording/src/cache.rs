@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::chunk::{self, Stored};
 use super::{RecordingError, Survey};

@@ -7,7 +7,7 @@
 
 use std::io::{self, Read, Write};
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Time};
 
 use super::tape_event::{DEPTH, GAP, MARK, TOP, TRADE, TapeEvent};
 

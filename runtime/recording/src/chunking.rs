@@ -2,8 +2,8 @@
 //! smallest that holds all its numbers. It also computes the greatest common divisors of prices and
 //! quantities.
 
-use windvane_engine::decimal::{Decimal, pow10};
-use windvane_engine::{InstrumentId, Level};
+use windvane_model::decimal::{Decimal, pow10};
+use windvane_model::{InstrumentId, Level};
 use windvane_protocol::{BookLevels, Number, NumberError};
 
 use super::RecordingError;
@@ -233,7 +233,7 @@ impl Quantum {
     }
 
     fn step(&self) -> Decimal {
-        windvane_engine::decimal::decimal(self.total as i128, self.total_scale)
+        windvane_model::decimal::decimal(self.total as i128, self.total_scale)
     }
 }
 

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::{Surface, Time};
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::{Surface, Time};
 use windvane_protocol::{
     BookLevels, BookTop, Decoded, Frame, FrameError, MarkPrice, Number, NumberError, Trade,
     TradePro, decode as decode_frame,
@@ -352,7 +352,7 @@ fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
         if number.mantissa >= 0 {
             return Ok(());
         }
-        let value = windvane_engine::decimal::decimal(number.mantissa.into(), number.scale);
+        let value = windvane_model::decimal::decimal(number.mantissa.into(), number.scale);
         Err(format!("its {what} {value} is below 0"))
     };
     match frame {
@@ -371,7 +371,7 @@ fn check_numbers(frame: &Frame<'_>, levels: &BookLevels) -> Result<(), String> {
             check("quantity", top.ask_qty)
         }
         Frame::Depth(_) | Frame::Snapshot(_) => {
-            let sound = |level: &windvane_engine::Level| level.price > 0 && level.qty >= 0;
+            let sound = |level: &windvane_model::Level| level.price > 0 && level.qty >= 0;
             match levels.all().iter().find(|level| !sound(level)) {
                 Some(_) => Err("a level has a price not over 0 or a quantity below 0".to_owned()),
                 None => Ok(()),

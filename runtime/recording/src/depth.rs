@@ -2,7 +2,7 @@
 //! only complete books. A book is missing before the first snapshot, and after a gap until the next
 //! snapshot.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::{
     BookLevels, DepthDiff, DepthSnapshot, DiffIds, DiffStep, Number, SnapshotStep,
 };

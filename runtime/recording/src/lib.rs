@@ -29,7 +29,7 @@ pub use survey::{Cut, Faults, InstrumentSurvey, Survey};
 pub use synthetic::SyntheticSession;
 pub use tape::{Chunks, Tape};
 pub use tape_event::TapeEvent;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// Action for a line that cannot be decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -109,7 +109,7 @@ pub enum RecordingError {
         /// `price` or `quantity`.
         what: &'static str,
         /// The value.
-        value: windvane_engine::Decimal,
+        value: windvane_model::Decimal,
         /// The instrument's scale.
         scale: u8,
         /// `tick` or `step`.

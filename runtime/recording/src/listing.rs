@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::exchange_info::{self, ExchangeInfoError};
 use windvane_protocol::{BookLevels, Joiner, Number, Pending, TakerSide};
 

@@ -1,8 +1,8 @@
 //! The rules of an instrument. They come from the configuration, from exchange information in the
 //! recording, or are inferred from its prices and quantities, in this order.
 
-use windvane_engine::Instrument;
-use windvane_engine::decimal::Decimal;
+use windvane_model::Instrument;
+use windvane_model::decimal::Decimal;
 use windvane_protocol::exchange_info::{self, ExchangeInfoError};
 use windvane_protocol::symbol_rules::{LotRule, PriceRule, RulesError};
 use windvane_protocol::{Assets, SymbolRules};

@@ -1,7 +1,7 @@
 //! The contents of a recording, counted while it is decoded and stored in its cache.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{Decimal, Surface};
+use windvane_model::{Decimal, Surface};
 
 /// How many lines are listed per kind of fault.
 const NAMED: usize = 16;
@@ -221,7 +221,7 @@ impl std::fmt::Display for Faults {
 
 mod surface_word {
     use serde::{Deserialize, Deserializer, Serializer};
-    use windvane_engine::Surface;
+    use windvane_model::Surface;
 
     #[expect(
         clippy::trivially_copy_pass_by_ref,

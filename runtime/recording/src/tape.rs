@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
 
-use windvane_engine::decimal::{decimal, pow10};
-use windvane_engine::{Decimal, Instrument, InstrumentId, Time};
+use windvane_model::decimal::{decimal, pow10};
+use windvane_model::{Decimal, Instrument, InstrumentId, Time};
 
 use super::cache;
 use super::chunk::{self, Chunk, EVENTS_MAX, Scales, Stored};
@@ -313,7 +313,7 @@ impl Source {
         };
         let value = |mantissa: i64| decimal(i128::from(mantissa), from);
         let does_not_fit = |&mantissa: &i64| {
-            windvane_engine::decimal::exact_mantissa(value(mantissa), scale).is_none()
+            windvane_model::decimal::exact_mantissa(value(mantissa), scale).is_none()
         };
         let of_instrument = |event: &&TapeEvent| event.instrument.0 == scales.instrument;
         let mut events = self.stored.chunk.events.iter().filter(of_instrument);

@@ -1,7 +1,7 @@
 //! One decoded market event in 64 bytes, with the same layout in memory and on disk. The levels of
 //! depth events are stored separately.
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Time};
 
 /// A market event of a tape. [`market`](Self::market) converts it to a [`MarketEvent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

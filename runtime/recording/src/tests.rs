@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::{Instrument, MarketEvent, Surface};
+use windvane_model::{Instrument, MarketEvent, Surface};
 use windvane_protocol::Assets;
 
 use super::*;

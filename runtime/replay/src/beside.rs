@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::event::EventKind;
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+use windvane_engine::Engine;
 use windvane_host::FaultKind as HostFault;
+use windvane_model::event::EventKind;
+use windvane_model::input::FaultKind;
+use windvane_model::{Event, Intent, StrategyId, Time};
 use windvane_session::{EngineLoop, Guests, InitResult};
 
 use windvane_build::modules::{Guest, engine_fault};

@@ -6,12 +6,12 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
-use windvane_engine::forced::ForcedCloseReport;
-use windvane_engine::market::Level;
-use windvane_engine::{
-    Engine, Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, Outcome, Reply, StrategyId,
-    Time,
+use windvane_engine::Engine;
+use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
+use windvane_model::forced::ForcedCloseReport;
+use windvane_model::market::Level;
+use windvane_model::{
+    Instrument, InstrumentId, Intent, MarketEvent, OrderTerms, Outcome, Reply, StrategyId, Time,
 };
 
 use windvane_report::utc::utc_text;

@@ -2,9 +2,10 @@
 //! replay of the segment and stay when the segment is deleted.
 
 use serde_json::{Value, json};
-use windvane_engine::order_state::OrderState;
-use windvane_engine::{Amount, Engine, InstrumentId, Notice, StrategyId, Time};
+use windvane_engine::Engine;
 use windvane_journal::{Directory, ExportError, LedgerError, StoredSegment};
+use windvane_model::order_state::OrderState;
+use windvane_model::{Amount, InstrumentId, Notice, StrategyId, Time};
 
 use windvane_report::utc::utc_text;
 use windvane_session::recovery::Replay;
@@ -94,14 +95,14 @@ fn amount(amount: Amount) -> String {
 
 fn name(engine: &Engine, instrument: InstrumentId) -> String {
     let instrument = engine.instrument(instrument);
-    instrument.map_or_else(String::new, windvane_engine::Instrument::name)
+    instrument.map_or_else(String::new, windvane_model::Instrument::name)
 }
 
 fn strategy(engine: &Engine, strategy: StrategyId) -> &str {
     engine.strategy_name(strategy).unwrap_or_default()
 }
 
-fn asset(engine: &Engine, asset: windvane_engine::AssetId) -> &str {
+fn asset(engine: &Engine, asset: windvane_model::AssetId) -> &str {
     let asset = engine.assets().get(usize::from(asset.0));
     asset.map_or("", String::as_str)
 }
@@ -221,7 +222,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::process::Command;
 
-    use windvane_engine::record::Format;
+    use windvane_model::record::Format;
 
     use super::*;
 

@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::codec::{RecordBody, RecordedInput};
-use windvane_engine::{Engine, Input, Instrument, InstrumentId};
+use windvane_engine::Engine;
 use windvane_journal::Blocks;
+use windvane_model::codec::{RecordBody, RecordedInput};
+use windvane_model::{Input, Instrument, InstrumentId};
 
 use windvane_recording::{Chunk, Chunks, RecordingError};
 use windvane_session::Head;

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::codec::{RecordBody, RecordedInput};
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Engine, Time};
+use windvane_engine::Engine;
 use windvane_journal::Blocks;
+use windvane_model::Time;
+use windvane_model::codec::{RecordBody, RecordedInput};
+use windvane_model::live::LiveInput;
 
 use super::segments::ReplayError;
 use windvane_session::paper::Paper;

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windvane_engine::Engine;
-use windvane_engine::record::Chain;
 use windvane_host::Host;
 use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
+use windvane_model::record::Chain;
 use windvane_session::recovery::Difference;
 use windvane_session::{Cost, EngineLoop, Head, SavedStrategy};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windvane_engine::config::EngineConfig;
+use windvane_model::config::EngineConfig;
 
 use super::market::JournalMarket;
 use super::rerun::Newcomer;

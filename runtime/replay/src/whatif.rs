@@ -2,7 +2,8 @@
 //! sends.
 
 use serde_json::{Value, json};
-use windvane_engine::{Engine, Intent, OrderTerms, Time};
+use windvane_engine::Engine;
+use windvane_model::{Intent, OrderTerms, Time};
 
 use super::export::Words;
 
@@ -119,8 +120,9 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::config::EngineConfig;
-    use windvane_engine::{ENGINE_RULES, OrderSeq};
+    use windvane_engine::ENGINE_RULES;
+    use windvane_model::OrderSeq;
+    use windvane_model::config::EngineConfig;
 
     use super::*;
     use windvane_session::Head;

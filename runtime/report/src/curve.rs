@@ -1,7 +1,7 @@
 //! Drawdown and Sharpe ratio of the equity curve. The drawdown uses integers. The Sharpe ratio uses
 //! floating point; it is the only result that does, and no amount of money does.
 
-use windvane_engine::decimal::{Amount, div_half_even};
+use windvane_model::decimal::{Amount, div_half_even};
 
 /// Seconds in a year of 365 days, because the venue never closes.
 const SECONDS_PER_YEAR: f64 = 31_536_000.0;

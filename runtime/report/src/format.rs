@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windvane_engine::decimal::{Amount, div_half_even, pow10};
+use windvane_model::decimal::{Amount, div_half_even, pow10};
 
 /// Text from outside, escaped for an element or a quoted attribute.
 pub(crate) struct Escaped<'a>(pub(super) &'a str);

@@ -1,9 +1,9 @@
 //! The rows of the CSV files. Integers are written directly into a byte buffer, without allocation
 //! and without decimal types.
 
-use windvane_engine::decimal::{AMOUNT_SCALE, Amount};
-use windvane_engine::ids::Time;
-use windvane_engine::order::{OrderType, PositionSide, Side, TimeInForce};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount};
+use windvane_model::ids::Time;
+use windvane_model::order::{OrderType, PositionSide, Side, TimeInForce};
 
 use super::curve::DRAWDOWN_SCALE;
 use super::text::{push_decimal, push_field, push_integer};

@@ -1,9 +1,9 @@
 //! A plausible run for tests of the writer and the report: a seeded random walk, two strategies
 //! that trade on it, and a consistent summary.
 
-use windvane_engine::decimal::Amount;
-use windvane_engine::ids::Time;
-use windvane_engine::order::{OrderType, PositionSide, Side, TimeInForce};
+use windvane_model::decimal::Amount;
+use windvane_model::ids::Time;
+use windvane_model::order::{OrderType, PositionSide, Side, TimeInForce};
 
 use super::{
     DataSummary, EngineVersions, EquityRow, FillRow, Histogram, InstrumentSummary, LatencySummary,

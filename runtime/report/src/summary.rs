@@ -1,8 +1,8 @@
 //! `summary.json`: the results of one run.
 
 use serde::{Serialize, Serializer};
-use windvane_engine::decimal::Amount;
-use windvane_engine::ids::Time;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::Time;
 
 use super::curve::DRAWDOWN_SCALE;
 use super::histogram::Quantiles;

@@ -5,7 +5,7 @@
 //! digits after it. Zero is `0`, never `-0`. So `0.0200` at scale 4 is written as `0.02`, and
 //! `61800.0` at scale 1 as `61800`.
 
-use windvane_engine::decimal::{AMOUNT_SCALE, Amount};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount};
 
 const DIGIT_PAIRS: [u8; 200] = {
     let mut pairs = [0; 200];
@@ -142,7 +142,7 @@ pub fn push_field(out: &mut Vec<u8>, text: &str) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use windvane_engine::decimal::Decimal;
+    use windvane_model::decimal::Decimal;
 
     #[test]
     fn decimals_have_one_form() {

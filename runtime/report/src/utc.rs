@@ -1,6 +1,6 @@
 //! Times as text: RFC 3339 in UTC, computed with integers.
 
-use windvane_engine::ids::Time;
+use windvane_model::ids::Time;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use windvane_engine::decimal::Amount;
-use windvane_engine::ids::Time;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::Time;
 
 use super::curve::EquityCurve;
 use super::rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER, OrderRow};

@@ -1,7 +1,7 @@
 //! The account of a run: an account of a venue, which the shell reaches over the network, or a
 //! simulated one in this process.
 
-use windvane_engine::{InstrumentId, MarketEvent, Surface, Time};
+use windvane_model::{InstrumentId, MarketEvent, Surface, Time};
 
 use crate::paper::{Paper, Word};
 

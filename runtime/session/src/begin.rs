@@ -4,9 +4,9 @@
 //! The whole phase happens at one engine time, because the requests of the engine leave at its end.
 //! If the time moved, a simulated account would receive the requests later than their records say.
 
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Input, InstrumentId, MarketEvent, StrategyId, Surface, Time};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::live::LiveInput;
+use windvane_model::{Input, InstrumentId, MarketEvent, StrategyId, Surface, Time};
 
 use crate::account::Account;
 use crate::driver::Driver;
@@ -107,9 +107,9 @@ fn latch<G: Guests>(
 #[cfg(test)]
 mod tests {
     use windvane_engine::Engine;
-    use windvane_engine::config::EngineConfig;
-    use windvane_engine::engine::Latch;
-    use windvane_engine::latches::{Latch as Latched, Latches};
+    use windvane_model::config::EngineConfig;
+    use windvane_model::latches::{Latch as Latched, Latches};
+    use windvane_model::run_state::Latch;
 
     use super::*;
     use crate::guests::NoGuests;

@@ -1,7 +1,7 @@
 //! The engine's clock: it follows the shell's clock, or the time of the recording that is played.
 
-use windvane_engine::Time;
-use windvane_engine::live::LiveInput;
+use windvane_model::Time;
+use windvane_model::live::LiveInput;
 
 /// Engine time. It never runs backwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Clock {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::Surface;
+    use windvane_model::Surface;
 
     use super::*;
 

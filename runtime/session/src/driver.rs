@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::input::FaultKind;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::record::Block;
-use windvane_engine::{
-    ClientOrderId, Engine, Event, Input, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
+use windvane_engine::Engine;
+use windvane_model::input::FaultKind;
+use windvane_model::protocol::Refusal;
+use windvane_model::record::Block;
+use windvane_model::{
+    ClientOrderId, Event, Input, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
 };
 
 use crate::engine_loop::{BeginError, EffectHandler, EngineLoop, feed_answer};

@@ -2,11 +2,10 @@
 //! the engine to the strategies. Live run, fault simulator, backtest and replay all run it, each
 //! with its own [`EffectHandler`].
 
-use windvane_engine::input::FaultKind;
-use windvane_engine::record::Block;
-use windvane_engine::{
-    Effect, Engine, Event, Input, Intent, Notice, Request, StrategyId, Surface, Time,
-};
+use windvane_engine::Engine;
+use windvane_model::input::FaultKind;
+use windvane_model::record::Block;
+use windvane_model::{Effect, Event, Input, Intent, Notice, Request, StrategyId, Surface, Time};
 
 use crate::guests::{Guests, InitResult};
 

@@ -2,8 +2,9 @@
 //!
 //! This module must never decide to latch. The engine decides that.
 
-use windvane_engine::forced::{ForcedClose, ForcedCloseReport};
-use windvane_engine::{Amount, Decimal, Engine, Instrument};
+use windvane_engine::Engine;
+use windvane_model::forced::{ForcedClose, ForcedCloseReport};
+use windvane_model::{Amount, Decimal, Instrument};
 
 /// The figures of a forced close, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

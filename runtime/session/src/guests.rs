@@ -1,7 +1,8 @@
 //! The interface to the strategies.
 
-use windvane_engine::input::FaultKind;
-use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::input::FaultKind;
+use windvane_model::{Event, Intent, StrategyId, Time};
 
 use crate::head::Made;
 

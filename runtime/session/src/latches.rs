@@ -5,10 +5,12 @@
 //!
 //! This module must never decide to latch. The engine decides that.
 
-use windvane_engine::engine::{Doubt, Latch};
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::latches::{Latch as Latched, Latches, StrategyLatch};
-use windvane_engine::{Amount, Engine, Input, Notice, StrategyId, Time, UserEvent, planted};
+use windvane_engine::Engine;
+use windvane_model::doubt::Doubt;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::latches::{Latch as Latched, Latches, StrategyLatch};
+use windvane_model::run_state::Latch;
+use windvane_model::{Amount, Input, Notice, StrategyId, Time, UserEvent, planted};
 
 use crate::forced;
 
@@ -401,14 +403,15 @@ const fn stricter(file: Latch, engine: Latch) -> Option<Command> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
-    use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-    use windvane_engine::ids::StrategyName;
-    use windvane_engine::instrument::{Filters, Instrument, SymbolStatus};
-    use windvane_engine::live::{LiveConfig, OnStart, OnStop};
-    use windvane_engine::protocol::{Fill, OrderUpdate};
-    use windvane_engine::risk::RiskLimits;
-    use windvane_engine::{
-        Amount, AssetId, Callback, ClientOrderId, ExecutionType, InstrumentId, Level, MarketEvent,
+    use windvane_engine::Callback;
+    use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+    use windvane_model::ids::StrategyName;
+    use windvane_model::instrument::{Filters, Instrument, SymbolStatus};
+    use windvane_model::live::{LiveConfig, OnStart, OnStop};
+    use windvane_model::protocol::{Fill, OrderUpdate};
+    use windvane_model::risk::RiskLimits;
+    use windvane_model::{
+        Amount, AssetId, ClientOrderId, ExecutionType, InstrumentId, Level, MarketEvent,
         OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side, Surface, Time,
         TimeInForce, TradeId, VenueOrderId,
     };
@@ -686,7 +689,7 @@ mod tests {
         let live = || {
             Engine::new(EngineConfig {
                 live: Some(LiveConfig {
-                    surfaces: vec![windvane_engine::Surface::Futures],
+                    surfaces: vec![windvane_model::Surface::Futures],
                     countdown_ms: 30_000,
                     renew_ms: 10_000,
                     reconcile_ms: 30_000,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::{ClientOrderId, Request, planted};
+use windvane_model::{ClientOrderId, Request, planted};
 
 /// Outgoing requests, in the order of the engine's effects.
 ///

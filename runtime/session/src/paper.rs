@@ -16,9 +16,9 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
-use windvane_engine::live::LiveInput;
-use windvane_engine::{
+use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::live::LiveInput;
+use windvane_model::{
     AssetId, Input, Instrument, InstrumentId, MarketEvent, Request, Surface, Time,
 };
 use windvane_protocol::Assets;
@@ -339,7 +339,7 @@ impl Paper {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use windvane_engine::{
+    use windvane_model::{
         Amount, ClientOrderId, Decimal, Level, NewOrder, OrderTerms, OrderType, Price, Qty, Side,
         TimeInForce,
     };
@@ -355,14 +355,14 @@ mod tests {
         let instrument = Instrument {
             surface: Surface::Futures,
             symbol: "BTCUSDT".into(),
-            status: windvane_engine::instrument::SymbolStatus::Trading,
+            status: windvane_model::instrument::SymbolStatus::Trading,
             base,
             quote,
             price_scale: 1,
             qty_scale: 3,
             price_precision: None,
             qty_precision: None,
-            filters: windvane_engine::instrument::Filters::default(),
+            filters: windvane_model::instrument::Filters::default(),
             order_types: Vec::new(),
             times_in_force: Vec::new(),
             trigger_protect: None,
@@ -428,7 +428,7 @@ mod tests {
 
     fn prices(said: &[(Time, Word)]) -> Vec<i64> {
         let fill = |word: &Word| match word {
-            Word::Venue(VenueMessage::User(windvane_engine::UserEvent::Order(update))) => {
+            Word::Venue(VenueMessage::User(windvane_model::UserEvent::Order(update))) => {
                 Some(update.fill?.price.0)
             }
             _ => None,

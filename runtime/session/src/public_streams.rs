@@ -10,7 +10,7 @@ use windvane_client_core::streams::feed::{
     ConnectionId, FeedInput, FeedItem, FeedOutput, QuestionId, connection_of,
 };
 use windvane_client_core::streams::machine::LinkId;
-use windvane_engine::{InstrumentId, Surface, Time};
+use windvane_model::{InstrumentId, Surface, Time};
 use windvane_protocol::market_stream::Topic;
 use windvane_protocol::speak::Asked;
 

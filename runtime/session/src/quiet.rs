@@ -1,7 +1,7 @@
 //! Limits log lines of a problem that repeats: one line when it begins, at most one a minute with
 //! the number of repetitions, and one when it ends.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// Minimum time between two lines. A problem that did not occur for this long is over.
 const AGAIN_MS: i64 = 60_000;

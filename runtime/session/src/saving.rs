@@ -5,7 +5,7 @@
 //! all other cases the state is recorded when a block ends because of its age; a large state is
 //! recorded less often.
 
-use windvane_engine::{Event, EventKind, Intent, StrategyId, Time, planted};
+use windvane_model::{Event, EventKind, Intent, StrategyId, Time, planted};
 
 /// A state is small up to this many bytes, if `save` used at most this fuel.
 const SMALL_BYTES: usize = 4 << 10;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use windvane_engine::{Engine, InstrumentId, StrategyId, Surface, Time, constant};
+use windvane_engine::Engine;
+use windvane_model::{InstrumentId, StrategyId, Surface, Time, constant};
 
 /// How long `on_stop` may take, in addition to the waits that the venue imposes.
 pub const STOP_WITHIN_MS: i64 = 10_000;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::Time;
+use windvane_model::Time;
 
 /// A one-way link. Messages arrive in the order in which they were sent, as on one connection. A
 /// message with a shorter latency than the message before it arrives together with that message.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::machine::{Action, Emit, Input, LinkId, Machine, Renewal};
 use windvane_client_core::streams::{GapReason, StreamSettings, key_rules, millis, rules};
-use windvane_engine::{Surface, Time};
+use windvane_model::{Surface, Time};
 
 use crate::requests::Requests;
 

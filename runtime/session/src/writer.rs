@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::record::Block;
-use windvane_engine::{Time, constant, planted};
+use windvane_model::record::Block;
+use windvane_model::{Time, constant, planted};
 
 /// Records become durable within this time, even without orders.
 pub const SEAL_EVERY_MS: i64 = 100;

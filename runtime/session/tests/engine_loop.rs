@@ -8,9 +8,10 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use support::{Account, MM, config, fill, limit, report};
-use windvane_engine::input::FaultKind;
-use windvane_engine::{
-    Engine, Event, Input, Notice, OrderStatus, Outcome, Request, Side, StrategyId, Time, UserEvent,
+use windvane_engine::Engine;
+use windvane_model::input::FaultKind;
+use windvane_model::{
+    Event, Input, Notice, OrderStatus, Outcome, Request, Side, StrategyId, Time, UserEvent,
 };
 use windvane_session::{EffectHandler, EngineLoop, feed_answer};
 

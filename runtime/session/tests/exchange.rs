@@ -16,10 +16,11 @@ use windvane_client_core::gateway::{Answer, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::{Api, Gateway};
-use windvane_engine::input::Command;
-use windvane_engine::latches::Latches;
-use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_engine::{Callback, Engine, Input as EngineInput, Side, Surface, Time};
+use windvane_engine::{Callback, Engine};
+use windvane_model::input::Command;
+use windvane_model::latches::Latches;
+use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::{Input as EngineInput, Side, Surface, Time};
 use windvane_protocol::Brand;
 use windvane_protocol::sign::{Credentials, Dialect, Network};
 use windvane_session::{

@@ -6,11 +6,10 @@
 mod support;
 
 use support::{BTC, MM, config, limit};
-use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{
-    Amount, Callback, Engine, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time,
-};
+use windvane_engine::{Callback, Engine};
+use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{Amount, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time};
 use windvane_session::{Action, Driver, NoGuests};
 
 const FUTURES: Surface = Surface::Futures;
@@ -208,7 +207,7 @@ fn each_reason_why_a_waiting_order_is_not_sent_has_its_own_text() {
     assert!(cancelled.contains("it was cancelled"), "{cancelled}");
     let late = reason(|run| run.pass(4));
     assert!(late.contains("for more than 3 s"), "{late}");
-    let halted = reason(|run| run.handle(Input::Command(windvane_engine::input::Command::Halt)));
+    let halted = reason(|run| run.handle(Input::Command(windvane_model::input::Command::Halt)));
     assert!(halted.contains("was halted"), "{halted}");
     let uncovered = reason(|run| {
         run.handle(Input::Live(&LiveInput::Journal { healthy: false }));

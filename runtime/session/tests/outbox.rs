@@ -1,8 +1,6 @@
 //! When requests may leave the outbox.
 
-use windvane_engine::{
-    ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side,
-};
+use windvane_model::{ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, Request, Side};
 use windvane_session::Outbox;
 
 fn id(text: &str) -> ClientOrderId {

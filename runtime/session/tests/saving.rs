@@ -6,12 +6,12 @@
 mod support;
 
 use support::{BTC, config, limit, update};
-use windvane_engine::codec::{RecordBody, RecordedInput};
-use windvane_engine::input::FaultKind;
-use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_engine::{
-    Callback, Engine, Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side,
-    StrategyId, Time,
+use windvane_engine::{Callback, Engine};
+use windvane_model::codec::{RecordBody, RecordedInput};
+use windvane_model::input::FaultKind;
+use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::{
+    Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side, StrategyId, Time,
 };
 use windvane_session::{Action, Driver, Guests, InitResult};
 
@@ -191,7 +191,7 @@ fn a_state_is_recorded_with_an_own_order_event() {
     run.blocks.clear();
     let id = run.driver.engine().orders().iter().next().unwrap();
     let id = id.client_order_id;
-    let event = windvane_engine::UserEvent::Order(update(id, Side::Buy, OrderStatus::New, 0));
+    let event = windvane_model::UserEvent::Order(update(id, Side::Buy, OrderStatus::New, 0));
     run.handle(Input::User(&event));
     run.driver.seal();
     run.read();

@@ -10,7 +10,7 @@ use windvane_client_core::gateway::{Answer, Identity};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::settings::Api;
 use windvane_client_core::{Gateway, Lost};
-use windvane_engine::{Instrument, Surface, Time};
+use windvane_model::{Instrument, Surface, Time};
 use windvane_protocol::Brand;
 use windvane_protocol::route;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};

@@ -7,10 +7,11 @@ mod support;
 
 use support::config;
 use windvane_client_core::streams::StreamSettings;
-use windvane_engine::engine::Latch;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::latches::Latches;
-use windvane_engine::{Engine, Event, Input, Intent, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::latches::Latches;
+use windvane_model::run_state::Latch;
+use windvane_model::{Event, Input, Intent, StrategyId, Time};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, LatchState, Parts,
     Renewed, Session,

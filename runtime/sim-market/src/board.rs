@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
+use windvane_model::{AssetId, Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
 use windvane_protocol::Assets;
 
 use super::listing;

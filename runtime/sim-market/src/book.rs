@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{Level, Side, Surface};
+use windvane_model::{Level, Side, Surface};
 
 use super::source_book::SourceBook;
 

@@ -25,7 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Price, Side, Time, TradeId};
+use windvane_model::{InstrumentId, Level, MarketEvent, Price, Side, Time, TradeId};
 use windvane_sim::{Deal, Met};
 
 use super::board::Board;

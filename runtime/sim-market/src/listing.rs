@@ -7,10 +7,10 @@
 //! Exchange information and the accounts' venues both use the completed instrument, so the
 //! announced rules are the enforced ones.
 
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
+use windvane_model::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
 use windvane_protocol::Assets;
 
 /// First price and order sizes of a symbol in the seeded market.
@@ -137,7 +137,7 @@ pub fn own(assets: &mut Assets) -> Vec<Listed> {
 }
 
 const fn usdt(whole: i128) -> Amount {
-    Amount(whole * windvane_engine::decimal::AMOUNT_ONE)
+    Amount(whole * windvane_model::decimal::AMOUNT_ONE)
 }
 
 /// Replaces `MIN_NOTIONAL` and `PERCENT_PRICE` by the newer pair of spot filters.

@@ -1,7 +1,7 @@
 //! The time before the server's start: trades of a random walk that ends at the first price. So
 //! klines, tickers, trades and fundings have a history from the first request on.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::funding::{FUNDING_MS, Funded, INTEREST};
 use super::interval::{DAY_MS, MINUTE_MS};

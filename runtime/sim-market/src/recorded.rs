@@ -1,7 +1,7 @@
 //! Plays a recording as a market. Its events are mapped to the venue's clock, at the recorded pace
 //! times `speed`. At its end the recording starts again, or the market stops moving.
 
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Time};
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Time};
 
 /// A market event that owns its levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::{Level, Side, Time};
+use windvane_model::{Level, Side, Time};
 
 use super::listing::Character;
 use super::random::Random;

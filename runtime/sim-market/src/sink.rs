@@ -1,6 +1,6 @@
 //! The receivers of market data: the accounts' venues and the public streams.
 
-use windvane_engine::{InstrumentId, Level, MarketEvent, Side, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Side, Time};
 use windvane_sim::{Deal, Met};
 
 use super::book::{Difference, Speed};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::{Level, Side};
+use windvane_model::{Level, Side};
 
 /// Number of levels to keep per side. Further levels are removed, and the differences report the
 /// removal.

@@ -2,8 +2,8 @@
 //! the source and the accounts into updates with ids of its own, so that the ids of a looped
 //! recording never go back.
 
-use windvane_engine::decimal::{MARK_SCALE, pow10};
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
+use windvane_model::decimal::{MARK_SCALE, pow10};
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Side, Surface, Time};
 
 use super::book::{Book, Speed};
 use super::fixed::Fixed;

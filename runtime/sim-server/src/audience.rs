@@ -1,7 +1,7 @@
 //! The accounts and the public streams as the audience of the one market: every market event goes
 //! to each account's venue, and what the accounts do comes back to the market.
 
-use windvane_engine::{InstrumentId, MarketEvent, Price, Qty, Side, Time, TradeId};
+use windvane_model::{InstrumentId, MarketEvent, Price, Qty, Side, Time, TradeId};
 use windvane_sim::{Deal, StreamEvent};
 
 use windvane_sim_market::{Board, Deed, Filled, Sink, Symbol, Update};

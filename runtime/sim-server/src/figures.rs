@@ -1,7 +1,7 @@
 //! Formats numbers for the wire: decimal text without exponents or trailing zeros.
 
-use windvane_engine::decimal::{MARK_SCALE, decimal};
-use windvane_engine::{Amount, Instrument};
+use windvane_model::decimal::{MARK_SCALE, decimal};
+use windvane_model::{Amount, Instrument};
 
 /// An amount of an asset.
 pub(crate) fn amount(amount: Amount) -> String {

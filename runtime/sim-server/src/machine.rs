@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
-use windvane_engine::{Surface, Time};
+use windvane_model::{Surface, Time};
 
 use crate::choices::ServerPings;
 use crate::control;

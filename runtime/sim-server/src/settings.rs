@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::Brand;
 
 use crate::choices::Choices;

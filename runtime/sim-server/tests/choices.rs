@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use windvane_engine::{Surface, Time};
+use windvane_model::{Surface, Time};
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::{
     AccountKeys, Asked, Choices, Frame, LimitSettings, Machine, OpenPoint, Port, Settings, Source,

@@ -7,8 +7,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::{
+use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, Instrument, InstrumentId, Level, MarketEvent,
     NewOrder, OrderTerms, OrderType, Price, Qty, Request, Side, Surface, Time, TimeInForce,
 };

@@ -1,8 +1,8 @@
 //! Balances and positions. This file only keeps sums: it does not know orders, books or events.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::{Amount, AssetId};
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::{Amount, AssetId};
 
 /// One spot balance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

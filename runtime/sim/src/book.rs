@@ -6,7 +6,7 @@
 //! the depth removes the levels that it disproves, and an older difference must not restore them.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{Level, Side};
+use windvane_model::{Level, Side};
 
 /// One displayed level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,8 +8,8 @@
 //! configured maintenance rate.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{decimal, exact_mantissa};
-use windvane_engine::{Amount, Decimal};
+use windvane_model::decimal::{decimal, exact_mantissa};
+use windvane_model::{Amount, Decimal};
 
 use crate::config::{Rate, VenueConfigError};
 

@@ -1,6 +1,6 @@
 //! The error codes (docs/interface/errors.md) that this venue uses, with their messages.
 
-use windvane_engine::protocol::Refusal;
+use windvane_model::protocol::Refusal;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $msg:literal;)*) => {

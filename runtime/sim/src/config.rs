@@ -1,8 +1,8 @@
 //! The configuration of the simulated venue, and its rates as integers. No state.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{AMOUNT_ONE, exact_mantissa};
-use windvane_engine::{Amount, AssetId, Decimal, Surface};
+use windvane_model::decimal::{AMOUNT_ONE, exact_mantissa};
+use windvane_model::{Amount, AssetId, Decimal, Surface};
 
 /// How a resting order advances in the queue of its price level. [`crate::queue`] has the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Rate {
     /// This share of an amount, rounded half to even at 8 decimals.
     #[inline]
     pub(crate) const fn of(self, amount: Amount) -> Amount {
-        Amount(windvane_engine::decimal::div_half_even(
+        Amount(windvane_model::decimal::div_half_even(
             amount.0 * self.0 as i128,
             AMOUNT_ONE,
         ))

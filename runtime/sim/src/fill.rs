@@ -6,9 +6,9 @@
 //! event. It contains the position even if it is closed now: a server decides what it sends of
 //! that.
 
-use windvane_engine::decimal::div_half_even;
-use windvane_engine::protocol::{Fill, OrderUpdate};
-use windvane_engine::{
+use windvane_model::decimal::div_half_even;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::{
     Amount, AssetId, ExecutionType, InstrumentId, OrderStatus, Price, Qty, Side, Surface, TradeId,
 };
 

@@ -12,9 +12,9 @@
 //!   `quoteOrderQty` if it is sent.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{MARK_SCALE, pow10};
-use windvane_engine::instrument::{LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::{
+use windvane_model::decimal::{MARK_SCALE, pow10};
+use windvane_model::instrument::{LotSize, PriceFilter, SymbolStatus};
+use windvane_model::{
     Amount, Instrument, OrderTerms, OrderType, PositionSide, Price, Side, Surface,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Fractions {
 impl Fractions {
     pub(crate) fn new(instrument: &Instrument) -> Result<Self, VenueConfigError> {
         let rate = |field, value| {
-            windvane_engine::decimal::exact_mantissa(value, 8)
+            windvane_model::decimal::exact_mantissa(value, 8)
                 .filter(|mantissa| *mantissa >= 0)
                 .map(Rate)
                 .ok_or_else(|| VenueConfigError::Filter {

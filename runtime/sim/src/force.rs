@@ -3,8 +3,8 @@
 //!
 //! Forced fills are maker fills at the order's own price. They take nothing from the recorded book.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{
+use windvane_model::protocol::Refusal;
+use windvane_model::{
     Instrument, InstrumentId, OrderStatus, PositionSide, Qty, Surface, Time, VenueOrderId,
 };
 

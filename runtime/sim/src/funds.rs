@@ -6,8 +6,8 @@
 //! -2018. On spot the limit is the free balance; on futures it is `maxWithdrawAmount`, without
 //! unrealized profit and without margin in use.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{Amount, AssetId, Surface, Time};
+use windvane_model::protocol::Refusal;
+use windvane_model::{Amount, AssetId, Surface, Time};
 
 use crate::code::Code;
 use crate::stream::Cause;

@@ -5,7 +5,7 @@
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{ClientOrderId, VenueOrderId};
+use windvane_model::{ClientOrderId, VenueOrderId};
 
 use crate::order::OrderKey;
 

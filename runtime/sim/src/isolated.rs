@@ -16,8 +16,8 @@
 //!   position is liquidated (see [`crate::liquidation`]). `MARGIN_CALL` is sent at 5/4 of it, once
 //!   until the position has recovered.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{Amount, AssetId, InstrumentId, OrderStatus, PositionSide, Time};
+use windvane_model::protocol::Refusal;
+use windvane_model::{Amount, AssetId, InstrumentId, OrderStatus, PositionSide, Time};
 
 use crate::code::Code;
 use crate::market::Market;
@@ -96,7 +96,7 @@ impl Venue {
             .map(|side| (instrument, *side))
             .collect();
         self.tell_change(
-            windvane_engine::Surface::Futures,
+            windvane_model::Surface::Futures,
             Cause::MarginTypeChange,
             &[],
             &positions,
@@ -146,7 +146,7 @@ impl Venue {
         let asset = market.instrument.quote;
         self.margin.dirty = Some(asset);
         self.tell_change(
-            windvane_engine::Surface::Futures,
+            windvane_model::Surface::Futures,
             Cause::MarginTransfer,
             &[(asset, Amount::ZERO)],
             &[(instrument, side)],
@@ -242,7 +242,7 @@ impl Venue {
             let paid = lost - own;
             *self.account.wallet_mut(asset) += paid;
             self.tell_change(
-                windvane_engine::Surface::Futures,
+                windvane_model::Surface::Futures,
                 Cause::InsuranceClear,
                 &[(asset, paid)],
                 &[],

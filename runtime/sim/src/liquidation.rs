@@ -13,8 +13,8 @@
 //!   `adl_autoclose` that starts as `NEW_ADL`. Nothing in this crate causes it;
 //!   [`crate::Venue::deleverage`] triggers it.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms,
     OrderType, PositionSide, Side, Surface, TimeInForce, VenueOrderId,
 };

@@ -16,8 +16,8 @@
 //! is divided evenly between them.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{div_half_even, pow10};
-use windvane_engine::{Amount, AssetId, InstrumentId, Side};
+use windvane_model::decimal::{div_half_even, pow10};
+use windvane_model::{Amount, AssetId, InstrumentId, Side};
 
 use crate::account::Position;
 use crate::code::Code;

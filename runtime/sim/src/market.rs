@@ -2,8 +2,8 @@
 //! positions. Its alert lets a market event pass quickly if it concerns none of them.
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{Amount, Instrument, InstrumentId, PositionSide, Side, Surface, Time};
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{Amount, Instrument, InstrumentId, PositionSide, Side, Surface, Time};
 
 use crate::account::Position;
 use crate::book::Book;
@@ -103,7 +103,7 @@ impl Market {
             ("qty_scale", instrument.qty_scale),
         ];
         for (field, value) in scales {
-            let max = windvane_engine::decimal::SCALE_MAX;
+            let max = windvane_model::decimal::SCALE_MAX;
             if value > max {
                 return Err(VenueConfigError::Scale {
                     instrument: instrument.name(),

@@ -17,7 +17,7 @@
 //!   docs/interface/orders.md#order-status). So does the rest of an IOC order, and a FOK order that
 //!   cannot fill completely.
 
-use windvane_engine::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
+use windvane_model::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 
 use crate::order::{Order, OrderKey, Stage};
 use crate::queue::Resting;

@@ -8,7 +8,7 @@
 //!   before it, because the other account has chosen it. It is the maker, at its own price, unless
 //!   it met a HIDDEN order.
 
-use windvane_engine::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
+use windvane_model::{InstrumentId, Level, Price, Qty, Side, Time, TimeInForce};
 
 use crate::queue::Resting;
 use crate::stream::{Deal, Met};

@@ -9,8 +9,8 @@
 //!   position and open orders allows (-2027). Lower leverage needs more margin: -2028 if equity
 //!   does not carry it, -4161 with an isolated position, whose margin is fixed.
 
-use windvane_engine::protocol::{Outcome, Refusal, Reply};
-use windvane_engine::{InstrumentId, Time};
+use windvane_model::protocol::{Outcome, Refusal, Reply};
+use windvane_model::{InstrumentId, Time};
 
 use crate::code::Code;
 use crate::market::Market;

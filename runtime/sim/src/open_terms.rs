@@ -1,6 +1,6 @@
 //! Choices inside the matching engine for points that the documents leave open.
 
-use windvane_engine::{Amount, AssetId};
+use windvane_model::{Amount, AssetId};
 
 use crate::config::Rate;
 use crate::venue::Venue;
@@ -8,7 +8,7 @@ use crate::venue::Venue;
 /// The price of one unit of commission in the other asset.
 const OTHER_ASSET_RATE: Rate = Rate(2_000);
 /// The start balance of the other asset.
-const OTHER_ASSET_START: Amount = Amount(windvane_engine::decimal::AMOUNT_ONE);
+const OTHER_ASSET_START: Amount = Amount(windvane_model::decimal::AMOUNT_ONE);
 
 /// The behaviour of a conditional order that triggers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

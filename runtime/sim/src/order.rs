@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::protocol::OrderReport;
-use windvane_engine::{
+use windvane_model::protocol::OrderReport;
+use windvane_model::{
     Amount, ClientOrderId, OrderStatus, OrderTerms, OrderType, Qty, Side, Surface, Time,
     TimeInForce, VenueOrderId,
 };

@@ -4,8 +4,8 @@
 //! trigger, position to close, funds. The first failure is the response, and nothing has changed
 //! then.
 
-use windvane_engine::protocol::{OrderReport, Outcome, Reply, Request};
-use windvane_engine::{
+use windvane_model::protocol::{OrderReport, Outcome, Reply, Request};
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, InstrumentId, NewOrder, OrderStatus, OrderTerms,
     OrderType, PositionSide, Side, Surface, Time, TimeInForce, VenueOrderId,
 };

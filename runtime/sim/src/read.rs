@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::protocol::{Fill, OrderUpdate, Outcome, Reply};
-use windvane_engine::truth::{
+use windvane_model::protocol::{Fill, OrderUpdate, Outcome, Reply};
+use windvane_model::truth::{
     AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, TradedOrder, Truth,
 };
-use windvane_engine::{InstrumentId, Surface, TradeId, VenueOrderId};
+use windvane_model::{InstrumentId, Surface, TradeId, VenueOrderId};
 
 use crate::code::Code;
 use crate::venue::{Venue, refused};

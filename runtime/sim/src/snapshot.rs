@@ -5,7 +5,7 @@
 //! their queue positions, finished orders that are kept, trades, the last book, and timers. They do
 //! not contain the complete user events of [`Venue::with_stream`].
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, OrderStatus};
+use windvane_model::{AssetId, Instrument, InstrumentId, OrderStatus};
 
 use crate::account::Account;
 use crate::config::{VenueConfig, VenueConfigError};

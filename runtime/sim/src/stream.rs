@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::protocol::{
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, UserEvent,
 };
-use windvane_engine::{Amount, AssetId, InstrumentId, PositionSide, Price, Surface, Time, TradeId};
+use windvane_model::{Amount, AssetId, InstrumentId, PositionSide, Price, Surface, Time, TradeId};
 
 use crate::venue::Venue;
 use crate::view::{FuturesBalance, OrderView, PositionView, SpotBalance};

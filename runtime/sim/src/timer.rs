@@ -7,8 +7,8 @@
 //! positive rate, longs pay. Its account event lists only the balance; in isolated margin it lists
 //! the position too (docs/interface/user-stream.md#account_update).
 
-use windvane_engine::protocol::{Outcome, Reply};
-use windvane_engine::{
+use windvane_model::protocol::{Outcome, Reply};
+use windvane_model::{
     Amount, InstrumentId, MarketEvent, OrderStatus, PositionSide, Surface, Time, WorkingType,
 };
 

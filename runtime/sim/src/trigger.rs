@@ -14,7 +14,7 @@
 //! - `closePosition` closes the position that exists when it triggers. Without a position it ends
 //!   EXPIRED.
 
-use windvane_engine::{
+use windvane_model::{
     ClientOrderId, ExecutionType, InstrumentId, OrderStatus, OrderTerms, OrderType, Side,
     VenueOrderId, WorkingType,
 };

@@ -14,10 +14,10 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::protocol::{
+use windvane_model::protocol::{
     BalanceUpdate, OrderReport, Outcome, PositionUpdate, Reply, Request, UserEvent,
 };
-use windvane_engine::{
+use windvane_model::{
     AssetId, ClientOrderId, Instrument, InstrumentId, MarketEvent, OrderTerms, PositionSide, Qty,
     Side, Surface, Time,
 };
@@ -304,13 +304,13 @@ impl Venue {
                 let balance = self.account.spot(asset);
                 (balance.total(), balance.locked)
             }
-            Surface::Futures => (self.account.wallet(asset), windvane_engine::Amount::ZERO),
+            Surface::Futures => (self.account.wallet(asset), windvane_model::Amount::ZERO),
         };
         BalanceUpdate {
             asset,
             total,
             locked,
-            change: windvane_engine::Amount::ZERO,
+            change: windvane_model::Amount::ZERO,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Read access to the account: orders, balances, positions and margin, with the values of the REST
 //! routes. Everything is copied; nothing here changes the venue.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, InstrumentId, OrderStatus, OrderTerms, OrderType, PositionSide,
     Price, Qty, Surface, Time, TimeInForce, VenueOrderId,
 };
@@ -375,7 +375,7 @@ impl Venue {
     }
 
     /// The present rules of an instrument.
-    pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_engine::Instrument> {
+    pub fn instrument(&self, instrument: InstrumentId) -> Option<&windvane_model::Instrument> {
         self.known(instrument).map(|market| &market.instrument)
     }
 }
@@ -391,7 +391,7 @@ fn per_unit(amount: Amount, qty: i64, qty_scale: u8) -> i64 {
 }
 
 /// [`per_unit`] relies on amounts and prices having the same scale.
-const _: () = assert!(MARK_SCALE == windvane_engine::decimal::AMOUNT_SCALE);
+const _: () = assert!(MARK_SCALE == windvane_model::decimal::AMOUNT_SCALE);
 
 fn adl_quantile(unrealized: Amount, margin: Amount) -> u8 {
     if unrealized.0 <= 0 || margin.0 <= 0 {

@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use windvane_engine::decimal::AMOUNT_ONE;
-use windvane_engine::protocol::{AccountReason, Outcome};
-use windvane_engine::{
+use windvane_model::decimal::AMOUNT_ONE;
+use windvane_model::protocol::{AccountReason, Outcome};
+use windvane_model::{
     Amount, Decimal, ExecutionType, OrderStatus, OrderType, PositionSide, Reply, Request, Side,
     Surface, Time, TimeInForce, UserEvent,
 };

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use windvane_engine::{
+use windvane_model::{
     Decimal, OrderStatus, OrderTerms, OrderType, Price, Qty, Side, TimeInForce, WorkingType,
 };
 
@@ -106,13 +106,13 @@ fn by_mark_price_the_mid_counts_until_a_mark_is_recorded() {
 
     terms.stop_price = Some(Price(601_000));
     bench.place("b", terms).unwrap();
-    bench.mark(60_050, 0, windvane_engine::Time::NEVER);
+    bench.mark(60_050, 0, windvane_model::Time::NEVER);
     bench.said.clear();
     bench.top(FUTURES, (602_000, 500), (602_010, 500));
     assert_eq!(bench.filled(), []);
-    bench.mark(60_100, 0, windvane_engine::Time::NEVER);
+    bench.mark(60_100, 0, windvane_model::Time::NEVER);
     assert_eq!(bench.filled(), []);
-    bench.mark(601_000, 0, windvane_engine::Time::NEVER);
+    bench.mark(601_000, 0, windvane_model::Time::NEVER);
     assert_eq!(bench.filled(), [(602_010, 10, false)]);
 }
 
@@ -194,7 +194,7 @@ fn a_trailing_stop_without_activation_follows_from_the_latest_price() {
 
 #[test]
 fn price_protection_expires_an_order_far_from_the_mark() {
-    let mut rules = instrument(windvane_engine::Surface::Futures);
+    let mut rules = instrument(windvane_model::Surface::Futures);
     rules.trigger_protect = Some(Decimal::new(1, 3));
     for (protect, status) in [(true, OrderStatus::Expired), (false, OrderStatus::Filled)] {
         let mut bench = Bench::with(config(), vec![rules.clone()]);
@@ -234,7 +234,7 @@ fn a_spot_stop_sells_without_a_lock_before() {
     terms.time_in_force = Some(TimeInForce::Ioc);
     bench.place("a", terms).unwrap();
     assert_eq!(
-        bench.balance(windvane_engine::Surface::Spot, BTC).1,
+        bench.balance(windvane_model::Surface::Spot, BTC).1,
         whole(0)
     );
     bench.said.clear();

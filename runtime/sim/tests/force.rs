@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use windvane_engine::{
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType,
     PositionSide, Price, Qty, Reply, Request, Side, Surface, Time, TimeInForce, VenueOrderId,
 };
@@ -49,7 +49,7 @@ impl Full {
             panic!("a reply is expected")
         };
         assert_eq!(self.venue.poll(), None, "only replies are polled");
-        let windvane_engine::protocol::Outcome::Done(report) = outcome else {
+        let windvane_model::protocol::Outcome::Done(report) = outcome else {
             panic!("{outcome:?}")
         };
         report.order_id
@@ -180,7 +180,7 @@ fn a_triggered_stop_shows_its_new_type() {
     );
     let refused = full.venue.fill_order(full.now, order, Qty(1));
     assert_eq!(refused.unwrap_err().code, -4000, "it is not in the book");
-    let event = windvane_engine::MarketEvent::Trade {
+    let event = windvane_model::MarketEvent::Trade {
         price: 590_000,
         qty: 1,
         trade_id: 1,
@@ -282,7 +282,7 @@ fn rules_change_while_the_venue_runs_but_not_the_scales() {
         panic!("a reply is expected")
     };
     assert!(
-        matches!(&outcome, windvane_engine::protocol::Outcome::Refused(r) if r.code == -4164),
+        matches!(&outcome, windvane_model::protocol::Outcome::Refused(r) if r.code == -4164),
         "{outcome:?}"
     );
     rules.price_scale = 2;

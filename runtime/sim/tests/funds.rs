@@ -4,8 +4,8 @@
 mod common;
 
 use common::*;
-use windvane_engine::protocol::AccountReason;
-use windvane_engine::{Amount, AssetId, Side, Surface, TimeInForce};
+use windvane_model::protocol::AccountReason;
+use windvane_model::{Amount, AssetId, Side, Surface, TimeInForce};
 use windvane_sim::Cause;
 
 const NEW_ASSET: AssetId = AssetId(7);

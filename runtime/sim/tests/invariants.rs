@@ -7,8 +7,8 @@ mod common;
 use common::ledger::Ledger;
 use common::*;
 use proptest::prelude::*;
-use windvane_engine::instrument::Filters;
-use windvane_engine::{
+use windvane_model::instrument::Filters;
+use windvane_model::{
     Amount, Decimal, InstrumentId, OrderTerms, OrderType, Price, Qty, Request, Side, Surface,
     TimeInForce, WorkingType,
 };
@@ -151,7 +151,7 @@ impl Run {
         if self.deep {
             self.bench.depth(at, 1, true, &bids, &asks);
         } else {
-            let first = |levels: &[windvane_engine::Level]| (levels[0].price, levels[0].qty);
+            let first = |levels: &[windvane_model::Level]| (levels[0].price, levels[0].qty);
             self.bench.top(at, first(&bids), first(&asks));
         }
     }

@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use windvane_engine::protocol::{Outcome, Refusal};
-use windvane_engine::{
+use windvane_model::protocol::{Outcome, Refusal};
+use windvane_model::{
     Amount, Decimal, Instrument, InstrumentId, OrderStatus, PositionSide, Reply, Request, Side,
     Surface, TimeInForce,
 };
@@ -269,7 +269,7 @@ proptest! {
                     let mut terms = market(FUTURES, order_side, qty);
                     terms.position_side = side;
                     terms.reduce_only = reduces && !hedge;
-                    bench.request(&Request::Place(windvane_engine::NewOrder {
+                    bench.request(&Request::Place(windvane_model::NewOrder {
                         client_order_id: id(&format!("o{n}")),
                         terms,
                     }));
@@ -280,7 +280,7 @@ proptest! {
                 }
                 Step::Funding(rate) => bench.venue.fund_now(now, FUTURES, rate).unwrap(),
                 Step::Deleverage(qty) => {
-                    let _ = bench.venue.deleverage(now, FUTURES, side, windvane_engine::Qty(qty));
+                    let _ = bench.venue.deleverage(now, FUTURES, side, windvane_model::Qty(qty));
                 }
                 Step::Leverage(leverage) => bench.request(&Request::SetLeverage {
                     instrument: FUTURES,
@@ -294,7 +294,7 @@ proptest! {
                 }
             }
             for update in bench.said.iter().filter_map(|message| match message {
-                VenueMessage::User(windvane_engine::UserEvent::Account(update)) => Some(update),
+                VenueMessage::User(windvane_model::UserEvent::Account(update)) => Some(update),
                 _ => None,
             }) {
                 wallet += update.balances.iter().map(|b| b.change).sum();

@@ -3,8 +3,8 @@
 mod common;
 
 use common::*;
-use windvane_engine::protocol::AccountReason;
-use windvane_engine::{
+use windvane_model::protocol::AccountReason;
+use windvane_model::{
     Amount, ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, Request, Side, Surface,
     TimeInForce, UserEvent,
 };
@@ -178,7 +178,7 @@ fn a_newer_top_is_not_undone_by_an_older_difference() {
     let mut bench = bench();
     let bids = [level(600_000, 50), level(599_990, 9)];
     bench.depth(FUTURES, 10, true, &bids, &[level(600_010, 40)]);
-    let top = windvane_engine::MarketEvent::Top {
+    let top = windvane_model::MarketEvent::Top {
         update_id: 20,
         bid: level(599_990, 8),
         ask: level(600_010, 40),
@@ -365,7 +365,7 @@ fn a_trade_through_the_price_clears_the_queue_ahead() {
 #[test]
 fn a_quote_amount_buys_whole_steps() {
     let mut rules = instrument(Surface::Spot);
-    rules.filters.lot_size = Some(windvane_engine::instrument::LotSize {
+    rules.filters.lot_size = Some(windvane_model::instrument::LotSize {
         min_qty: 5,
         max_qty: 1_000,
         step_size: 5,

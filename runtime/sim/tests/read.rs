@@ -3,9 +3,9 @@
 mod common;
 
 use common::*;
-use windvane_engine::protocol::Outcome;
-use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::protocol::Outcome;
+use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, InstrumentId, OrderType, PositionSide, Price, Qty, Reply, Request, Side, Surface,
     TimeInForce, TradeId, UserEvent,
 };

@@ -4,10 +4,10 @@
 mod common;
 
 use common::*;
-use windvane_engine::instrument::{
+use windvane_model::instrument::{
     LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
 };
-use windvane_engine::{
+use windvane_model::{
     Decimal, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, PositionSide, Price, Qty,
     Request, Side, Surface, TimeInForce, WorkingType,
 };
@@ -278,7 +278,7 @@ fn a_market_order_rejects_a_best_price_out_of_bounds() {
         r.market_take_bound = Some(Decimal::new(1, 2));
     });
     let mut bench = Bench::with(config(), vec![bound]);
-    bench.mark(600_000, 0, windvane_engine::Time::NEVER);
+    bench.mark(600_000, 0, windvane_model::Time::NEVER);
     let asks = [level(605_990, 10), level(606_000, 10), level(606_001, 10)];
     bench.depth(FUTURES, 1, true, &[level(590_000, 10)], &asks);
     let report = bench.place("a", market(FUTURES, Side::Buy, 30)).unwrap();
@@ -293,7 +293,7 @@ fn the_take_bound_is_rounded_towards_the_mark() {
     });
     let mut bench = Bench::with(config(), vec![bound]);
     // The exact bounds are 59,400.495 and 60,600.505.
-    bench.mark(600_005, 0, windvane_engine::Time::NEVER);
+    bench.mark(600_005, 0, windvane_model::Time::NEVER);
     let bids = [level(594_005, 10), level(594_004, 10)];
     let asks = [level(606_005, 10), level(606_006, 10)];
     bench.depth(FUTURES, 1, true, &bids, &asks);

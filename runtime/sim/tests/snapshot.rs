@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use windvane_engine::{
+use windvane_model::{
     AssetId, Instrument, InstrumentId, OrderStatus, Request, Side, Surface, TimeInForce,
 };
 use windvane_sim::Venue;

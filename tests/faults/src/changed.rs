@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use windvane_engine::planted::{Constant, Planted, change, plant};
+use windvane_model::planted::{Constant, Planted, change, plant};
 
 /// Environment variable with the name of the constant.
 const CONSTANT: &str = "WINDVANE_CHANGED";

@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 
 use windvane_client_core::bans::WrittenBan;
-use windvane_engine::latches::Latches;
-use windvane_engine::record::{Block, Chain};
+use windvane_model::latches::Latches;
+use windvane_model::record::{Block, Chain};
 use windvane_session::recovery::Remembered;
 
 use crate::random::Random;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use windvane_engine::planted::{Planted, plant};
+use windvane_model::planted::{Planted, plant};
 
 use crate::life::{self, Options};
 use crate::log::Broken;

@@ -178,7 +178,7 @@ fn choice(arguments: &Arguments) -> Result<Choice, String> {
 /// Hunts every planted bug; returns whether each was found.
 #[cfg(feature = "planted")]
 fn hunt(arguments: &Arguments, modules: &Modules, options: &Options) -> Result<bool, String> {
-    use windvane_engine::planted::Planted;
+    use windvane_model::planted::Planted;
     let began = Instant::now();
     let mut missed = Vec::new();
     let named = arguments.bug.as_deref();
@@ -216,7 +216,7 @@ fn hunt(_: &Arguments, _: &Modules, _: &Options) -> Result<bool, String> {
 
 #[cfg(feature = "planted")]
 fn plant(bug: Option<&str>) -> Result<(), String> {
-    use windvane_engine::planted::{Planted, plant};
+    use windvane_model::planted::{Planted, plant};
     let bug = bug.map(str::parse::<Planted>).transpose();
     plant(bug.map_err(|error| error.to_string())?);
     Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rust_decimal::Decimal;
 use serde_json::Value;
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Prepared;
 use windvane_sim_server::{

@@ -4,7 +4,7 @@
 use faults::hunt::hunt;
 use faults::life::Options;
 use faults::modules::Modules;
-use windvane_engine::planted::Planted;
+use windvane_model::planted::Planted;
 
 #[test]
 fn three_planted_bugs_are_found_each_by_its_rule() {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use faults::life::{self, Options};
 use faults::modules::Modules;
-use windvane_engine::planted::{Constant, change};
+use windvane_model::planted::{Constant, change};
 use windvane_tests::binary;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;

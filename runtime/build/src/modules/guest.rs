@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use windvane_engine::input::FaultKind;
 use windvane_host::{
     Capabilities, Capability, FaultKind as HostFault, Host, Limits, LoadError, Strategy,
 };
+use windvane_model::input::FaultKind;
 use windvane_session::Made;
 
 /// One loaded module and the inputs of its `start`.

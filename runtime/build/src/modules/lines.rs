@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::Time;
 use windvane_host::{LogLevel, LogLine};
+use windvane_model::Time;
 
 /// A line that repeats is written again after this time.
 const QUIET_MS: i64 = 60_000;

@@ -2,19 +2,20 @@
 //! folder, or of the folder before it was wiped. The engine recognizes it by the client order id
 //! (`docs/promises.md#1-order-ids`).
 
-use crate::decimal::Amount;
-use crate::effect::{Effect, Notice};
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
-use crate::live::OnStart;
-use crate::order::{OrderTerms, Surface};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{OrderReport, OrderUpdate, Request};
-use crate::timer::Timer;
-use crate::truth::OpenOrder;
+use windvane_evidence::instances::OLDEST_S;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
+use windvane_model::live::OnStart;
+use windvane_model::order::{OrderTerms, Surface};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{OrderReport, OrderUpdate, Request};
+use windvane_model::timer::Timer;
+use windvane_model::truth::OpenOrder;
 
-use super::instances::OLDEST_S;
-use super::{Doubt, Engine};
+use super::Engine;
 
 impl Engine {
     /// The strategy whose name a client order id contains.
@@ -51,7 +52,10 @@ impl Engine {
         if self.is_of_another(surface, &id) {
             return false;
         }
-        if !self.may_be_own(&id) && !self.was_adopted(surface, &id) && !planted!(CancelOthers) {
+        if !self.may_be_own(&id)
+            && !self.instances.was_adopted(surface, &id)
+            && !planted!(CancelOthers)
+        {
             return false;
         }
         match self.strategy_of(&id) {
@@ -90,7 +94,7 @@ impl Engine {
         if self.is_of_another(surface, &id) {
             return None;
         }
-        let ours = self.may_be_own(&id) || self.was_adopted(surface, &id);
+        let ours = self.may_be_own(&id) || self.instances.was_adopted(surface, &id);
         if self.live.is_none() || update.status.is_final() || !ours {
             return None;
         }
@@ -123,7 +127,7 @@ impl Engine {
         } else {
             (0, Amount::ZERO)
         };
-        let (counted_qty, counted_quote) = self.counted_outside(terms.instrument, report.order_id);
+        let (counted_qty, counted_quote) = self.forced.counted((terms.instrument, report.order_id));
         let executed_qty = report.executed_qty.0.max(found_qty + counted_qty);
         let left = worst.saturating_sub(executed_qty).max(0);
         let mut order = Order::new(seq, report.client_order_id, strategy, terms, self.now, left);

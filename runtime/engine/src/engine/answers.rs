@@ -1,17 +1,18 @@
 //! Strategies' answers: the engine turns intents into orders, cancels and timers.
 
-use crate::effect::{Effect, Notice};
-use crate::event::Intent;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::OrderTerms;
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::Request;
-use crate::timer::Timer;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::event::Intent;
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::OrderTerms;
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::Request;
+use windvane_model::run_state::Latch;
+use windvane_model::timer::Timer;
 
+use super::Engine;
 use super::replies::ASK_AFTER_MS;
-use super::{Engine, Latch};
 
 /// The shortest delay of a strategy's timer. Without it, a strategy that sets a timer in each timer
 /// event would stop the clock.

@@ -12,17 +12,17 @@
 //!
 //! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
-use crate::ids::{StrategyId, Time};
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
-use crate::planted;
-use crate::timer::Timer;
-use crate::truth::AccountTruth;
+use windvane_evidence::line::{Round, Step};
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{StrategyId, Time};
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
+use windvane_model::planted;
+use windvane_model::timer::Timer;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
-use super::doubt::Doubt;
-use super::lag::READ_LAG_MS;
-use super::reconcile::{Round, Step};
 use super::session::Session;
 
 /// Time between two account snapshots for a close.

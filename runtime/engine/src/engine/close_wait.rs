@@ -1,12 +1,13 @@
 //! Why requested closes are not done, and since when. For display only: no rule reads it.
 
-use crate::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
-use crate::order::{OrderType, Side, Surface};
-use crate::order_state::OrderState;
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
+use windvane_model::order::{OrderType, Side, Surface};
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::Latch;
 
+use super::Engine;
 use super::closing::FLATTEN_TRIES;
-use super::doubt::Doubt;
-use super::{Engine, Latch};
 
 /// A strategy whose positions are being closed.
 #[derive(Clone, Debug, PartialEq, Eq)]

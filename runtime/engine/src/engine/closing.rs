@@ -11,15 +11,15 @@
 
 use std::collections::BTreeSet;
 
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, StrategyId};
-use crate::instrument::{Instrument, LotSize};
-use crate::ledger::Grains;
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
-use crate::planted;
-use crate::rules::Rule;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::instrument::{Instrument, LotSize};
+use windvane_model::ledger::Grains;
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::rules::Rule;
 
 use super::{Engine, OpenOrders};
 

@@ -3,25 +3,19 @@
 //! adjustment with its cause (`docs/promises.md#3-the-venue-is-the-authority`). The round
 //! (`reconcile`) decides when to request the account.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
-use crate::ids::InstrumentId;
-use crate::order::{PositionSide, Surface};
-use crate::planted;
-use crate::protocol::PositionUpdate;
-use crate::timer::Timer;
-use crate::truth::AccountTruth;
+use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
+use windvane_evidence::line::{Line, Step};
+use windvane_evidence::past::{Age, READ_LAG_MS};
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::ids::InstrumentId;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::timer::Timer;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::agreement::{Agreement, MOVING_READS, have_equal_positions};
-use super::doubt::Doubt;
-use super::lag::{Age, READ_LAG_MS};
-use super::reconcile::Step;
-use super::session::Line;
 
 /// Time from the first snapshot to the second. Two snapshots within a shorter time may come from
 /// the same cached copy.
@@ -36,33 +30,19 @@ const READ_AGAIN_SHORT_MS: i64 = 5_000;
 const TRADES_AGAIN_MS: i64 = 2_000;
 /// After this many snapshots that never agree, the account counts as unexplained.
 const READS_MAX: u32 = 8;
-/// An entry price that differs by less than one part in this many differs by the venue's rounding.
-const ENTRY_PARTS: i128 = 100_000_000;
-
-/// Entry costs of positions that a snapshot confirmed.
-pub(super) type ConfirmedEntries = BTreeMap<(InstrumentId, PositionSide), ConfirmedEntry>;
-
-/// A position as it was in the books when a snapshot confirmed its entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ConfirmedEntry {
-    qty: i64,
-    cost: Amount,
-    /// The tick to which the venue may have rounded the entry price.
-    tick: i64,
-}
 
 impl Engine {
     pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
         self.compare_modes(surface, read);
         self.close_by_reading(surface, read);
         self.take_locked(surface, read);
-        let account = &self.complete_reading(surface, read);
-        let differences = self.differences(surface, account);
-        let misses_fill = self.misses_fill(surface);
+        let account = &self.evidence().complete_reading(surface, read);
+        let differences = self.evidence().differences(surface, account);
+        let misses_fill = self.evidence().misses_fill(surface);
         let age = if differences.is_empty() {
             Age::Present
         } else {
-            let is_short = self.is_short(surface, read);
+            let is_short = self.evidence().is_short(surface, read);
             self.age_of(surface, account, is_short)
         };
         let Some(line) = self.line_mut(surface) else {
@@ -82,13 +62,13 @@ impl Engine {
             self.take_stated();
             if surface == Surface::Futures {
                 self.forget_realized_elsewhere();
-                self.end_income_question();
+                self.incomes.end_question();
             }
             // Two unknown fills may cancel each other out and leave the account as it is in the
             // books.
             if quiet && !misses_fill {
                 self.verify_trades(surface);
-                if !account.lags || self.is_unchanged_for_long(surface) {
+                if !account.lags || self.evidence().is_unchanged_for_long(surface) {
                     // An unknown close moves the balance, even if the same quantity was bought
                     // again.
                     self.take_entries(account, true);
@@ -97,7 +77,8 @@ impl Engine {
             if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
                 self.forget_free_fills(surface, asked);
                 if quiet && surface == Surface::Futures {
-                    self.confirm_estimates(asked);
+                    let (orders, instruments) = (&self.orders, &self.instruments);
+                    self.stated_fills.confirm(asked, orders, instruments);
                 }
                 self.refute_stated_balances(surface, asked);
                 if surface == Surface::Futures {
@@ -138,7 +119,7 @@ impl Engine {
         let Agreement {
             agreed,
             was_looked_for,
-        } = self.agreement(surface, account, &differences);
+        } = self.evidence().agreement(surface, account, &differences);
         let Some(line) = self.line_mut(surface) else {
             return;
         };
@@ -176,7 +157,7 @@ impl Engine {
         };
         // Since this difference was seen, open orders were read, and unlisted orders were queried.
         let since = line.round.orders_asked;
-        if agreed && no_trades && self.may_miss_fill_of(surface, since) {
+        if agreed && no_trades && self.evidence().may_miss_fill_of(surface, since) {
             // The fill will be reported late, or derived from the order's totals. An adjustment now
             // would count it twice.
             self.later(surface, READ_AGAIN_MS);
@@ -219,10 +200,10 @@ impl Engine {
         account: &AccountTruth,
         differences: &[Adjustment],
     ) -> bool {
-        if !self.awaits_fees(surface, account) {
+        if !self.evidence().awaits_fees(surface, account) {
             return false;
         }
-        self.want_fees();
+        self.late_fees.want();
         let Some(line) = self.line_mut(surface) else {
             return false;
         };
@@ -232,7 +213,7 @@ impl Engine {
         }
         line.round.looked_for = Some(differences.to_vec());
         line.round.seen = None;
-        if self.has_made_up_fill() {
+        if self.evidence().has_made_up_fill() {
             // Trades that no event has reported yet also state the commission of an estimated fill.
             self.look_for_trades(surface, false);
         } else {
@@ -267,7 +248,7 @@ impl Engine {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
                 instrument, side, ..
-            } => !self.was_close_refused(*instrument, *side),
+            } => !self.outside.was_refused((*instrument, *side)),
             _ => false,
         });
         let timer = Timer::TradesLag { surface };
@@ -312,62 +293,23 @@ impl Engine {
         self.look_for_trades(surface, no_trades);
     }
 
-    /// The differences between the account and the books. Balances and positions that are not
-    /// listed are not compared.
-    pub(super) fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
-        let mut differences = Vec::new();
-        for balance in &account.balances {
-            let from = self.balance(surface, balance.asset).total;
-            if from != balance.total {
-                differences.push(Adjustment::Balance {
-                    surface,
-                    asset: balance.asset,
-                    from,
-                    to: balance.total,
-                });
-            }
-        }
-        for position in &account.positions {
-            let (id, side) = (position.instrument, position.position_side);
-            if usize::from(id.0) >= self.instruments.len() {
-                continue;
-            }
-            let from = self.ledgers.account.at(id, side).position.qty;
-            if from != position.qty.0 {
-                differences.push(Adjustment::Position {
-                    instrument: id,
-                    side,
-                    from,
-                    to: position.qty.0,
-                });
-            }
-        }
-        differences
-    }
-
-    /// Whether every reported position equals the books.
-    pub(super) fn positions_agree(&self, told: &[PositionUpdate]) -> bool {
-        told.iter().all(|position| {
-            let (id, side) = (position.instrument, position.position_side);
-            usize::from(id.0) >= self.instruments.len()
-                || self.ledgers.account.at(id, side).position.qty == position.qty.0
-        })
-    }
-
     /// Adjusts the books to the venue's values.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_taken(surface, account);
         self.take_stated();
-        let is_transfer = self.positions_agree(&account.positions) && !self.misses_fill(surface);
-        let gains = self.gains_of_closes(surface, account);
-        let mut fees = self.fees_by_agreement(surface, account);
+        let is_transfer = self.evidence().positions_agree(&account.positions)
+            && !self.evidence().misses_fill(surface);
+        let gains = self.evidence().gains_of_closes(surface, account);
+        let mut fees = self.evidence().fees_by_agreement(surface, account);
         for balance in &account.balances {
             let known = self.balance(surface, balance.asset).total;
             if known != balance.total {
                 if is_transfer {
                     self.shift_by_untold(surface, balance);
                     let moved = balance.total - known;
-                    let correction = self.correction_of_estimates(surface, balance.asset, moved);
+                    let correction =
+                        self.evidence()
+                            .correction_of_estimates(surface, balance.asset, moved);
                     if correction != Amount::ZERO {
                         fees = None;
                         self.correct_estimates(balance.asset, correction);
@@ -398,7 +340,7 @@ impl Engine {
         // The snapshot's positions equalled the books, so it contains every booked fill.
         self.fees_are_in_reading(surface, is_transfer);
         if surface == Surface::Futures {
-            self.end_income_question();
+            self.incomes.end_question();
         }
         if !account.lags {
             let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
@@ -421,21 +363,14 @@ impl Engine {
             if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
                 continue;
             }
-            let rules = &self.instruments[usize::from(id.0)];
-            let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
-            let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
-            let position = self.ledgers.account.at(id, side).position;
-            let moved = told.cost - position.cost;
-            let parts = told.cost.0.abs() / ENTRY_PARTS;
-            let is_rounding = moved.0.abs() <= parts.max(half_tick);
-            if position.qty != told.qty.0 {
+            let Some(entry) = self.evidence().stated_entry(told) else {
                 continue;
-            }
-            if is_rounding {
+            };
+            if entry.is_rounding {
                 self.confirm_entry(id, side);
             } else if !all_known || !self.is_entry_confirmed(id, side) {
                 self.ledgers.account.at_mut(id, side).position.cost = told.cost;
-                self.ledgers.external.at_mut(id, side).position.cost += moved;
+                self.ledgers.external.at_mut(id, side).position.cost += entry.moved;
             }
         }
     }
@@ -443,22 +378,13 @@ impl Engine {
     /// Marks the present entry as confirmed: a snapshot agrees with it, or fills in trade order led
     /// to it from a confirmed entry.
     pub(super) fn confirm_entry(&mut self, id: InstrumentId, side: PositionSide) {
-        let known = self.known_entry(id, side);
+        let known = self.evidence().known_entry(id, side);
         self.confirmed_entries.insert((id, side), known);
     }
 
     pub(super) fn is_entry_confirmed(&self, id: InstrumentId, side: PositionSide) -> bool {
-        self.confirmed_entries.get(&(id, side)) == Some(&self.known_entry(id, side))
-    }
-
-    fn known_entry(&self, id: InstrumentId, side: PositionSide) -> ConfirmedEntry {
-        let filters = &self.instruments[usize::from(id.0)].filters;
-        let position = self.ledgers.account.at(id, side).position;
-        ConfirmedEntry {
-            qty: position.qty,
-            cost: position.cost,
-            tick: filters.price.map_or(0, |filter| filter.tick_size),
-        }
+        let known = self.evidence().known_entry(id, side);
+        self.confirmed_entries.get(&(id, side)) == Some(&known)
     }
 
     /// Takes the unavailable part of each balance from a snapshot without events in between. It

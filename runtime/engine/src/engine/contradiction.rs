@@ -4,19 +4,19 @@
 //! open back into the live orders (`docs/promises.md#2-unknown-is-a-state` and
 //! `#3-the-venue-is-the-authority`).
 
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::ids::{InstrumentId, OrderSeq, Time};
-use crate::order::Surface;
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::{Denied, Order};
-use crate::planted;
-use crate::protocol::OrderUpdate;
-use crate::timer::Timer;
-use crate::truth::OpenOrder;
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time};
+use windvane_model::order::Surface;
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::{Denied, Order};
+use windvane_model::planted;
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::timer::Timer;
+use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::doubt::Doubt;
-use super::lag::READ_LAG_MS;
 use super::session::Session;
 use super::triggers::shows_successor;
 

@@ -8,13 +8,13 @@
 //! cover by the account, because strategies net against each other (one may be long what another is
 //! short).
 
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::holding::Ledger;
-use crate::ids::{InstrumentId, StrategyId};
-use crate::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
-use crate::planted;
-use crate::rules::{Rejection, Rule};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Notice;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Side, Surface};
+use windvane_model::planted;
+use windvane_model::rules::{Rejection, Rule};
 
 use super::Engine;
 
@@ -151,9 +151,9 @@ impl Engine {
     /// outside price. The strategy and people are notified.
     pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
         for (id, position_side, closing, qty) in self.uncovered(strategy) {
-            let value = self.close_value((id, position_side), closing, qty);
+            let value = self.close_values.part((id, position_side), closing, qty);
             self.give_up(strategy, (id, position_side), closing, qty, value);
-            self.take_close_value((id, position_side), qty, value);
+            self.close_values.take((id, position_side), qty, value);
         }
     }
 

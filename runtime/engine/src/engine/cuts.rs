@@ -5,13 +5,12 @@
 //! that time. If a position or an order was open, strategies open nothing until a snapshot agrees
 //! that is certainly newer. Renewals of countdowns go on.
 
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::truth::AccountTruth;
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
 
 use super::Engine;
-use super::doubt::Doubt;
-use super::lag::READ_LAG_MS;
 
 /// Time to the next snapshot after one that proved nothing, once snapshots are new enough.
 const AGAIN_MS: i64 = 2_000;
@@ -48,18 +47,5 @@ impl Engine {
         if up.is_some_and(|up| asked >= up.plus_ms(READ_LAG_MS)) {
             self.set_doubt(Doubt::LostEvents(surface), false);
         }
-    }
-
-    /// Whether a snapshot shows a state that the account had since the stream connected.
-    pub(super) fn was_so_since_cut(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let live = self.live.as_ref();
-        let line = live.and_then(|live| live.lines.get(&surface));
-        let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
-            return false;
-        };
-        let may_lack_fees = !self.positions_agree(&account.positions);
-        line.past.was_since(*up, account, |asset, told, known| {
-            told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
-        })
     }
 }

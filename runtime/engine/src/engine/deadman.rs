@@ -7,20 +7,20 @@
 //! ends before the engine's.
 
 use serde::{Deserialize, Serialize};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time};
+use windvane_model::order::{NewOrder, Surface};
+use windvane_model::order_state::OrderMove;
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{Outcome, Refusal, Request};
+use windvane_model::refusal::Blame;
+use windvane_model::run_state::Latch;
+use windvane_model::timer::Timer;
 
-use crate::effect::{Effect, HeartbeatNotice, Notice};
-use crate::ids::{InstrumentId, OrderSeq, Time};
-use crate::order::{NewOrder, Surface};
-use crate::order_state::OrderMove;
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{Outcome, Refusal, Request};
-use crate::refusal::Blame;
-use crate::timer::Timer;
-
-use super::doubt::Doubt;
+use super::Engine;
 use super::replies::AFTER_WAIT_MS;
-use super::{Engine, Latch};
 
 /// Number of tries to arm a countdown before the waiting orders are refused.
 const TRIES_MAX: u32 = 3;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::{OrderSeq, StrategyId};
+use windvane_model::ids::{OrderSeq, StrategyId};
 
 use super::Engine;
 

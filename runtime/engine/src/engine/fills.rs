@@ -1,21 +1,20 @@
 //! The user data stream: fills, order updates, balances, funding. Late, duplicate and missing
 //! updates are normal; the venue's values win (`docs/promises.md#3-the-venue-is-the-authority`).
 
-use crate::decimal::{AMOUNT_SCALE, Amount, pow10};
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::event::EventKind;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
-use crate::ledger::{self, Grains, NetFill};
-use crate::order::{OrderStatus, PositionSide, Side, Surface};
-use crate::order_state::OrderMove;
-use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, pow10};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
+use windvane_model::ledger::{Grains, NetFill};
+use windvane_model::order::{OrderStatus, PositionSide, Side, Surface};
+use windvane_model::order_state::OrderMove;
+use windvane_model::protocol::{
+    BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent,
+};
+use windvane_model::{codec, ledger, planted};
 
-use super::doubt::Doubt;
-use super::{Engine, codec, narrow};
-
-/// A difference of at most one part in this many of the last fill is the venue's rounding.
-const ROUNDING_PARTS: i128 = 1_000_000;
+use super::{Engine, narrow};
 
 /// Profit that a fill realized, before fees: in the account's position and in its owner's.
 struct Realized {
@@ -391,7 +390,11 @@ impl Engine {
             };
             let cause = match cause {
                 Cause::Event
-                    if self.is_rounding(surface, update.asset, update.total - expected) =>
+                    if self.evidence().is_rounding(
+                        surface,
+                        update.asset,
+                        update.total - expected,
+                    ) =>
                 {
                     Cause::Rounding
                 }
@@ -414,22 +417,6 @@ impl Engine {
                 self.deliver(StrategyId(index as u16), event);
             }
         }
-    }
-
-    /// Whether a difference after a fill is the venue's rounding, as in its entry prices.
-    pub(super) fn is_rounding(&self, surface: Surface, asset: AssetId, difference: Amount) -> bool {
-        let mut rules = self.instruments.iter();
-        let difference = if rules.any(|one| one.quote == asset) {
-            difference
-        } else if let Some(value) = self.value_in_equity(asset, difference) {
-            value
-        } else {
-            return false;
-        };
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| {
-            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0
-        })
     }
 
     /// Records and reports a correction by the venue's evidence.

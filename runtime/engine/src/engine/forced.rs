@@ -6,29 +6,24 @@
 //! trades show the close, and `outside` takes it from the strategies. The engine then requests the
 //! venue's forced orders (`forced_questions`).
 
-use std::collections::BTreeMap;
+use windvane_evidence::close_gains::Gained;
+use windvane_evidence::forced::{Due, ForcedOrder};
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_model::decimal::{Amount, div_half_even, pow10};
+use windvane_model::effect::Notice;
+use windvane_model::event::EventKind;
+use windvane_model::forced::{
+    ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata,
+};
+use windvane_model::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
+use windvane_model::run_state::Latch;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{codec, planted};
 
-use serde::{Deserialize, Serialize};
+use super::{Engine, narrow};
 
-use crate::codec;
-use crate::decimal::{Amount, div_half_even, pow10};
-use crate::effect::Notice;
-use crate::event::EventKind;
-use crate::forced::{ForcedClose, ForcedCloseReport, ForcedShare, OnLiquidation, pro_rata};
-use crate::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
-use crate::order::{PositionSide, Side, Surface};
-use crate::planted;
-use crate::protocol::{AccountUpdate, Fill, OrderUpdate};
-use crate::truth::OpenOrder;
-
-use super::forced_questions::Question;
-use super::forced_reports::ForcedReports;
-use super::lag::READ_LAG_MS;
-use super::snapshot::Names;
-use super::{Engine, Latch, narrow};
-
-/// At most this many orders of outside parties are remembered.
-const ORDERS_MAX: usize = 1_024;
 /// A payment of the insurance fund belongs to a forced close that was reported at most this long
 /// before.
 const CLEARED_MS: i64 = 60_000;
@@ -37,127 +32,6 @@ const CLEARED_MS: i64 = 60_000;
 const SOLD_BIT: u32 = 2;
 /// The value for "none" in every event.
 const NONE: i64 = i64::MIN;
-
-/// Why the venue closed, and its order; 0 if no order is known.
-pub(super) type ForcedOrder = (ForcedClose, VenueOrderId);
-
-/// The state of forced closes.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct ForcedCloses {
-    reaction: OnLiquidation,
-    /// Orders of outside parties or of the venue that traded. Also own orders that traded before
-    /// they were known as own.
-    orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
-    /// Pending requests for the forced orders of an instrument.
-    pub(super) asked: BTreeMap<InstrumentId, Question>,
-    /// The venue's time of the last round that left nothing unexplained.
-    pub(super) agreed: BTreeMap<Surface, Time>,
-    /// Reports since the operator last resumed, the newest at the end.
-    pub(super) reports: ForcedReports,
-}
-
-/// An outside order: which part of it was booked (or was in the account's initial state), and which
-/// part is settled with the strategies.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Outside {
-    forced: Option<ForcedClose>,
-    side: Side,
-    position_side: PositionSide,
-    booked: i64,
-    quote: Amount,
-    fee: Amount,
-    /// The booked part without a trade id: a trade that is reported later may be this part.
-    made_up: i64,
-    /// The quantity that strategies gave up for it, and its value.
-    settled: i64,
-    settled_quote: Amount,
-    settled_fee: Amount,
-}
-
-/// A closed quantity that must be settled with the strategies.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Due {
-    pub(super) side: Side,
-    pub(super) position_side: PositionSide,
-    pub(super) qty: i64,
-    pub(super) quote: Amount,
-    pub(super) fee: Amount,
-    /// When the venue closed it, by the venue's clock.
-    pub(super) made: Time,
-}
-
-impl Due {
-    /// The part with this quantity.
-    fn part(&self, qty: i64) -> Self {
-        let whole = self.qty.max(1);
-        Self {
-            qty,
-            quote: self.quote.part(qty, whole),
-            fee: self.fee.part(qty, whole),
-            ..*self
-        }
-    }
-
-    /// The part with this quantity, and the remainder.
-    pub(super) fn split(&self, qty: i64) -> (Self, Self) {
-        let part = self.part(qty);
-        let left = Self {
-            qty: self.qty - part.qty,
-            quote: self.quote - part.quote,
-            fee: self.fee - part.fee,
-            ..*self
-        };
-        (part, left)
-    }
-}
-
-impl ForcedCloses {
-    /// Whether an order is known to be the venue's own.
-    pub(super) fn orders_by_venue(&self, key: (InstrumentId, VenueOrderId)) -> bool {
-        let known = self.orders.get(&key);
-        known.is_some_and(|order| order.forced.is_some())
-    }
-}
-
-impl Outside {
-    const fn new(side: Side, position_side: PositionSide) -> Self {
-        Self {
-            forced: None,
-            side,
-            position_side,
-            booked: 0,
-            quote: Amount::ZERO,
-            fee: Amount::ZERO,
-            made_up: 0,
-            settled: 0,
-            settled_quote: Amount::ZERO,
-            settled_fee: Amount::ZERO,
-        }
-    }
-
-    /// Notes that the account already contains this quantity, without a trade id.
-    const fn find(&mut self, qty: i64) {
-        self.made_up += qty;
-        self.booked += qty;
-        self.settled += qty;
-    }
-
-    /// Takes the part that is booked and not settled yet.
-    fn take_due(&mut self) -> Due {
-        let due = Due {
-            side: self.side,
-            position_side: self.position_side,
-            qty: self.booked - self.settled,
-            quote: self.quote - self.settled_quote,
-            fee: self.fee - self.settled_fee,
-            made: Time::default(),
-        };
-        self.settled = self.booked;
-        self.settled_quote = self.quote;
-        self.settled_fee = self.fee;
-        due
-    }
-}
 
 impl Engine {
     /// Forced closes since the operator last resumed, the oldest first. There is one entry per
@@ -168,11 +42,11 @@ impl Engine {
 
     /// The configured reaction to a forced close.
     pub const fn on_liquidation(&self) -> OnLiquidation {
-        self.forced.reaction
+        self.forced.reaction()
     }
 
     pub(super) const fn set_on_liquidation(&mut self, reaction: OnLiquidation) {
-        self.forced.reaction = reaction;
+        self.forced.set_reaction(reaction);
     }
 
     /// The operator resumed, which accepts all earlier forced closes.
@@ -186,11 +60,7 @@ impl Engine {
         if self.surface_of(update.instrument) != Surface::Futures || planted!(LiquidationIgnored) {
             return None;
         }
-        let known = self
-            .forced
-            .orders
-            .get(&(update.instrument, update.order_id));
-        ForcedClose::of(update).or_else(|| known?.forced)
+        self.forced.kind_of(update)
     }
 
     /// The part of an external fill that is not booked yet. A fill of a forced close may have no
@@ -199,60 +69,24 @@ impl Engine {
         let fill = update.fill?;
         let key = (update.instrument, update.order_id);
         if forced && fill.trade_id.0 <= 0 {
-            let booked = self.forced.orders.get(&key).map_or(0, |order| order.booked);
-            let new = (update.executed_qty.0 - booked).min(fill.qty.0);
-            return part_of(&fill, new);
+            return self.forced.new_part(update, &fill);
         }
         if self.seen_external(update.instrument, fill.trade_id) {
             return None;
         }
-        let Some(order) = self.forced.orders.get_mut(&key) else {
-            return Some(fill);
-        };
-        let absorbed = order.made_up.min(fill.qty.0);
-        order.made_up -= absorbed;
-        part_of(&fill, fill.qty.0 - absorbed)
+        self.forced.absorb(key, &fill)
     }
 
     /// Remembers a booked fill of an outside party.
     pub(super) fn remember_outside_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
         let fee = self.fee_in_quote(update.instrument, fill);
-        let order = self.outside_order(update);
-        order.booked += fill.qty.0;
-        order.quote += fill.quote_qty;
-        order.fee += fee;
-        if fill.trade_id.0 <= 0 {
-            order.made_up += fill.qty.0;
-        }
+        self.forced.remember_fill(update, fill, fee);
     }
 
     /// Remembers a fill in the account's initial state: no strategy gives up anything for it.
     pub(super) fn remember_found_fill(&mut self, update: &OrderUpdate, fill: &Fill) {
-        self.remember_outside_fill(update, fill);
         let fee = self.fee_in_quote(update.instrument, fill);
-        let order = self.outside_order(update);
-        order.settled += fill.qty.0;
-        order.settled_quote += fill.quote_qty;
-        order.settled_fee += fee;
-    }
-
-    /// Adds the commission of an outside fill that arrived later than the fill. Returns the
-    /// strategies' shares, if the fill was a forced close.
-    pub(super) fn add_forced_fee(
-        &mut self,
-        key: (InstrumentId, VenueOrderId),
-        fee: Amount,
-    ) -> Vec<(StrategyId, Amount)> {
-        let Some(order) = self.forced.orders.get_mut(&key) else {
-            return Vec::new();
-        };
-        order.fee += fee;
-        if order.settled < order.booked {
-            // The settlement will share the fee.
-            return Vec::new();
-        }
-        order.settled_fee += fee;
-        self.forced.reports.add_fee(key, fee)
+        self.forced.remember_found_fill(update, fill, fee);
     }
 
     fn fee_in_quote(&self, instrument: InstrumentId, fill: &Fill) -> Amount {
@@ -264,13 +98,6 @@ impl Engine {
         }
     }
 
-    /// The quantity and value of an order that were counted as an outside party's. It may turn out
-    /// to be an own order that was not known yet.
-    pub(super) fn counted_outside(&self, id: InstrumentId, order: VenueOrderId) -> (i64, Amount) {
-        let known = self.forced.orders.get(&(id, order));
-        known.map_or((0, Amount::ZERO), |order| (order.booked, order.quote))
-    }
-
     /// Whether this trade of an order was counted as an outside party's. The trade id alone is not
     /// enough, because the other side of the trade may also be an order of this account.
     pub(super) fn was_counted_outside(
@@ -279,19 +106,7 @@ impl Engine {
         order: VenueOrderId,
         trade: TradeId,
     ) -> bool {
-        self.forced.orders.contains_key(&(id, order))
-            && self.external_trades[usize::from(id.0)].contains(&trade)
-    }
-
-    fn outside_order(&mut self, update: &OrderUpdate) -> &mut Outside {
-        let key = (update.instrument, update.order_id);
-        let orders = &mut self.forced.orders;
-        if orders.len() >= ORDERS_MAX && !orders.contains_key(&key) {
-            // Of one instrument, the oldest order has the lowest number.
-            orders.pop_first();
-        }
-        let new = Outside::new(update.side, update.position_side);
-        orders.entry(key).or_insert(new)
+        self.forced.knows((id, order)) && self.external_trades[usize::from(id.0)].contains(&trade)
     }
 
     /// Settles a forced close when its event arrives, reports it, and applies the reaction. `moved`
@@ -304,9 +119,7 @@ impl Engine {
         fill: Option<&Fill>,
         (moved, realized_pnl): (i64, Amount),
     ) {
-        let order = self.outside_order(update);
-        let known = order.forced.replace(kind).is_some();
-        let whole = order.take_due();
+        let (known, whole) = self.forced.take_told(kind, update);
         let (id, side) = (update.instrument, whole.position_side);
         let fresh = fill.map_or(0, |fill| fill.qty.0).min(moved);
         let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh, |qty| {
@@ -331,7 +144,7 @@ impl Engine {
             realized_pnl: stated.unwrap_or(realized_pnl),
             ..report
         };
-        self.keep_rest(rest, &report);
+        self.out_of_order.keep_rest(rest, &report, self.now);
         self.report_forced_close(report);
     }
 
@@ -381,7 +194,7 @@ impl Engine {
             shares,
             unowned: due.qty - taken,
             left: self.account_qty(instrument, side),
-            reaction: self.forced.reaction,
+            reaction: self.forced.reaction(),
             latched: false,
         };
         (report, rest)
@@ -458,7 +271,7 @@ impl Engine {
 
     /// Notifies people of a forced close and applies the configured reaction.
     pub(super) fn report_forced_close(&mut self, report: ForcedCloseReport) {
-        let latch = match self.forced.reaction {
+        let latch = match self.forced.reaction() {
             OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
             OnLiquidation::Pause if self.latch == Latch::None => Some(Latch::Paused),
             _ => None,
@@ -516,21 +329,11 @@ impl Engine {
                 shares: Vec::new(),
                 unowned: 0,
                 left: 0,
-                reaction: self.forced.reaction,
+                reaction: self.forced.reaction(),
                 latched: false,
             });
         }
         self.reconcile_soon(update.surface);
-    }
-
-    /// The booked part of an outside order that is not settled, with its sides.
-    pub(super) fn unsettled_part(
-        &self,
-        key: (InstrumentId, VenueOrderId),
-    ) -> Option<(Side, PositionSide, i64)> {
-        let order = self.forced.orders.get(&key)?;
-        let qty = order.booked - order.settled;
-        Some((order.side, order.position_side, qty))
     }
 
     /// Handles a listed forced order, as far as a snapshot showed its close: the account contains
@@ -541,10 +344,8 @@ impl Engine {
         let (id, side) = (report.instrument, terms.position_side);
         let key = (id, report.order_id);
         let (whole_qty, whole_quote) = (report.executed_qty.0, report.cum_quote);
-        let new = Outside::new(terms.side, side);
-        let known = self.forced.orders.get(&key).copied().unwrap_or(new);
-        let was_reported = known.forced.is_some();
-        let reported = if was_reported { known.booked } else { 0 };
+        let (was_reported, known_qty) = self.forced.known_of(key);
+        let reported = if was_reported { known_qty } else { 0 };
         // Some of its events may have been lost.
         let qty = whole_qty - reported;
         if qty <= 0 {
@@ -554,28 +355,34 @@ impl Engine {
         let closed = self.take_due_close(id, side, terms.side, qty, |part| {
             Some(quote.part(part, qty))
         });
-        let gained = self.take_gain((id, side), terms.side, closed);
+        let gained = self.due_gains.take((id, side), terms.side, closed);
         let own = Some(report.order_id);
-        let moved = self.take_moved_position(id, side, terms.side, qty - closed, own);
+        let moved = self.listed_shifts.take_moved(
+            &mut self.out_of_order,
+            (id, side),
+            terms.side,
+            qty - closed,
+            own,
+        );
         let shown = closed + moved;
         let is_contained = self
             .agreed_at(self.surface_of(id))
             .is_some_and(|agreed| report.update_time.plus_ms(READ_LAG_MS) <= agreed);
-        let booked = if was_reported { 0 } else { known.booked };
+        let booked = if was_reported { 0 } else { known_qty };
         if shown + booked == 0 && !is_contained {
             return false;
         }
         let kind = ForcedClose::of_listed(report);
-        let order = self.forced.orders.entry(key).or_insert(new);
-        order.forced = Some(kind);
-        // A later event of a fill that the account already contains must book nothing.
-        if was_reported || known.booked == 0 {
-            order.find(if is_contained { qty } else { shown });
-        }
         if was_reported && shown == 0 {
+            let found = if is_contained { qty } else { shown };
+            self.forced.find_listed(kind, listed, found);
             return true;
         }
-        let whole = order.take_due();
+        // A later event of a fill that the account already contains must book nothing.
+        let is_found = was_reported || known_qty == 0;
+        let found = if is_contained { qty } else { shown };
+        let found = if is_found { found } else { 0 };
+        let whole = self.forced.take_listed(kind, listed, found);
         // Its trades are booked, and the strategies gave up nothing yet, so all of it must be
         // settled. Later own fills may have left less than it closed.
         let shown = if closed > 0 {
@@ -606,18 +413,16 @@ impl Engine {
             realized_pnl: gained.map_or(settled.realized_pnl, |gained| gained.realized),
             ..settled
         };
-        self.keep_rest(rest, &report);
+        self.out_of_order.keep_rest(rest, &report, self.now);
         self.report_forced_close(report);
         true
     }
 
     /// Reports a close whose order the venue does not know.
     pub(super) fn report_unknown_order(&mut self, key: (InstrumentId, VenueOrderId), made: Time) {
-        let Some(order) = self.forced.orders.get_mut(&key) else {
+        let Some(whole) = self.forced.take_unknown(key) else {
             return;
         };
-        order.forced = Some(ForcedClose::Unreported);
-        let whole = order.take_due();
         let (id, side) = (key.0, whole.position_side);
         let closed = self.take_due_close(id, side, whole.side, whole.qty, |qty| {
             Some(whole.part(qty).quote)
@@ -625,7 +430,7 @@ impl Engine {
         if closed == 0 {
             return;
         }
-        let gained = self.take_gain((id, side), whole.side, closed);
+        let gained = self.due_gains.take((id, side), whole.side, closed);
         let due = Due {
             made,
             ..whole.part(closed)
@@ -637,64 +442,30 @@ impl Engine {
             realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
             ..report
         };
-        self.keep_rest(rest, &report);
+        self.out_of_order.keep_rest(rest, &report, self.now);
         self.report_forced_close(report);
     }
 
-    /// Takes over the state of an earlier process.
-    pub(super) fn inherit_forced_closes(&mut self, from: &Self, names: &Names) {
-        let (known, old) = (&mut self.forced, &from.forced);
-        known.reaction = old.reaction;
-        known.agreed.clone_from(&old.agreed);
-        for ((id, order_id), order) in &old.orders {
-            if let Some(id) = names.instruments.get(id) {
-                known.orders.insert((*id, *order_id), *order);
-            }
+    /// Separates the commission from a gain, and returns it. An order states the value of a close,
+    /// while the balance showed the value less the commission. The commission was booked as a worse
+    /// price until now.
+    pub(super) fn split_fee(
+        &mut self,
+        (id, side): (InstrumentId, PositionSide),
+        closing: Side,
+        gained: &mut Gained,
+        price: impl Fn(i64) -> Amount,
+    ) -> Amount {
+        let fee = gained.fee(closing, price);
+        if fee == Amount::ZERO {
+            return Amount::ZERO;
         }
-        for (id, question) in &old.asked {
-            if let Some(id) = names.instruments.get(id) {
-                known.asked.insert(*id, question.without_answer());
-            }
+        for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
+            let position = &mut ledger.at_mut(id, side).position;
+            position.realized_pnl += fee;
+            position.fees += fee;
         }
-        for (at, report) in old.reports.iter() {
-            let Some(instrument) = names.instruments.get(&report.instrument) else {
-                continue;
-            };
-            let shares = report.shares.iter().filter_map(|share| {
-                let strategy = *names.strategies.get(&share.strategy)?;
-                Some(ForcedShare { strategy, ..*share })
-            });
-            let report = ForcedCloseReport {
-                instrument: *instrument,
-                shares: shares.collect(),
-                ..report.clone()
-            };
-            known.reports.add(*at, &report);
-        }
+        gained.realized += fee;
+        fee
     }
-}
-
-/// Takes at most `qty`, which an order of this side closed, out of the quantity by which a position
-/// moved. Returns the taken quantity.
-pub(super) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
-    let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
-    *moved -= closing.sign() * taken;
-    taken
-}
-
-/// The part of a fill with this quantity; `None` if nothing is left.
-fn part_of(fill: &Fill, qty: i64) -> Option<Fill> {
-    let whole = fill.qty.0;
-    if qty <= 0 {
-        return None;
-    }
-    if qty >= whole {
-        return Some(*fill);
-    }
-    let mut part = *fill;
-    part.qty.0 = qty;
-    part.quote_qty = fill.quote_qty.part(qty, whole);
-    part.fee = fill.fee.part(qty, whole);
-    part.realized_pnl = fill.realized_pnl.map(|pnl| pnl.part(qty, whole));
-    Some(part)
 }

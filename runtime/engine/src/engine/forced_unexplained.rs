@@ -5,20 +5,14 @@
 //! no trade names one, the close counts as a forced close of kind `unreported`: strategies must not
 //! reopen a position that the venue may have liquidated.
 
-use crate::decimal::Amount;
-use crate::forced::{ForcedClose, ForcedCloseReport};
-use crate::ids::{InstrumentId, VenueOrderId};
-use crate::order::{PositionSide, Side};
-use crate::protocol::OrderUpdate;
+use windvane_evidence::Key;
+use windvane_evidence::forced::Due;
+use windvane_model::decimal::Amount;
+use windvane_model::forced::{ForcedClose, ForcedCloseReport};
+use windvane_model::ids::{InstrumentId, VenueOrderId};
+use windvane_model::order::{PositionSide, Side};
 
 use super::Engine;
-use super::forced::Due;
-use super::forced_traces::Executed;
-
-/// Snapshots show the executions of an order within this time.
-const EXECUTED_MS: i64 = 60_000;
-
-type Key = (InstrumentId, PositionSide);
 
 impl Engine {
     /// Reports closes that no order explains, on a venue that does not list forced orders. Only
@@ -28,27 +22,29 @@ impl Engine {
         for position_side in PositionSide::ALL.iter().copied() {
             let key = (id, position_side);
             let is_closed = [Side::Buy, Side::Sell].map(|side| self.due_close(key, side) > 0);
-            if is_closed == [false; 2] && !self.is_shifted(id, position_side) {
+            if is_closed == [false; 2] && !self.out_of_order.is_shifted(key) {
                 continue;
             }
             let stated = self.stated_closes.get(&key).copied();
             for side in [Side::Buy, Side::Sell] {
                 let external = self.ledgers.external.at(id, position_side).position;
                 let named = self.closed_by_inquired_orders(key, side)
-                    + self.executed_without_fill(key, side);
+                    + self.forced_traces.executed(key, side, self.now);
                 let due = self.due_close(key, side);
                 if due > 0 {
-                    self.forget_executed(key, side);
+                    self.forced_traces.forget_executed(key, side);
                 }
                 let open = due - named;
-                let value = self.close_values.get(&key).copied();
+                let value = self.close_values.get(key);
                 let closed = self.take_due_close(id, position_side, side, open, |_| None);
-                let gained = self.take_gain(key, side, closed);
+                let gained = self.due_gains.take(key, side, closed);
                 // If a position reversed, it counts as closed by a forced order only if an event
                 // says so.
                 let may_be_moved = stated.is_some() && named == 0;
                 let limit = if may_be_moved { i64::MAX } else { 0 };
-                let moved = self.take_moved_position(id, position_side, side, limit, None);
+                let moved =
+                    self.listed_shifts
+                        .take_moved(&mut self.out_of_order, key, side, limit, None);
                 let qty = closed + moved;
                 if qty == 0 {
                     continue;
@@ -73,10 +69,10 @@ impl Engine {
                     realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
                     ..report
                 };
-                self.keep_rest(rest, &report);
+                self.out_of_order.keep_rest(rest, &report, self.now);
                 self.report_forced_close(report);
             }
-            if !self.inquires_after(id) {
+            if !self.outside_orders.inquires_after(id) {
                 self.stated_closes.remove(&key);
             }
         }
@@ -86,7 +82,7 @@ impl Engine {
     /// them.
     fn closed_by_inquired_orders(&self, (id, position_side): Key, closing: Side) -> i64 {
         let inquired = self.outside_orders.keys();
-        let parts = inquired.filter_map(|key| Some((key.0, self.unsettled_part(*key)?)));
+        let parts = inquired.filter_map(|key| Some((key.0, self.forced.unsettled_part(*key)?)));
         let closes = parts.filter(|(of, (side, of_side, _))| {
             (*of, *side, *of_side) == (id, closing, position_side)
         });
@@ -95,7 +91,7 @@ impl Engine {
 
     /// Handles a response that a person placed an outside order: the order explains what it closed.
     pub(super) fn explain_close_by_hand(&mut self, order: (InstrumentId, VenueOrderId)) {
-        let Some((side, position_side, qty)) = self.unsettled_part(order) else {
+        let Some((side, position_side, qty)) = self.forced.unsettled_part(order) else {
             return;
         };
         let key = (order.0, position_side);
@@ -103,45 +99,5 @@ impl Engine {
         if explained > 0 {
             *self.explained_closes.entry(key).or_default() += side.sign() * explained;
         }
-    }
-
-    /// Notes the quantity that an outside order executed without a reported fill. An event may
-    /// report only the last part of a fill; the cumulative quantity shows the rest.
-    pub(super) fn note_executed_without_fill(&mut self, update: &OrderUpdate) {
-        let now = self.now;
-        let key = (update.instrument, update.order_id);
-        let (booked, _) = self.counted_outside(key.0, key.1);
-        let missing = update.executed_qty.0 - booked;
-        let orders = &mut self.forced_traces.executed;
-        orders.retain(|_, executed| now <= executed.told.plus_ms(EXECUTED_MS));
-        if missing > 0 {
-            let executed = Executed {
-                told: now,
-                side: update.side,
-                position_side: update.position_side,
-                qty: missing,
-            };
-            orders.insert(key, executed);
-        } else {
-            orders.remove(&key);
-        }
-    }
-
-    /// The quantity of a position that outside orders closed and whose fills were not reported.
-    fn executed_without_fill(&self, (id, position_side): Key, closing: Side) -> i64 {
-        let orders = self.forced_traces.executed.iter();
-        let closes = orders.filter(|((of, _), executed)| {
-            (*of, executed.side, executed.position_side) == (id, closing, position_side)
-                && self.now <= executed.told.plus_ms(EXECUTED_MS)
-        });
-        closes.map(|(_, executed)| executed.qty).sum()
-    }
-
-    /// A snapshot showed what these orders closed.
-    fn forget_executed(&mut self, (id, position_side): Key, closing: Side) {
-        let orders = &mut self.forced_traces.executed;
-        orders.retain(|(of, _), executed| {
-            (*of, executed.side, executed.position_side) != (id, closing, position_side)
-        });
     }
 }

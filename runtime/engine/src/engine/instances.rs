@@ -17,59 +17,16 @@
 //! The order numbers of an instance only rise. So the highest number of each epoch separates old
 //! ids from new ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use windvane_evidence::instances::{Instances, Run, Sighted, Sighting, second_of};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
+use windvane_model::order::{ExecutionType, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::truth::{OpenOrder, TradedOrder};
 
-use serde::{Deserialize, Serialize};
-
-use crate::effect::Notice;
-use crate::ids::{ClientOrderId, OrderSeq, Time};
-use crate::order::{ExecutionType, OrderStatus, Surface};
-use crate::planted;
-use crate::protocol::OrderUpdate;
-use crate::truth::{OpenOrder, TradedOrder};
-
-use super::{Doubt, Engine};
-
-/// At most this many epochs are remembered; ids of earlier epochs count as ours.
-const EPOCHS_MAX: usize = 4_096;
-/// No own order is older than ten years. An epoch is the second in which a process started.
-pub(super) const OLDEST_S: u64 = 10 * 366 * 24 * 60 * 60;
-/// The clock of another instance is at most this far ahead of ours.
-const AHEAD_S: u64 = 24 * 60 * 60;
-/// A list of open orders may be behind the stream by this much.
-const LIST_LAG_MS: i64 = 10_000;
-
-/// Highest order numbers, by surface and epoch.
-type Numbers = BTreeMap<(Surface, u64), OrderSeq>;
-
-/// The order ids of this data folder, and those of other instances on the account.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Instances {
-    /// By epoch, the first number that an earlier process of this data folder did not issue.
-    given_out: BTreeMap<u64, OrderSeq>,
-    /// Ids of epochs up to this one count as issued, because it is not known which were.
-    assumed: Option<u64>,
-    /// The highest adopted id of each epoch of other instances; all lower ids are adopted too.
-    adopted: Numbers,
-    /// Ids that this folder did not issue and that were not adopted.
-    seen: Numbers,
-    /// The operator lets this instance take over at once.
-    take_over: bool,
-    /// Surfaces whose open orders were read since startup.
-    listed: BTreeSet<Surface>,
-    watch: Option<Watch>,
-    /// An order of another live instance.
-    other: Option<ClientOrderId>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Watch {
-    id: ClientOrderId,
-    since: Time,
-    until: Time,
-    /// The requests that end the watch were sent.
-    ends: bool,
-}
+use super::Engine;
 
 /// A watch for another instance on the account. The engine does not trade during it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,102 +35,6 @@ pub struct InstanceWatch {
     pub id: ClientOrderId,
     /// When the watch ends, unless another order is placed.
     pub until: Time,
-}
-
-/// How an order id was seen.
-enum Sighting {
-    /// In the first list of open orders of this process.
-    First,
-    /// In a later list.
-    Listed { status: OrderStatus, updated: Time },
-    /// The venue accepted the order at this time.
-    Accepted(Time),
-    /// Account trades list a fill of an order that was placed at this time.
-    Traded { placed: Time },
-    /// Another change of the order.
-    Changed,
-}
-
-impl Sighting {
-    /// A time, by the venue's clock, by which the order was placed. If the order changed since, it
-    /// is a later time.
-    fn placed_by(&self) -> Option<Time> {
-        let time = match *self {
-            Self::First | Self::Changed => return None,
-            Self::Listed { updated, .. } => updated,
-            Self::Accepted(at) => at,
-            Self::Traded { placed } => placed,
-        };
-        (time != Time::default()).then_some(time)
-    }
-
-    /// Whether `placed_by` is the exact time of placement.
-    const fn is_exact(&self) -> bool {
-        match self {
-            Self::First | Self::Changed => false,
-            Self::Listed { status, .. } => matches!(status, OrderStatus::New),
-            Self::Accepted(_) | Self::Traded { .. } => true,
-        }
-    }
-}
-
-impl Instances {
-    /// For an engine that kept no list: every id of our form counts as issued.
-    pub(super) fn unlisted() -> Self {
-        Self {
-            assumed: Some(u64::MAX),
-            ..Self::default()
-        }
-    }
-
-    /// The list for the next process. This process issued the ids below `next` of `epoch`.
-    pub(super) fn succeed(&self, epoch: u64, next: OrderSeq) -> Self {
-        let mut heir = Self {
-            given_out: self.given_out.clone(),
-            assumed: self.assumed.map(|up_to| up_to.min(epoch.saturating_sub(1))),
-            adopted: self.adopted.clone(),
-            ..Self::default()
-        };
-        heir.give_out(epoch, next);
-        heir
-    }
-
-    fn give_out(&mut self, epoch: u64, next: OrderSeq) {
-        let known = self.given_out.entry(epoch).or_default();
-        *known = (*known).max(next);
-        while self.given_out.len() > EPOCHS_MAX {
-            let oldest = self.given_out.pop_first().map(|(epoch, _)| epoch);
-            self.assumed = self.assumed.max(oldest);
-            let assumed = self.assumed;
-            self.adopted.retain(|(_, epoch), _| Some(*epoch) > assumed);
-        }
-    }
-
-    /// Epoch and number of an id of our form that this folder did not issue and that was not
-    /// adopted.
-    fn unknown(
-        &self,
-        surface: Surface,
-        id: &ClientOrderId,
-        (own, now): (u64, Time),
-    ) -> Option<(u64, OrderSeq)> {
-        let (_, epoch, number) = id.parse_own()?;
-        let oldest = own.saturating_sub(OLDEST_S);
-        let newest = own.max(second_of(now)).saturating_add(AHEAD_S);
-        if !(oldest..=newest).contains(&epoch) {
-            return None;
-        }
-        let ours = self.given_out.get(&epoch).is_some_and(|end| number < *end)
-            || self.assumed.is_some_and(|up_to| epoch <= up_to);
-        let adopted = self.adopted.get(&(surface, epoch));
-        let known = ours || adopted.is_some_and(|last| number <= *last);
-        (!known).then_some((epoch, number))
-    }
-}
-
-/// The epoch of a process that starts at this time: its second.
-fn second_of(now: Time) -> u64 {
-    u64::try_from(now.millis() / 1_000).unwrap_or_default()
 }
 
 /// The order ids that a data folder issued or adopted, for a check before startup.
@@ -216,12 +77,12 @@ impl Engine {
     /// Adopts orders of another instance at once, by the operator's command. Called before any
     /// input.
     pub fn take_over(&mut self) {
-        self.instances.take_over = true;
+        self.instances.take_over();
     }
 
     /// The present watch for another instance.
     pub fn instance_watch(&self) -> Option<InstanceWatch> {
-        let watch = self.instances.watch.as_ref()?;
+        let watch = self.instances.watch()?;
         Some(InstanceWatch {
             id: watch.id,
             until: watch.until,
@@ -230,18 +91,18 @@ impl Engine {
 
     /// An order of another live instance: this instance must end and change nothing.
     pub fn other_instance(&self) -> Option<ClientOrderId> {
-        let watched = self.instances.watch.is_some();
-        self.instances.other.filter(|_| watched)
+        let watched = self.instances.watch().is_some();
+        self.instances.other().filter(|_| watched)
     }
 
     /// The order of another instance for which the run is degraded.
-    pub(super) fn order_of_another(&self) -> Option<ClientOrderId> {
-        self.instances.other
+    pub(super) const fn order_of_another(&self) -> Option<ClientOrderId> {
+        self.instances.other()
     }
 
     /// Whether orders of another instance keep the run from trading.
-    pub(super) fn is_watching_instances(&self) -> bool {
-        self.instances.watch.is_some()
+    pub(super) const fn is_watching_instances(&self) -> bool {
+        self.instances.watch().is_some()
     }
 
     /// Epoch and number of an id of our form that no process of this folder issued and that was not
@@ -264,7 +125,7 @@ impl Engine {
 
     /// Looks for orders of another instance in a list of open orders, before they are adopted.
     pub(super) fn look_for_instances(&mut self, surface: Surface, open: &[OpenOrder]) {
-        let first = self.instances.listed.insert(surface);
+        let first = self.instances.note_listed(surface);
         for order in open {
             let sighting = if first {
                 Sighting::First
@@ -300,54 +161,55 @@ impl Engine {
         };
         let (surface, id) = (self.surface_of(update.instrument), update.client_order_id);
         // The order may have filled at once, and the event of its acceptance may be lost.
+        let number = self.number_of_another(surface, &id);
+        let is_first = |number| self.instances.is_first_seen(surface, number);
         let may_be_new =
-            update.fill.is_some() && self.is_first_seen(surface, &id) && !self.knows_account();
+            update.fill.is_some() && number.is_some_and(is_first) && !self.knows_account();
         if may_be_new || self.must_ask_when_placed(surface, &id, &sighting) {
             self.note_recent_order(update.instrument, update.order_id);
         }
         self.sight(surface, &id, &sighting);
     }
 
-    /// Whether this is the newest order of another instance so far.
-    fn is_first_seen(&self, surface: Surface, id: &ClientOrderId) -> bool {
-        let new = self.number_of_another(surface, id);
-        new.is_some_and(|(epoch, number)| {
-            let known = self.instances.seen.get(&(surface, epoch));
-            known.is_none_or(|known| number > *known)
-        })
+    fn run(&self, surface: Surface) -> Run {
+        Run {
+            knows_account: self.knows_account(),
+            began: self.began,
+            offset_ns: self.clock_offset_ns(surface).unwrap_or_default(),
+            now: self.now,
+        }
+    }
+
+    /// Whether the engine must query when an order was placed.
+    fn must_ask_when_placed(
+        &self,
+        surface: Surface,
+        id: &ClientOrderId,
+        sighting: &Sighting,
+    ) -> bool {
+        let run = self.run(surface);
+        self.instances.must_ask_when_placed(sighting, &run) && self.is_of_another(surface, id)
     }
 
     fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
-        let Some((epoch, number)) = self.number_of_another(surface, id) else {
+        let Some(number) = self.number_of_another(surface, id) else {
             return;
         };
-        let is_new = self.is_first_seen(surface, id);
-        if is_new {
-            self.instances.seen.insert((surface, epoch), number);
-        }
-        if self.knows_account() && self.instances.take_over {
-            match self.is_older_than_this_run(surface, sighting) {
-                Some(true) => {
-                    self.adopt_number(surface, epoch, number);
-                    self.adopt_listed();
-                }
-                Some(false) => self.degrade_for_another(*id),
-                // The order is being queried.
-                None => {}
+        let run = self.run(surface);
+        match self.instances.sight(surface, *id, number, sighting, &run) {
+            Sighted::Nothing => {}
+            Sighted::Adopt => {
+                self.adopt_number(surface, number.0, number.1);
+                self.adopt_listed();
             }
-        } else if self.knows_account() {
-            self.degrade_for_another(*id);
-        } else if self.instances.take_over {
-            self.adopt_seen();
-        } else if self.instances.watch.is_none() {
-            self.begin_instance_watch(*id);
-        } else if self.shows_life(surface, sighting, is_new) {
-            self.instances.other = Some(*id);
+            Sighted::AdoptSeen => self.adopt_seen(),
+            Sighted::Degrade => self.degrade_for_another(*id),
+            Sighted::BeginWatch => self.begin_instance_watch(*id),
         }
     }
 
     fn degrade_for_another(&mut self, id: ClientOrderId) {
-        if self.instances.other.replace(id).is_none() {
+        if self.instances.note_other(id) {
             let time = self.now;
             self.notices.push_back(Notice::AnotherInstance { time, id });
         }
@@ -355,69 +217,26 @@ impl Engine {
         self.update_state();
     }
 
-    /// Whether an order was placed before this run began. After a take-over such an order is an old
-    /// one, which a list that is behind shows late. `None` if the time of placement is not known.
-    fn is_older_than_this_run(&self, surface: Surface, sighting: &Sighting) -> Option<bool> {
-        let offset = self.clock_offset_ns(surface).unwrap_or_default();
-        // Compared by the venue's clock, which has milliseconds.
-        let began = self.began?.plus_ns(offset).millis();
-        if matches!(sighting, Sighting::Traded { placed } if *placed == Time::default()) {
-            return Some(false);
-        }
-        let is_older = sighting.placed_by()?.millis() < began;
-        (is_older || sighting.is_exact()).then_some(is_older)
-    }
-
-    /// Whether the engine must query when an order was placed. After a take-over, an order counts
-    /// as another instance's unless it was placed before, and only the order itself states its
-    /// time.
-    fn must_ask_when_placed(
-        &self,
-        surface: Surface,
-        id: &ClientOrderId,
-        sighting: &Sighting,
-    ) -> bool {
-        self.instances.take_over
-            && self.knows_account()
-            && self.instances.other.is_none()
-            && self.is_of_another(surface, id)
-            && self.is_older_than_this_run(surface, sighting).is_none()
-    }
-
     fn adopt_seen(&mut self) {
-        for ((surface, epoch), number) in std::mem::take(&mut self.instances.seen) {
+        for (surface, epoch, number) in self.instances.take_seen() {
             self.adopt_number(surface, epoch, number);
         }
     }
 
     fn adopt_number(&mut self, surface: Surface, epoch: u64, number: OrderSeq) {
-        let known = self.instances.adopted.entry((surface, epoch)).or_default();
-        *known = (*known).max(number);
+        self.instances.adopt(surface, epoch, number);
         if epoch == self.epoch {
             // This process must not issue these ids a second time.
             self.next_order = self.next_order.max(OrderSeq(number.0 + 1));
         }
     }
 
-    /// Whether an order of another instance was adopted.
-    pub(super) fn was_adopted(&self, surface: Surface, id: &ClientOrderId) -> bool {
-        id.parse_own().is_some_and(|(_, epoch, number)| {
-            let adopted = self.instances.adopted.get(&(surface, epoch));
-            adopted.is_some_and(|last| number <= *last)
-        })
-    }
-
     fn begin_instance_watch(&mut self, id: ClientOrderId) {
         let Some(live) = &self.live else { return };
-        self.instances.watch = Some(Watch {
-            id,
-            since: self.now,
-            until: self.now.plus_ms(2 * live.config.reconcile_ms),
-            ends: false,
-        });
-        self.recent_orders.read_after_watch.clear();
-        let until = self.instance_watch().map(|watch| watch.until);
-        self.tell_instance_watch(id, until, 0);
+        let until = self.now.plus_ms(2 * live.config.reconcile_ms);
+        self.instances.begin_watch(id, self.now, until);
+        self.recent_orders.begin_watch();
+        self.tell_instance_watch(id, Some(until), 0);
     }
 
     fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
@@ -429,43 +248,12 @@ impl Engine {
         });
     }
 
-    /// Whether an order was placed since the watch began. If the time is not known, the order must
-    /// not have been seen before.
-    fn shows_life(&self, surface: Surface, sighting: &Sighting, is_new: bool) -> bool {
-        let Some(watch) = &self.instances.watch else {
-            return false;
-        };
-        let offset = self.clock_offset_ns(surface).unwrap_or_default();
-        // Compared by the venue's clock, which has milliseconds.
-        let since = watch.since.plus_ns(offset).millis();
-        match *sighting {
-            Sighting::First | Sighting::Changed => false,
-            Sighting::Accepted(at) if at == Time::default() => is_new,
-            Sighting::Accepted(at) => at.millis() >= since,
-            Sighting::Traded { placed } => placed.millis() >= since,
-            Sighting::Listed { updated, .. }
-                if updated > Time::default() && updated.millis() < since =>
-            {
-                false
-            }
-            Sighting::Listed { status, updated } => {
-                let dated = status == OrderStatus::New && updated > Time::default();
-                is_new && (dated || self.now > watch.since.plus_ms(LIST_LAG_MS))
-            }
-        }
-    }
-
     /// At the end of a watch, reads open orders and account trades again. The watch ends unless
     /// they show a new order.
     pub(super) fn end_instance_watch(&mut self) {
-        let now = self.now;
-        let Some(watch) = &mut self.instances.watch else {
-            return;
-        };
-        if watch.ends || now < watch.until || self.instances.other.is_some() {
+        if !self.instances.is_watch_over(self.now) {
             return;
         }
-        watch.ends = true;
         let surfaces = self.live.iter().flat_map(|live| live.lines.keys());
         for surface in surfaces.copied().collect::<Vec<_>>() {
             let Some(line) = self.line_mut(surface) else {
@@ -486,17 +274,16 @@ impl Engine {
     /// Adopts the resting orders of the other instance.
     pub(super) fn finish_instance_watch(&mut self) {
         let Some(live) = &self.live else { return };
-        let read = &self.recent_orders.read_after_watch;
-        let is_read = live.lines.keys().all(|surface| read.contains(surface));
-        if !is_read || self.awaits_recent_orders() || self.instances.other.is_some() {
+        let recent = &self.recent_orders;
+        let mut surfaces = live.lines.keys();
+        let is_read = surfaces.all(|surface| recent.was_read_after_watch(*surface));
+        if !is_read || self.awaits_recent_orders() {
             return;
         }
-        let Some(watch) = self.instances.watch.take() else {
+        let Some(watch) = self.instances.end_watch() else {
             return;
         };
-        let seen = self.instances.seen.iter();
-        let seen: Vec<_> = seen.map(|((_, epoch), number)| (*epoch, *number)).collect();
-        for (epoch, number) in seen {
+        for (epoch, number) in self.instances.seen() {
             self.doubt_an_order_unheard_of(epoch, number);
         }
         self.adopt_seen();
@@ -519,10 +306,9 @@ impl Engine {
 
     /// Adopts the orders of another instance that were seen, because the operator resumed.
     pub(super) fn accept_instance(&mut self) {
-        if self.instances.watch.is_some() || self.instances.other.is_none() {
+        if !self.instances.accept_other() {
             return;
         }
-        self.instances.other = None;
         self.adopt_seen();
         self.set_doubt(Doubt::AnotherInstance, false);
         for surface in Surface::ALL {

@@ -5,60 +5,15 @@
 //! second, and when the operator resumes. The checks are part of the engine, so that a replay finds
 //! the same at the same record.
 
-use std::fmt;
-
-use crate::effect::Notice;
-use crate::holding::Ledgers;
-use crate::ids::{InstrumentId, StrategyId};
-use crate::instrument::Instrument;
-use crate::order::PositionSide;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::holding::Ledgers;
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::instrument::Instrument;
+use windvane_model::invariant::BrokenInvariant;
+use windvane_model::order::PositionSide;
 
 use super::Engine;
-use super::doubt::Doubt;
-
-/// A broken rule of the books.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BrokenInvariant {
-    /// The strategies' ledgers do not sum to the account's ledger: in quantity, money, fees,
-    /// funding or open orders.
-    Ledgers(InstrumentId, PositionSide),
-    /// A flat position has a cost.
-    FlatCost(InstrumentId, PositionSide),
-    /// The open quantity of an instrument differs from the account's live orders.
-    OpenQuantity(InstrumentId, PositionSide),
-    /// The number of open orders of a strategy differs from its live orders.
-    OpenOrders(StrategyId),
-}
-
-impl fmt::Display for BrokenInvariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ledgers(id, side) => write!(
-                f,
-                "the strategies' ledgers do not sum to the account's ledger (instrument {}, position side {})",
-                id.0,
-                side.as_str()
-            ),
-            Self::FlatCost(id, side) => write!(
-                f,
-                "a flat position has a cost (instrument {}, position side {})",
-                id.0,
-                side.as_str()
-            ),
-            Self::OpenQuantity(id, side) => write!(
-                f,
-                "the open quantity differs from the live orders (instrument {}, position side {})",
-                id.0,
-                side.as_str()
-            ),
-            Self::OpenOrders(strategy) => write!(
-                f,
-                "the number of open orders differs from the live orders (strategy {})",
-                strategy.0
-            ),
-        }
-    }
-}
 
 impl Engine {
     /// Checks the holding that a fill changed.
@@ -90,8 +45,8 @@ impl Engine {
             for order in self.orders.iter() {
                 if (order.terms.instrument, order.terms.position_side) == (id, side) {
                     match order.terms.side {
-                        crate::order::Side::Buy => buy += order.reserved_qty,
-                        crate::order::Side::Sell => sell += order.reserved_qty,
+                        windvane_model::order::Side::Buy => buy += order.reserved_qty,
+                        windvane_model::order::Side::Sell => sell += order.reserved_qty,
                     }
                 }
             }
@@ -140,18 +95,18 @@ fn broken_holding(
         return Some(BrokenInvariant::Ledgers(id, side));
     }
     let account = &ledgers.account.at(id, side).position;
-    let has_cost = account.is_flat() && account.cost != crate::decimal::Amount::ZERO;
+    let has_cost = account.is_flat() && account.cost != windvane_model::decimal::Amount::ZERO;
     has_cost.then_some(BrokenInvariant::FlatCost(id, side))
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
-    use crate::decimal::Amount;
-    use crate::effect::Effect;
-    use crate::engine::Latch;
-    use crate::input::{Command, Input};
-    use crate::protocol::Request;
+    use windvane_model::decimal::Amount;
+    use windvane_model::effect::Effect;
+    use windvane_model::input::{Command, Input};
+    use windvane_model::protocol::Request;
+    use windvane_model::run_state::Latch;
 
     use super::*;
 
@@ -197,7 +152,7 @@ mod tests {
 
     #[test]
     fn each_rule_of_the_books_is_checked() {
-        let at = |engine: &mut Engine, change: fn(&mut crate::holding::Holding)| {
+        let at = |engine: &mut Engine, change: fn(&mut windvane_model::holding::Holding)| {
             let own = engine.ledgers.strategies[0].at_mut(BTC, PositionSide::Both);
             change(own);
             engine.first_broken()

@@ -15,127 +15,21 @@
 //! balance if no account event came. Each fill gets its share of the change in proportion to its
 //! value.
 
-mod estimates;
-mod stated;
+use std::collections::BTreeSet;
 
-use std::collections::{BTreeSet, VecDeque};
-
-use serde::{Deserialize, Serialize};
-
-use crate::decimal::{Amount, div_half_even};
-use crate::effect::Notice;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId};
-use crate::ledger::{Grains, NetFill};
-use crate::order::{PositionSide, Qty, Side, Surface};
-use crate::planted;
-use crate::protocol::{BalanceUpdate, Fill, OrderUpdate};
-use crate::truth::{AccountTrade, AccountTruth};
+use windvane_evidence::estimates::EstimatedFee;
+use windvane_evidence::late_fees::{Contained, LateFee, SURFACE, shares_by_value};
+use windvane_evidence::line::{Line, Round, Step};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::ledger::{Grains, NetFill};
+use windvane_model::order::{Qty, Side, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::truth::AccountTrade;
 
 use super::Engine;
-use super::lag::READ_LAG_MS;
-use super::reconcile::{Round, Step};
-use super::session::Line;
-use super::snapshot::Names;
-
-pub(super) use estimates::{ESTIMATED_MS, EstimatedFee};
-
-/// Events of this surface may leave out commissions.
-const SURFACE: Surface = Surface::Futures;
-/// Time between two reads of account trades: one read returns the commissions of all fills in
-/// between.
-const AGAIN_MS: i64 = 3_000;
-/// The largest commission of a fill while no rate is known, in ppm: 1 percent. The documents name
-/// no bound.
-const FEE_MAX_PPM: i64 = 10_000;
-/// The smallest bound once a rate is known, in ppm: 0.1 percent. A maker's rate says nothing about
-/// a taker's.
-const FEE_USUAL_PPM: i64 = 1_000;
-/// At most this many fills are remembered.
-const WAITING_MAX: usize = 1_000;
-
-/// Fills whose commission is not known.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct LateFees {
-    waiting: VecDeque<LateFee>,
-    /// A balance differs, so account trades must be read.
-    wanted: bool,
-    /// When account trades were last read for commissions.
-    asked: Option<Time>,
-    /// The highest commission that account trades stated for such fills, in ppm of the fill.
-    highest_ppm: Option<i64>,
-}
-
-/// The fills that an account snapshot contains.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Contained {
-    /// Every booked fill.
-    All,
-    /// The fills that the venue made up to this time.
-    UpTo(Time),
-}
-
-impl Contained {
-    /// Whether the snapshot contains a fill of this time. A fill of unknown time may be newer.
-    pub(super) fn has(self, made: Time) -> bool {
-        match self {
-            Self::All => true,
-            Self::UpTo(taken) => made != Time::default() && made <= taken,
-        }
-    }
-}
-
-/// A fill whose commission is not known.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct LateFee {
-    instrument: InstrumentId,
-    side: PositionSide,
-    owner: Option<StrategyId>,
-    order_id: VenueOrderId,
-    trade_id: TradeId,
-    value: Amount,
-    /// The venue's time of the fill.
-    made: Time,
-    booked: Time,
-    /// An account snapshot that contains the fill was accepted: its balance includes the
-    /// commission.
-    in_reading: bool,
-}
-
-impl LateFee {
-    /// Whether a list requested at this time contains the trade.
-    pub(super) fn is_listed_by(&self, asked: Time) -> bool {
-        asked >= self.booked.plus_ms(READ_LAG_MS)
-    }
-
-    /// The identity of the fill.
-    pub(super) const fn key(&self) -> (InstrumentId, VenueOrderId, TradeId) {
-        (self.instrument, self.order_id, self.trade_id)
-    }
-
-    /// The same fill under the ids of another configuration; `None` if that has no such instrument.
-    pub(super) fn renamed(&self, names: &Names) -> Option<Self> {
-        let instrument = *names.instruments.get(&self.instrument)?;
-        let owner = self.owner;
-        let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
-        Some(Self {
-            instrument,
-            owner,
-            ..*self
-        })
-    }
-
-    /// Notes that an account snapshot which contains these fills was accepted.
-    pub(super) fn note_reading(&mut self, contained: Contained) {
-        self.in_reading |= contained.has(self.made);
-    }
-
-    /// The order id is compared too, because two own orders that traded with each other share a
-    /// trade id.
-    fn is_same_fill(&self, other: &Self) -> bool {
-        let id = |late: &Self| (late.instrument, late.trade_id, late.order_id);
-        id(self) == id(other)
-    }
-}
 
 impl Engine {
     /// Remembers a fill that was booked without a commission.
@@ -154,7 +48,7 @@ impl Engine {
         {
             return;
         }
-        self.wait_for_fee(LateFee {
+        self.late_fees.wait_for(LateFee {
             instrument: update.instrument,
             side: update.position_side,
             owner,
@@ -167,147 +61,12 @@ impl Engine {
         });
     }
 
-    fn wait_for_fee(&mut self, late: LateFee) {
-        let waiting = &mut self.late_fees.waiting;
-        if waiting.len() >= WAITING_MAX {
-            waiting.pop_front();
-        }
-        waiting.push_back(late);
-    }
-
-    /// Whether the account matches the statement, apart from commissions that account trades will
-    /// state.
-    pub(super) fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        self.tells_trades() && self.differs_by_fees(surface, statement)
-    }
-
-    fn tells_trades(&self) -> bool {
-        let live = self.live.as_ref();
-        let line = live.and_then(|live| live.lines.get(&SURFACE));
-        line.is_some_and(|line| !line.no_trades)
-    }
-
-    /// Whether commissions of fills without a booked one, which account trades will state, may
-    /// lower a balance by this amount.
-    pub(super) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
-        let is_lower = surface == SURFACE && moved < Amount::ZERO;
-        let waiting = || self.waiting_outside_reading();
-        is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
-    }
-
-    /// Like [`Engine::may_lack_fees`], or account trades will replace an estimate.
-    pub(super) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
-        let is_possible = surface == SURFACE && self.tells_trades();
-        self.may_lack_fees(surface, asset, moved)
-            || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
-    }
-
-    /// Whether the account matches the statement, apart from unknown commissions.
-    fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        let differs = |told: &BalanceUpdate| {
-            let moved = told.total - self.balance(surface, told.asset).total;
-            (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
-        };
-        let mut different = statement.balances.iter().filter_map(differs).peekable();
-        surface == SURFACE
-            && (!self.late_fees.waiting.is_empty() || self.has_young_estimate())
-            && self.positions_agree(&statement.positions)
-            && different.peek().is_some()
-            && different.all(|may_be| may_be)
-    }
-
-    fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
-        let waiting = self.waiting_outside_reading();
-        self.may_be_fees_of(&waiting, asset, moved) || self.may_be_estimates(&waiting, asset, moved)
-    }
-
-    fn waiting_outside_reading(&self) -> Vec<LateFee> {
-        let waiting = self.late_fees.waiting.iter();
-        waiting.filter(|late| !late.in_reading).copied().collect()
-    }
-
-    /// The highest possible commission of a fill with this value.
-    fn most_fee(&self, value: Amount) -> i128 {
-        // The price of another asset changes between the fill and the comparison.
-        let known = self.late_fees.highest_ppm;
-        let usual = |ppm: i64| (ppm.saturating_mul(3) / 2).max(FEE_USUAL_PPM);
-        let most_ppm = known.map_or(FEE_MAX_PPM, usual);
-        value.abs().part(most_ppm, 1_000_000).0
-    }
-
-    /// Whether the commissions of these fills may change a balance by this amount.
-    fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
-        let most = |late: &LateFee| self.most_fee(late.value);
-        let in_asset = fills.iter().filter(|late| self.quote_of(late) == asset);
-        let own: i128 = in_asset.map(most).sum();
-        if own > 0 {
-            return moved.abs().0 <= own;
-        }
-        let all: i128 = fills.iter().map(most).sum();
-        let value = self.value_in_equity(asset, moved);
-        all > 0 && value.is_none_or(|value| value.abs().0 <= all)
-    }
-
-    /// The quote asset of a fill's instrument.
-    fn quote_of(&self, late: &LateFee) -> AssetId {
-        self.instruments[usize::from(late.instrument.0)].quote
-    }
-
-    /// The change of equity that a pending account event shows for commissions that are not booked
-    /// yet.
-    pub(super) fn fees_to_come(&self) -> Amount {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&SURFACE));
-        let statement = line.and_then(|line| line.told.as_ref());
-        let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
-        else {
-            return Amount::ZERO;
-        };
-        // A commission lowers equity. An increase of a balance may be a deposit.
-        self.gain_of_fees(statement).min(Amount::ZERO)
-    }
-
-    /// The difference of the balances, in the equity asset.
-    fn gain_of_fees(&self, statement: &AccountTruth) -> Amount {
-        let balances = statement.balances.iter().map(|told| {
-            let moved = told.total - self.balance(SURFACE, told.asset).total;
-            if self.is_outside_equity(SURFACE, told.asset) {
-                let value = self.value_in_equity(told.asset, moved);
-                value.unwrap_or_else(|| -self.estimated_fees(-moved) - self.young_sum(-moved))
-            } else {
-                self.worth(SURFACE, told.asset, moved)
-            }
-        });
-        balances.sum()
-    }
-
-    /// The estimated value of paid commissions in an asset without a price, from the value of their
-    /// fills.
-    pub(super) fn estimated_fees(&self, paid: Amount) -> Amount {
-        let waiting = self.late_fees.waiting.iter();
-        let waiting = waiting.filter(|late| !late.in_reading);
-        if paid > Amount::ZERO {
-            self.estimated_fees_of(waiting)
-        } else {
-            Amount::ZERO
-        }
-    }
-
-    fn estimated_fees_of<'a>(&self, fills: impl Iterator<Item = &'a LateFee>) -> Amount {
-        let live = self.live.as_ref();
-        let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
-        fills.map(|late| late.value.part(fee_ppm, 1_000_000)).sum()
-    }
-
-    /// Requests account trades, because a balance differs by at most the possible commissions.
-    pub(super) fn want_fees(&mut self) {
-        self.late_fees.wanted = true;
-    }
-
     /// Reads account trades for commissions, if a balance differs and no other read is running.
     pub(super) fn ask_for_fees(&mut self, surface: Surface) {
-        let is_due = |asked: Time| self.now >= asked.plus_ms(AGAIN_MS);
-        let is_due = self.late_fees.asked.is_none_or(is_due) && self.fee_trades().next().is_some();
-        if surface != SURFACE || !self.late_fees.wanted || !is_due {
+        if surface != SURFACE || !self.late_fees.is_due(self.now) {
+            return;
+        }
+        if self.evidence().fee_trades().next().is_none() {
             return;
         }
         let idle = |line: &mut Line| line.round.is_idle() && line.stream_up && !line.no_trades;
@@ -322,32 +81,9 @@ impl Engine {
 
     /// The step of a round that reads the trades of fills without a commission.
     pub(super) fn step_of_fees(&mut self) -> Step {
-        self.late_fees.asked = Some(self.now);
-        let instruments: BTreeSet<_> = self.fee_trades().map(|(id, _)| id).collect();
+        self.late_fees.note_asked(self.now);
+        let instruments: BTreeSet<_> = self.evidence().fee_trades().map(|(id, _)| id).collect();
         Step::Fees(instruments.into_iter().collect())
-    }
-
-    /// The first trade of an instrument to read for commissions.
-    pub(super) fn first_late_fee(&self, instrument: InstrumentId) -> Option<TradeId> {
-        let of_instrument = self.fee_trades().filter(|(id, _)| *id == instrument);
-        of_instrument.map(|(_, trade_id)| trade_id).min()
-    }
-
-    /// The fills whose account trades may state a commission.
-    fn fee_trades(&self) -> impl Iterator<Item = (InstrumentId, TradeId)> {
-        let fills = self.late_fee_fills();
-        fills.map(|late| (late.instrument, late.trade_id))
-    }
-
-    /// The fills whose event left out the commission: without a booked commission, or with an
-    /// estimate.
-    fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
-        let waiting = self.late_fees.waiting.iter();
-        waiting.chain(self.stated_fills.unstated())
-    }
-
-    fn late_fee_count(&self) -> usize {
-        self.late_fee_fills().count()
     }
 
     /// Takes the trades that were requested for commissions.
@@ -359,17 +95,18 @@ impl Engine {
     ) {
         self.settle_fees(instrument, trades);
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
-        let asked = self.late_fees.asked.unwrap_or_default();
-        let had = self.late_fee_count();
+        let asked = self.late_fees.asked();
+        let had = self.evidence().late_fee_count();
         let may_come = |late: &LateFee| {
             let is_over = !more || newest.is_some_and(|newest| late.trade_id < newest);
             late.instrument != instrument || !is_over || !late.is_listed_by(asked)
         };
-        self.late_fees.waiting.retain(may_come);
+        self.late_fees.retain(may_come);
         self.stated_fills.retain_unstated(may_come);
-        let left = self.late_fee_count();
-        let wanted = self.late_fee_fills().any(|late| late.booked <= asked);
-        self.late_fees.wanted = wanted;
+        let left = self.evidence().late_fee_count();
+        let evidence = self.evidence();
+        let wanted = evidence.late_fee_fills().any(|late| late.booked <= asked);
+        self.late_fees.set_wanted(wanted);
         let Some(line) = self.line_mut(SURFACE) else {
             return;
         };
@@ -389,39 +126,12 @@ impl Engine {
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
             let key = (instrument, trade.order_id, trade.fill.trade_id);
-            if let Some((late, estimate)) = self.take_unstated(key) {
+            if let Some((late, estimate)) = self.stated_fills.take_unstated(key) {
                 self.book_late_fee(&late, &trade.fill, estimate);
-                continue;
-            }
-            let is_same = |late: &LateFee| {
-                late.instrument == instrument
-                    && (late.trade_id, late.order_id) == (trade.fill.trade_id, trade.order_id)
-            };
-            let waiting = &mut self.late_fees.waiting;
-            if let Some(place) = waiting.iter().position(is_same) {
-                let late = if planted!(LateFeeTwice) {
-                    waiting.get(place).copied()
-                } else {
-                    waiting.remove(place)
-                };
-                let fee = trade.fill.fee;
-                if fee == Amount::ZERO {
-                    self.note_rate(Amount::ZERO, trade.fill.quote_qty);
-                } else if let Some(late) = late {
-                    self.book_late_fee(&late, &trade.fill, Amount::ZERO);
-                }
+            } else if let Some(late) = self.late_fees.take(instrument, trade) {
+                self.book_late_fee(&late, &trade.fill, Amount::ZERO);
             }
         }
-    }
-
-    /// Notes the rate of a commission that a trade stated: its cost and the value of its fill.
-    fn note_rate(&mut self, cost: Amount, value: Amount) {
-        let parts = cost.abs().0.saturating_mul(1_000_000);
-        let ppm = parts.checked_div(value.abs().0).unwrap_or_default();
-        let ppm = i64::try_from(ppm).unwrap_or(FEE_MAX_PPM).min(FEE_MAX_PPM);
-        // Rounded up, so that any commission counts as at least one ppm.
-        let ppm = ppm + i64::from(cost != Amount::ZERO);
-        self.late_fees.highest_ppm = self.late_fees.highest_ppm.max(Some(ppm));
     }
 
     /// Books the commission of a fill that was booked with this estimate.
@@ -446,7 +156,7 @@ impl Engine {
             } else {
                 self.cost_of_fee(surface, fill)
             };
-            self.note_rate(cost, fill.quote_qty);
+            self.late_fees.note_rate(cost, fill.quote_qty);
             self.charge(late, cost - estimate);
             if !is_quote {
                 *self.other_fees.entry(asset).or_default() += fee;
@@ -500,7 +210,7 @@ impl Engine {
     fn charge(&mut self, late: &LateFee, cost: Amount) {
         let mut left = cost;
         if late.owner.is_none() {
-            for (strategy, share) in self.add_forced_fee((late.instrument, late.order_id), cost) {
+            for (strategy, share) in self.forced.add_fee((late.instrument, late.order_id), cost) {
                 let own = self.ledgers.owner(Some(strategy));
                 own.at_mut(late.instrument, late.side).position.fees += share;
                 left -= share;
@@ -533,7 +243,7 @@ impl Engine {
             return;
         }
         let value = fill.quote_qty.part(qty, fill.qty.0);
-        let Some(estimate) = self.take_estimate(seq, qty, value) else {
+        let Some(estimate) = self.stated_fills.take_estimate(seq, qty, value) else {
             return;
         };
         let owner = self.orders.known(seq).map(|order| order.strategy);
@@ -556,46 +266,29 @@ impl Engine {
         };
         // Events of spot always state the commission: no fill is free there.
         if fill.fee != Amount::ZERO || self.surface_of(late.instrument) != SURFACE {
-            if fill.fee != estimate.fee || fill.fee_asset != self.quote_of(&late) {
+            if fill.fee != estimate.fee || fill.fee_asset != self.evidence().quote_of(&late) {
                 self.book_late_fee(&late, &fill, estimate.fee);
             }
             return;
         }
-        self.keep_estimate(late, estimate.fee);
+        self.stated_fills.keep_estimate(late, estimate.fee);
     }
 
     /// Forgets older fills after a snapshot requested at this time agreed with the books: they had
     /// no commission.
     pub(super) fn forget_free_fills(&mut self, surface: Surface, asked: Time) {
-        if surface != SURFACE {
-            return;
+        if surface == SURFACE {
+            self.late_fees.forget_free(asked);
         }
-        let waiting = &mut self.late_fees.waiting;
-        waiting.retain(|late| late.in_reading || !late.is_listed_by(asked));
-        self.late_fees.wanted &= !waiting.is_empty();
-    }
-
-    /// The sum of the commissions shown by a snapshot that is about to be accepted, if account
-    /// trades do not state them.
-    pub(super) fn fees_by_agreement(
-        &self,
-        surface: Surface,
-        account: &AccountTruth,
-    ) -> Option<Amount> {
-        // The part that belongs to fills with an estimate is not known.
-        let is_fees = !self.tells_trades()
-            && !self.has_young_estimate()
-            && self.differs_by_fees(surface, account);
-        is_fees.then(|| -self.gain_of_fees(account))
     }
 
     /// Shares a sum of commissions among the fills, in proportion to their value.
     pub(super) fn share_fees(&mut self, cost: Amount) {
-        let fills = Vec::from(std::mem::take(&mut self.late_fees.waiting));
+        let fills = self.late_fees.take_all();
         self.charge_by_value(&fills, cost);
     }
 
-    fn charge_by_value(&mut self, fills: &[LateFee], cost: Amount) {
+    pub(super) fn charge_by_value(&mut self, fills: &[LateFee], cost: Amount) {
         let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
         for (late, share) in fills.iter().zip(shares_by_value(&values, cost)) {
             self.charge(late, share);
@@ -605,7 +298,7 @@ impl Engine {
     /// Notes an accepted account snapshot: it includes commissions that the strategies' ledgers
     /// lack. It contains every booked fill, or the fills up to its own time if that is known.
     pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        let line = self.evidence().line(surface);
         let taken = line.and_then(|line| line.taken).map(Contained::UpTo);
         let contained = if has_all_fills {
             Some(Contained::All)
@@ -615,38 +308,28 @@ impl Engine {
         let Some(contained) = contained else {
             return;
         };
-        self.estimates_are_in_reading(surface, contained);
+        let (orders, instruments) = (&self.orders, &self.instruments);
+        self.stated_fills
+            .note_reading(surface, contained, orders, instruments);
         if surface == SURFACE {
-            for late in &mut self.late_fees.waiting {
-                late.note_reading(contained);
-            }
-            self.late_fees.wanted = !self.late_fees.waiting.is_empty();
+            self.late_fees.note_reading(contained);
         }
     }
 
-    /// Takes over the fills that an earlier process waited for.
-    pub(super) fn inherit_late_fees(&mut self, from: &Self, names: &Names) {
-        for late in &from.late_fees.waiting {
-            self.late_fees.waiting.extend(late.renamed(names));
+    /// Returns to strategies the amount by which estimated commissions were too high, in proportion
+    /// to the value of the fills.
+    pub(super) fn correct_estimates(&mut self, asset: AssetId, amount: Amount) {
+        let evidence = self.evidence();
+        let estimates = evidence
+            .estimated_commissions()
+            .filter(|fee| fee.quote == asset);
+        let estimates: Vec<EstimatedFee> = estimates.collect();
+        let values: Vec<Amount> = estimates.iter().map(|fee| fee.value).collect();
+        for (fee, share) in estimates.iter().zip(shares_by_value(&values, amount)) {
+            let own = self.ledgers.owner(fee.owner);
+            own.at_mut(fee.instrument, fee.side).position.fees += -share;
+            let account = self.ledgers.account.at_mut(fee.instrument, fee.side);
+            account.position.fees += -share;
         }
-        self.late_fees.wanted = !self.late_fees.waiting.is_empty();
-        self.late_fees.highest_ppm = from.late_fees.highest_ppm;
     }
-}
-
-/// Shares an amount among fills in proportion to their value. The shares sum to the amount.
-fn shares_by_value(values: &[Amount], amount: Amount) -> Vec<Amount> {
-    let mut value: Amount = values.iter().map(|value| value.abs()).sum();
-    let mut left = amount;
-    let share = |own: &Amount| {
-        let own = own.abs();
-        let share = if value == Amount::ZERO {
-            Amount::ZERO
-        } else {
-            Amount(div_half_even(left.0.saturating_mul(own.0), value.0))
-        };
-        (value, left) = (value - own, left - share);
-        share
-    };
-    values.iter().map(share).collect()
 }

@@ -6,41 +6,18 @@
 //! - An event of an own order brings news, and its own time is more than three seconds ago. Events
 //!   from before the stream connected may be repeated and prove nothing.
 
-use crate::effect::Effect;
-use crate::ids::Time;
-use crate::order::Surface;
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::protocol::OrderUpdate;
+use windvane_model::effect::Effect;
+use windvane_model::ids::Time;
+use windvane_model::order::Surface;
+use windvane_model::protocol::OrderUpdate;
 
 use super::Engine;
 
 /// A change that REST confirmed appears on the stream within this time
 /// (`docs/promises.md#4-dead-mans-switch`).
 const SHOWN_MS: i64 = 3_000;
-/// Orders that ended earlier than this are no longer checked.
-const ENDED_MS: i64 = 30_000;
 
 impl Engine {
-    /// Whether REST confirmed a change of an own order that the stream did not show in time.
-    pub(super) fn has_unseen_change(&self, surface: Surface) -> bool {
-        let now = self.now;
-        let is_unseen = |order: &Order| {
-            let confirmed = order.confirmed.filter(|_| !order.on_stream);
-            self.surface_of(order.instrument()) == surface
-                && confirmed.is_some_and(|at| now > at.plus_ms(SHOWN_MS))
-        };
-        let (live, ended) = self.orders.all();
-        let is_recent = |order: &&Order| {
-            let recent = |at: Time| now <= at.plus_ms(ENDED_MS);
-            order.ended.is_some_and(recent)
-        };
-        let ended = ended.rev().take_while(is_recent);
-        // No event is promised for an order that was rejected.
-        let mut ended = ended.filter(|order| order.state != OrderState::Rejected);
-        live.into_iter().any(is_unseen) || ended.any(is_unseen)
-    }
-
     /// Notes an event that brought news of an own order, and checks whether it is late by its own
     /// time.
     pub(super) fn note_news(&mut self, surface: Surface, update: &OrderUpdate) {

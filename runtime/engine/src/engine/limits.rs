@@ -1,22 +1,24 @@
 //! Checks of an intent before it is accepted: the venue's rules with the engine's state, and the
 //! risk limits in the worst case.
 
+use windvane_model::decimal::{Amount, Decimal, MARK_SCALE, decimal};
+use windvane_model::doubt::Doubt;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId};
+use windvane_model::ledger::value;
+use windvane_model::order::{OrderTerms, OrderType, PositionSide, Side, Surface};
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::risk::{Exposure, RateWindow, RiskLimits};
+use windvane_model::rules::{OrderContext, Rejection, Rule};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::timer::Timer;
+use windvane_model::{planted, rules};
+
 use crate::callback::Callback;
-use crate::decimal::{Amount, Decimal, MARK_SCALE, decimal};
-use crate::holding::Ledger;
-use crate::ids::{InstrumentId, OrderSeq, StrategyId};
-use crate::ledger::value;
-use crate::order::{OrderTerms, OrderType, PositionSide, Side, Surface};
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::planted;
-use crate::risk::{Exposure, RateWindow, RiskLimits};
-use crate::rules::{self, OrderContext, Rejection, Rule};
-use crate::timer::Timer;
 
 use super::closing::{closes_side, covers};
-use super::doubt::Doubt;
-use super::{Engine, Latch, OpenOrders, RunState};
+use super::{Engine, OpenOrders};
 
 impl Engine {
     pub(crate) const fn next_order(&self) -> OrderSeq {
@@ -53,7 +55,7 @@ impl Engine {
         let index = usize::from(terms.instrument.0);
         let market = &self.markets[index];
         let open = self.open_orders[index];
-        let known = |level: crate::market::Level| (level.qty > 0).then_some(level.price);
+        let known = |level: windvane_model::market::Level| (level.qty > 0).then_some(level.price);
         let context = OrderContext {
             hedge_mode: self.hedge_mode,
             mark: market.mark(self.instruments[index].price_scale),

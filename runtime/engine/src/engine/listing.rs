@@ -9,20 +9,19 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::instrument::{Instrument, SymbolStatus};
+use windvane_model::ledger::Grains;
+use windvane_model::names::Names;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::rules::CompiledRules;
+use windvane_model::timer::Timer;
+use windvane_model::truth::{ListedRules, Subject, Truth};
 
-use crate::effect::{Effect, Notice};
-use crate::event::EventKind;
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::instrument::{Instrument, SymbolStatus};
-use crate::ledger::Grains;
-use crate::order::{PositionSide, Surface};
-use crate::planted;
-use crate::protocol::{Outcome, Request};
-use crate::rules::CompiledRules;
-use crate::timer::Timer;
-use crate::truth::{ListedRules, Subject, Truth};
-
-use super::snapshot::Names;
 use super::{Engine, narrow};
 
 /// How often rules are read.

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, Time};
-use crate::protocol::MarginTerms;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::names::Names;
+use windvane_model::protocol::MarginTerms;
 
 use super::Engine;
-use super::snapshot::Names;
 
 /// The last known terms of each instrument, and the time of their last change.
 pub(super) type Margins = BTreeMap<InstrumentId, (MarginTerms, Option<Time>)>;

@@ -1,111 +1,15 @@
 //! Public market data: books, bars and mark prices, and which strategies receive them.
 
-use serde::{Deserialize, Serialize};
+use windvane_model::codec;
+use windvane_model::config::Streams;
+use windvane_model::effect::Effect;
+use windvane_model::event::{Event, EventKind};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::market::MarketEvent;
+use windvane_model::market_state::Mark;
+use windvane_model::timer::Timer;
 
-use crate::book::Book;
-use crate::config::{Streams, Subscription};
-use crate::decimal::{MARK_SCALE, pow10};
-use crate::effect::Effect;
-use crate::event::{Event, EventKind};
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::market::MarketEvent;
-use crate::timer::Timer;
-
-use super::view::Mark;
-use super::{Engine, codec};
-
-/// The state of one instrument's market.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct MarketState {
-    pub(super) book: Book,
-    pub(super) last: Option<i64>,
-    pub(super) recorded_mark: Option<Mark>,
-    subscribers: Vec<Subscriber>,
-    bars: Vec<Bar>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Subscriber {
-    strategy: StrategyId,
-    streams: Streams,
-}
-
-/// A running bar, and the strategies that receive it at its close.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Bar {
-    interval_ms: i64,
-    subscribers: Vec<StrategyId>,
-    prices: Option<BarPrices>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct BarPrices {
-    open: i64,
-    high: i64,
-    low: i64,
-    close: i64,
-    volume: i64,
-}
-
-impl MarketState {
-    pub(super) fn subscribe(&mut self, strategy: StrategyId, subscription: &Subscription) {
-        self.subscribers.push(Subscriber {
-            strategy,
-            streams: subscription.streams,
-        });
-        for interval_ms in &subscription.bars_ms {
-            match self
-                .bars
-                .iter_mut()
-                .find(|bar| bar.interval_ms == *interval_ms)
-            {
-                Some(bar) => bar.subscribers.push(strategy),
-                None => self.bars.push(Bar {
-                    interval_ms: *interval_ms,
-                    subscribers: vec![strategy],
-                    prices: None,
-                }),
-            }
-        }
-    }
-
-    /// The mark price at scale 8: the recorded one, or mid without one.
-    #[inline]
-    pub(super) fn mark(&self, price_scale: u8) -> Option<i64> {
-        match self.recorded_mark {
-            Some(mark) => Some(mark.mark),
-            None => self.mid(price_scale),
-        }
-    }
-
-    /// Mid at scale 8; a half is rounded down if the scale cannot represent it.
-    #[inline]
-    pub(super) fn mid(&self, price_scale: u8) -> Option<i64> {
-        let twice = self.book.mid_twice()?;
-        Some(if price_scale <= MARK_SCALE {
-            let factor = pow10(MARK_SCALE - price_scale);
-            if factor == 1 {
-                twice / 2
-            } else {
-                twice * (factor / 2)
-            }
-        } else {
-            twice / pow10(price_scale - MARK_SCALE) / 2
-        })
-    }
-}
-
-impl BarPrices {
-    const fn first(price: i64, qty: i64) -> Self {
-        Self {
-            open: price,
-            high: price,
-            low: price,
-            close: price,
-            volume: qty,
-        }
-    }
-}
+use super::Engine;
 
 impl Engine {
     #[inline]
@@ -120,9 +24,8 @@ impl Engine {
             } => {
                 let market = &mut self.markets[usize::from(instrument.0)];
                 market.last = Some(price);
-                if !market.bars.is_empty() {
-                    self.count_trade_in_bars(instrument, price, qty);
-                }
+                let starting = market.count_trade(price, qty);
+                self.start_bars(instrument, starting);
                 let fields = [price, qty, 0, 0, 0, 0];
                 let flags = u32::from(buyer_is_maker);
                 let event = self.event(EventKind::Trade, instrument, flags, fields, trade_id);
@@ -208,9 +111,8 @@ impl Engine {
             now,
             ..
         } = self;
-        for subscriber in &markets[usize::from(event.instrument.0)].subscribers {
-            let strategy = subscriber.strategy;
-            if wants(&subscriber.streams) && strategies[usize::from(strategy.0)].fault.is_none() {
+        for (strategy, streams) in markets[usize::from(event.instrument.0)].subscribers() {
+            if wants(streams) && strategies[usize::from(strategy.0)].fault.is_none() {
                 let effect = Effect::Deliver { strategy, event };
                 codec::record_effect(recorder, *now, &effect);
                 effects.push_back(effect);
@@ -246,45 +148,23 @@ impl Engine {
         self.deliver_standing(event, |streams| streams.marks);
     }
 
-    fn count_trade_in_bars(&mut self, instrument: InstrumentId, price: i64, qty: i64) {
-        let now = self.now;
-        let mut starting = Vec::new();
-        for bar in &mut self.markets[usize::from(instrument.0)].bars {
-            if let Some(prices) = &mut bar.prices {
-                prices.high = prices.high.max(price);
-                prices.low = prices.low.min(price);
-                prices.close = price;
-                prices.volume = prices.volume.saturating_add(qty);
-            } else {
-                bar.prices = Some(BarPrices::first(price, qty));
-                starting.push(bar.interval_ms);
-            }
-        }
-        for interval_ms in starting {
+    fn start_bars(&mut self, instrument: InstrumentId, intervals_ms: Vec<i64>) {
+        for interval_ms in intervals_ms {
             let timer = Timer::Bar {
                 instrument,
                 interval_ms,
             };
-            self.timers.set(next_boundary(now, interval_ms), timer);
+            let at = next_boundary(self.now, interval_ms);
+            self.timers.set(at, timer);
         }
     }
 
     /// Closes a bar at its boundary. A bar without trades is flat at the last close.
     pub(super) fn close_bar(&mut self, instrument: InstrumentId, interval_ms: i64) {
         let market = &mut self.markets[usize::from(instrument.0)];
-        let Some(bar) = market
-            .bars
-            .iter_mut()
-            .find(|bar| bar.interval_ms == interval_ms)
-        else {
+        let Some((prices, subscribers)) = market.close_bar(interval_ms) else {
             return;
         };
-        let Some(prices) = bar.prices else { return };
-        bar.prices = Some(BarPrices {
-            volume: 0,
-            ..BarPrices::first(prices.close, 0)
-        });
-        let subscribers = bar.subscribers.clone();
         let boundary_ms = self.now.millis().div_euclid(interval_ms) * interval_ms;
         let fields = [
             prices.open,

@@ -10,39 +10,30 @@
 //! orders there, and no position shows it. Commissions that were paid in a coin of no configured
 //! instrument count as paid out of it.
 
-use std::collections::BTreeSet;
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause, Notice};
-use crate::ids::{AssetId, InstrumentId, StrategyId};
-use crate::ledger::{Grains, value};
-use crate::order::{PositionSide, Side, Surface};
-use crate::orders::Order;
-use crate::truth::AccountTruth;
+use windvane_evidence::coins::Holder;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Notice};
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::ledger::{Grains, value};
+use windvane_model::order::{PositionSide, Side, Surface};
+use windvane_model::orders::Order;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::doubt::Doubt;
 
-/// Rounded commissions in the base asset leave less than one part in this many missing.
-const ROUNDING_PARTS: i128 = 500;
 const SIDE: PositionSide = PositionSide::Both;
-
-/// The coins of a strategy in one instrument.
-struct Holder {
-    strategy: StrategyId,
-    instrument: InstrumentId,
-    held: Amount,
-}
 
 impl Engine {
     /// Compares the strategies' coins with the balances, after a round that left nothing
     /// unexplained and after an outside fill.
     pub(super) fn review_coins(&mut self) {
-        if self.live.is_none() || self.misses_fill(Surface::Spot) {
+        if self.live.is_none() || self.evidence().misses_fill(Surface::Spot) {
             return;
         }
         for id in self.instruments_of(Surface::Spot) {
-            let is_missing = self.coins().contains(&id) && self.missing_coins(id) > Amount::ZERO;
+            let is_missing = self.evidence().coins().contains(&id)
+                && self.evidence().missing_coins(id) > Amount::ZERO;
             self.set_doubt(Doubt::MissingCoins(id), is_missing);
         }
         self.update_state();
@@ -63,18 +54,27 @@ impl Engine {
         if surface != Surface::Spot {
             return;
         }
-        let unlisted = self.unlisted_balances(surface, read);
-        for coin in self.coins() {
-            let held: Amount = self.holders(coin).iter().map(|holder| holder.held).sum();
+        let unlisted = self.evidence().unlisted_balances(surface, read);
+        for coin in self.evidence().coins() {
+            let held: Amount = self
+                .evidence()
+                .holders(coin)
+                .iter()
+                .map(|holder| holder.held)
+                .sum();
             let sells = |order: &Order| {
                 let terms = &order.terms;
-                terms.side == Side::Sell && self.of_coin(coin).any(|id| id == terms.instrument)
+                terms.side == Side::Sell
+                    && self
+                        .evidence()
+                        .of_coin(coin)
+                        .any(|id| id == terms.instrument)
             };
             // An own sale may be the cause, with its event still in flight.
             if self.orders.iter().any(sells) {
                 continue;
             }
-            if held > Amount::ZERO && unlisted.contains(&self.base_of(coin)) {
+            if held > Amount::ZERO && unlisted.contains(&self.evidence().base_of(coin)) {
                 self.set_doubt(Doubt::MissingCoins(coin), true);
             }
         }
@@ -84,89 +84,18 @@ impl Engine {
     /// Whether coins of a strategy that is being flattened are missing while the books are not
     /// certain.
     pub(super) fn waits_for_coins(&self, strategy: StrategyId) -> bool {
-        let is_missing = |coin: &InstrumentId| {
-            let mut holders = self.holders(*coin).into_iter();
-            self.missing_coins(*coin) > Amount::ZERO
-                && holders.any(|holder| holder.strategy == strategy && holder.held > Amount::ZERO)
-        };
-        self.live.is_some() && !self.knows_coins() && self.coins().iter().any(is_missing)
+        let is_healthy = self.is_healthy(Surface::Spot);
+        self.evidence().waits_for_coins(strategy, is_healthy)
     }
 
-    /// Whether the spot books are as certain as they can be.
     fn knows_coins(&self) -> bool {
+        let is_healthy = self.is_healthy(Surface::Spot);
+        self.evidence().knows_coins(is_healthy)
+    }
+
+    fn is_healthy(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.healthy(Surface::Spot, self.now))
-            && !self.misses_fill(Surface::Spot)
-            && self.pending_statement(Surface::Spot).is_none()
-    }
-
-    /// One instrument for each compared base asset of spot. It represents the coin.
-    fn coins(&self) -> Vec<InstrumentId> {
-        let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
-        let quotes = coins
-            .iter()
-            .map(|id| self.instruments[usize::from(id.0)].quote);
-        let quotes: BTreeSet<AssetId> = quotes.collect();
-        let mut seen: Vec<AssetId> = Vec::new();
-        coins.retain(|id| {
-            let base = self.base_of(*id);
-            if quotes.contains(&base) {
-                return false;
-            }
-            let is_first = !seen.contains(&base);
-            seen.push(base);
-            is_first
-        });
-        coins
-    }
-
-    fn base_of(&self, id: InstrumentId) -> AssetId {
-        self.instruments[usize::from(id.0)].base
-    }
-
-    fn of_coin(&self, coin: InstrumentId) -> impl Iterator<Item = InstrumentId> {
-        let base = self.base_of(coin);
-        let all = self.instruments_of(Surface::Spot).into_iter();
-        all.filter(move |id| self.base_of(*id) == base)
-    }
-
-    /// The coins of each strategy; negative if it sold coins that other strategies hold.
-    fn holders(&self, coin: InstrumentId) -> Vec<Holder> {
-        let of_instrument = |instrument: InstrumentId| {
-            let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
-            let own = self.ledgers.strategies.iter().enumerate();
-            own.map(move |(index, ledger)| Holder {
-                strategy: StrategyId(index as u16),
-                instrument,
-                held: grains.amount(ledger.at(instrument, SIDE).position.held(grains)),
-            })
-        };
-        self.of_coin(coin).flat_map(of_instrument).collect()
-    }
-
-    /// The part of all strategies' coins that the balance does not cover. Amounts below the sum of
-    /// one step per strategy are ignored, because they cannot be sold anyway.
-    fn missing_coins(&self, coin: InstrumentId) -> Amount {
-        let mut holders = self.holders(coin);
-        holders.retain(|holder| holder.held != Amount::ZERO);
-        let net: Amount = holders.iter().map(|holder| holder.held).sum();
-        let steps = holders.iter().map(|holder| self.step_of(holder.instrument));
-        let base = self.base_of(coin);
-        let paid = self.other_fees.get(&base).copied().unwrap_or_default();
-        let missing = net - self.balance(Surface::Spot, base).total - paid.max(Amount::ZERO);
-        let is_rounding = missing.0.saturating_mul(ROUNDING_PARTS) < net.0;
-        if is_rounding || missing < steps.sum() {
-            Amount::ZERO
-        } else {
-            missing
-        }
-    }
-
-    fn step_of(&self, id: InstrumentId) -> Amount {
-        let rules = &self.instruments[usize::from(id.0)];
-        let step = rules.filters.lot_size.map_or(1, |lot| lot.step_size.max(1));
-        let grains = Grains::of(rules);
-        grains.amount(grains.of_qty(step))
+        live.is_some_and(|live| live.healthy(surface, self.now))
     }
 
     /// Takes the missing coins from the strategies that hold them, because the operator resumed.
@@ -174,12 +103,12 @@ impl Engine {
         if !self.knows_coins() {
             return;
         }
-        for coin in self.coins() {
-            let mut missing = self.missing_coins(coin);
+        for coin in self.evidence().coins() {
+            let mut missing = self.evidence().missing_coins(coin);
             if missing == Amount::ZERO {
                 continue;
             }
-            let mut holders = self.holders(coin);
+            let mut holders = self.evidence().holders(coin);
             holders.retain(|holder| holder.held > Amount::ZERO);
             let mut whole: Amount = holders.iter().map(|holder| holder.held).sum();
             for holder in holders {
@@ -198,9 +127,9 @@ impl Engine {
         if !self.knows_coins() {
             return;
         }
-        for coin in self.coins() {
-            for holder in self.holders(coin) {
-                let missing = self.missing_coins(coin).min(holder.held);
+        for coin in self.evidence().coins() {
+            for holder in self.evidence().holders(coin) {
+                let missing = self.evidence().missing_coins(coin).min(holder.held);
                 if holder.strategy == strategy && missing > Amount::ZERO {
                     self.give_up_coins(&holder, missing);
                     self.book_untold_sale(coin);
@@ -213,15 +142,8 @@ impl Engine {
     /// Takes coins from a strategy, rounded up to whole steps, at the present price.
     fn give_up_coins(&mut self, holder: &Holder, coins: Amount) {
         let (strategy, id) = (holder.strategy, holder.instrument);
-        let rules = &self.instruments[usize::from(id.0)];
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(id, SIDE);
-        let step = rules.filters.lot_size.map_or(1, |lot| lot.step_size.max(1));
-        let grains = Grains::of(rules);
-        let mut qty = grains.qty(grains.of_amount(coins));
-        if grains.of_qty(qty) < grains.of_amount(coins) || qty % step != 0 {
-            qty += step - qty % step;
-        }
-        let qty = qty.min(own.position.qty);
+        let qty = self.evidence().qty_of_coins(holder, coins);
         if qty <= 0 {
             return;
         }
@@ -252,9 +174,12 @@ impl Engine {
             let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
             grains.amount(engine.ledgers.account.at(id, SIDE).position.held(grains))
         };
-        let all: Vec<InstrumentId> = self.of_coin(coin).collect();
+        let all: Vec<InstrumentId> = self.evidence().of_coin(coin).collect();
         let net: Amount = all.iter().map(|id| held(self, *id)).sum();
-        let mut untold = net - self.balance(Surface::Spot, self.base_of(coin)).total;
+        let mut untold = net
+            - self
+                .balance(Surface::Spot, self.evidence().base_of(coin))
+                .total;
         for id in all {
             let external = self.ledgers.external.at(id, SIDE).position.qty;
             let grains = Grains::of(&self.instruments[usize::from(id.0)]);

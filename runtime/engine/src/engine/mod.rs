@@ -5,11 +5,43 @@
 //!   [`Engine::poll_notice`]. Then [`Engine::poll_timeout`] returns the next timer and its time.
 //! - *Query*: everything else is a read-only view for strategies, reports and people.
 
+/// The engine's evidence. A function would borrow the whole engine.
+macro_rules! evidence {
+    ($engine:expr) => {
+        ::windvane_evidence::Evidence {
+            now: $engine.now,
+            instruments: &$engine.instruments,
+            markets: &$engine.markets,
+            ledgers: &$engine.ledgers,
+            balances: &$engine.balances,
+            epoch: $engine.epoch,
+            orders: &$engine.orders,
+            timers: &$engine.timers,
+            live: $engine.live.as_ref().map(|live| &live.config),
+            lines: $engine
+                .live
+                .as_ref()
+                .map_or(&::windvane_evidence::NO_LINES, |live| &live.lines),
+            doubts: $engine
+                .live
+                .as_ref()
+                .map_or(&::windvane_evidence::NO_DOUBTS, |live| live.doubt_set()),
+            stream_up: &$engine.stream_up,
+            late_fees: &$engine.late_fees,
+            stated_fills: &$engine.stated_fills,
+            asset_prices: &$engine.asset_prices,
+            other_fees: &$engine.other_fees,
+            others: &$engine.others,
+            outside: &$engine.outside,
+            stated_closes: &$engine.stated_closes,
+            forced_traces: &$engine.forced_traces,
+        }
+    };
+}
+
 mod adopt;
 mod ages;
-mod agreement;
 mod answers;
-mod close_gains;
 mod close_reading;
 mod close_wait;
 mod closing;
@@ -18,7 +50,7 @@ mod contradiction;
 mod cover;
 mod cuts;
 mod deadman;
-mod doubt;
+mod doubts;
 mod ends;
 mod external;
 mod fee_costs;
@@ -26,7 +58,6 @@ mod fill_order;
 mod fills;
 mod forced;
 mod forced_questions;
-mod forced_reports;
 mod forced_rest;
 mod forced_traces;
 mod forced_unexplained;
@@ -49,7 +80,6 @@ mod others;
 mod outside;
 mod outside_orders;
 mod outside_settlement;
-mod payments;
 mod recent_orders;
 mod reconcile;
 mod replies;
@@ -57,6 +87,7 @@ mod safety;
 mod session;
 mod snapshot;
 mod stated_balances;
+mod stated_fees;
 mod stated_fills;
 mod stated_positions;
 mod steer;
@@ -74,134 +105,62 @@ mod without_market;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use windvane_evidence::Evidence;
+use windvane_evidence::close_gains::DueGains;
+use windvane_evidence::close_values::CloseValues;
+use windvane_evidence::comparison::ConfirmedEntries;
+use windvane_evidence::external::External;
+use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::forced::ForcedCloses;
+use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
+use windvane_evidence::forced_traces::ForcedTraces;
+use windvane_evidence::income::Incomes;
+use windvane_evidence::instances::Instances;
+use windvane_evidence::late_fees::LateFees;
+use windvane_evidence::marks::Ages;
+use windvane_evidence::newest_orders::NewestOrders;
+use windvane_evidence::others::Others;
+use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use windvane_evidence::outside_orders::OutsideOrders;
+use windvane_evidence::payments::StatedPayments;
+use windvane_evidence::recent_orders::RecentOrders;
+use windvane_evidence::stated_balances::StatedBalances;
+use windvane_evidence::stated_fills::StatedFills;
+use windvane_evidence::stated_positions::StatedPositions;
+use windvane_evidence::taken::Moved;
+use windvane_model::codec;
+use windvane_model::config::{EngineConfig, StrategyConfig};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::holding::Ledgers;
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
+use windvane_model::input::{FaultKind, Input};
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::Balance;
+use windvane_model::market_state::MarketState;
+use windvane_model::order::Surface;
+use windvane_model::orders::Orders;
+use windvane_model::record::{Block, Chain, Format, Hash, Recorder};
+use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
+use windvane_model::rules::{CompiledRules, InstrumentError};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::timer::{Timer, Timers};
 
-use crate::codec;
-use crate::config::{EngineConfig, StrategyConfig};
-use crate::decimal::Amount;
-use crate::effect::{Effect, Notice};
-use crate::event::{Event, EventKind};
-use crate::holding::Ledgers;
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
-use crate::input::{FaultKind, Input};
-use crate::instrument::Instrument;
-use crate::ledger::Balance;
-use crate::order::Surface;
-use crate::orders::Orders;
-use crate::record::{Block, Chain, Format, Hash, Recorder};
-use crate::risk::{LossWatch, RateWindow, RiskLimits};
-use crate::rules::{CompiledRules, InstrumentError};
-use crate::timer::{Timer, Timers};
-
-use ages::Ages;
-use close_gains::DueGains;
 pub use close_wait::{CloseReason, CloseWait};
-use comparison::ConfirmedEntries;
 pub use deadman::{CountdownWait, KeptBack};
-pub use doubt::Doubt;
-use external::External;
-use fee_costs::{AssetPrices, FeeCosts};
-use forced::ForcedCloses;
-use forced_rest::{ListedShifts, OutOfOrder};
-use forced_traces::ForcedTraces;
-use income::Incomes;
-use instances::Instances;
 pub use instances::{FolderIds, InstanceWatch};
-pub use invariants::BrokenInvariant;
-use late_fees::LateFees;
 use listing::Listing;
 use margin::Margins;
-use market::MarketState;
 use modes::KnownModes;
-use newest_orders::NewestOrders;
-use others::Others;
-use outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
-use outside_orders::OutsideOrders;
-use outside_settlement::CloseValues;
-use payments::StatedPayments;
-use recent_orders::RecentOrders;
 pub use recent_orders::newest_orders;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
-use stated_balances::StatedBalances;
-use stated_fills::StatedFills;
-use stated_positions::StatedPositions;
-use taken::Moved;
-pub use trading::{BlockState, BlockWords, Refusals, TradingBlock, UnknownOrders};
+pub use trading::{BlockWords, UnknownOrders};
 use trading::{Crossings, ExitRefusals, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
-pub use view::{AccountTotals, Mark};
-
-/// Whether new orders may be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum RunState {
-    /// New orders may be sent.
-    Ready = 0,
-    /// At least one degraded reason holds: no order may add exposure.
-    Degraded = 1,
-    /// Halted: own orders are cancelled, and no new order is sent until `resume`.
-    Halted = 2,
-    /// Paused: no order may add exposure.
-    Paused = 3,
-    /// The engine compares its state with the venue: no order is sent.
-    Syncing = 4,
-    /// The driver restores the journal: no order is sent.
-    Booting = 5,
-}
-
-impl RunState {
-    /// The state as one word for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Degraded => "degraded",
-            Self::Halted => "halted",
-            Self::Paused => "paused",
-            Self::Syncing => "syncing",
-            Self::Booting => "booting",
-        }
-    }
-
-    /// The state that strategies see. Until a run is ready, `Syncing` and `Booting` appear as
-    /// `Degraded`.
-    const fn told(self) -> i64 {
-        match self {
-            Self::Syncing | Self::Booting => Self::Degraded as i64,
-            state => state as i64,
-        }
-    }
-
-    /// The state for a strategy with a latch of its own: the stricter of the two.
-    pub(crate) const fn under(self, latch: Latch) -> Self {
-        match (latch, self) {
-            (Latch::Halted, _) => Self::Halted,
-            (Latch::Paused, Self::Ready) => Self::Paused,
-            (_, state) => state,
-        }
-    }
-}
-
-/// The latch that the operator or a loss limit has set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Latch {
-    /// No latch.
-    None,
-    /// Pause.
-    Paused,
-    /// Halt.
-    Halted,
-}
-
-impl Latch {
-    const fn alone(self) -> RunState {
-        match self {
-            Self::None => RunState::Ready,
-            Self::Paused => RunState::Paused,
-            Self::Halted => RunState::Halted,
-        }
-    }
-}
+pub use view::AccountTotals;
 
 /// The deterministic core. The module documentation describes how to drive it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -461,18 +420,18 @@ impl Engine {
             stated_positions: StatedPositions::default(),
             listed_closes: ListedCloses::new(),
             realized_elsewhere: Amount::ZERO,
-            listed_shifts: ListedShifts::new(),
-            outside_orders: OutsideOrders::new(),
+            listed_shifts: ListedShifts::default(),
+            outside_orders: OutsideOrders::default(),
             exit_refusals: ExitRefusals::new(),
-            stated_balances: StatedBalances::new(),
-            due_gains: DueGains::new(),
+            stated_balances: StatedBalances::default(),
+            due_gains: DueGains::default(),
             recent_orders: RecentOrders::default(),
             stated_fills: StatedFills::default(),
             forced_traces: ForcedTraces::default(),
             stated_payments: StatedPayments::default(),
             newest_orders: NewestOrders::default(),
             began: None,
-            close_values: CloseValues::new(),
+            close_values: CloseValues::default(),
             known_modes: KnownModes::default(),
             effects: VecDeque::new(),
             notices: VecDeque::new(),
@@ -499,6 +458,11 @@ impl Engine {
                 self.handle_other(&input);
             }
         }
+    }
+
+    /// Everything that a statement of the venue is compared with.
+    fn evidence(&self) -> Evidence<'_> {
+        evidence!(self)
     }
 
     fn handle_other(&mut self, input: &Input<'_>) {

@@ -7,12 +7,11 @@
 //! to return them, the run does not wait.
 
 use serde::{Deserialize, Serialize};
-
-use crate::order::Surface;
-use crate::truth::AccountTruth;
+use windvane_model::doubt::Doubt;
+use windvane_model::order::Surface;
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::doubt::Doubt;
 
 /// Which modes are known, from this process or an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,15 +8,14 @@
 //! Own positions are settled first. Positions of outside parties count after that, against the own
 //! net position: otherwise a close would take a part of theirs.
 
-use crate::effect::{Adjustment, Cause};
-use crate::ids::{InstrumentId, StrategyId};
-use crate::ledger::value;
-use crate::order::{OrderType, PositionSide, Side};
+use windvane_evidence::Key;
+use windvane_evidence::outside::closing_side;
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::ids::StrategyId;
+use windvane_model::ledger::value;
+use windvane_model::order::{OrderType, Side};
 
 use super::Engine;
-use super::outside::closing_side;
-
-type Key = (InstrumentId, PositionSide);
 
 const fn opposite(side: Side) -> Side {
     match side {
@@ -144,6 +143,8 @@ impl Engine {
                 && (terms.instrument, terms.position_side, terms.side)
                     == (id, position_side, closing)
         });
-        orders.map(crate::orders::Order::remaining_qty).sum()
+        orders
+            .map(windvane_model::orders::Order::remaining_qty)
+            .sum()
     }
 }

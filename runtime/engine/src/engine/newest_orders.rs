@@ -7,51 +7,22 @@
 //! weighs 5. If the venue refuses one, the engine sends no more, and notifies people that another
 //! instance may be unseen.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::{Deserialize, Serialize};
-
-use crate::effect::{Effect, Notice};
-use crate::ids::{InstrumentId, Time};
-use crate::order::Surface;
-use crate::protocol::{Outcome, Request};
-use crate::truth::{Subject, TradedOrder, Truth};
+use windvane_evidence::newest_orders::NewestAnswer;
+use windvane_evidence::recent_orders::RECENT_MS;
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::order::Surface;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::truth::{Subject, TradedOrder, Truth};
 
 use super::Engine;
-use super::recent_orders::{Question, RECENT_MS};
-use super::reconcile::OF_ANY_ROUTE;
-
-/// The state of requests for the newest orders.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct NewestOrders {
-    questions: BTreeMap<InstrumentId, Question>,
-    /// Surfaces where the venue refuses to list orders, on the present user stream.
-    refused: BTreeSet<Surface>,
-    /// Surfaces for which people were notified that another instance may be unseen.
-    told: BTreeSet<Surface>,
-}
 
 impl Engine {
-    /// Allows the requests again: the venue may have refused only at that moment.
-    pub(super) fn list_orders_again(&mut self, surface: Surface) {
-        self.newest_orders.refused.remove(&surface);
-    }
-
     /// Plans requests for the newest orders, because the venue serves no account trades. They are
     /// sent once the account is read.
     pub(super) fn list_orders_for_trades(&mut self, surface: Surface) {
-        if self.newest_orders.refused.contains(&surface) {
-            return;
-        }
-        for instrument in self.instruments_of(surface) {
-            let question = Question::new(self.now);
-            self.newest_orders.questions.insert(instrument, question);
-        }
-    }
-
-    /// Whether lists of orders that may show another instance were not answered yet.
-    pub(super) fn awaits_newest_orders(&self) -> bool {
-        !self.newest_orders.questions.is_empty()
+        let instruments = self.evidence().instruments_of(surface);
+        self.newest_orders.plan(surface, instruments, self.now);
     }
 
     /// Requests the orders of the next instrument of each surface.
@@ -62,13 +33,9 @@ impl Engine {
                 continue;
             };
             let held_back = self.venue_wait(surface).is_some();
-            let Some(question) = self.newest_orders.questions.get_mut(&instrument) else {
-                continue;
-            };
-            if held_back || !question.is_due(now) {
+            if held_back || !self.newest_orders.ask(instrument, now) {
                 continue;
             }
-            question.note_sent(now);
             self.emit(Effect::Send {
                 record: 0,
                 request: Box::new(Request::Read(Subject::NewestOrders { instrument })),
@@ -77,16 +44,14 @@ impl Engine {
     }
 
     fn next_newest_orders(&self, surface: Surface) -> Option<InstrumentId> {
-        let mut asked = self.newest_orders.questions.keys().copied();
-        asked.find(|id| self.surface_of(*id) == surface)
+        self.newest_orders.next(surface, &self.instruments)
     }
 
     /// Gives up lists that get no response: startup must end even if the route fails.
     pub(super) fn give_up_newest_orders(&mut self) {
         for surface in Surface::ALL.iter().copied() {
             let next = self.next_newest_orders(surface);
-            let question = next.and_then(|id| self.newest_orders.questions.get(&id));
-            let is_over = question.is_some_and(|question| question.is_over(self.now));
+            let is_over = next.is_some_and(|id| self.newest_orders.is_over(id, self.now));
             if is_over && self.venue_wait(surface).is_none() {
                 self.end_newest_orders(surface);
             }
@@ -100,20 +65,13 @@ impl Engine {
         outcome: &Outcome<Truth>,
     ) {
         let surface = self.surface_of(instrument);
-        let Some(question) = self.newest_orders.questions.get_mut(&instrument) else {
-            return;
-        };
-        question.note_answer();
-        match outcome {
-            Outcome::Done(Truth::NewestOrders(orders)) => {
-                self.newest_orders.questions.remove(&instrument);
+        match self.newest_orders.take_answer(instrument, outcome) {
+            NewestAnswer::Nothing => return,
+            NewestAnswer::Refused => self.end_newest_orders(surface),
+            NewestAnswer::Listed(orders) => {
                 self.judge_newest_orders(surface, orders);
                 self.ask_for_newest_orders();
             }
-            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
-                self.end_newest_orders(surface);
-            }
-            _ => return,
         }
         self.finish_instance_watch();
         self.update_state();
@@ -131,11 +89,7 @@ impl Engine {
 
     /// Handles a venue that does not list the orders of a surface.
     fn end_newest_orders(&mut self, surface: Surface) {
-        let instruments = &self.instruments;
-        let of_other = |id: &InstrumentId| instruments[usize::from(id.0)].surface != surface;
-        (self.newest_orders.questions).retain(|id, _| of_other(id));
-        self.newest_orders.refused.insert(surface);
-        if self.newest_orders.told.insert(surface) {
+        if self.newest_orders.end(surface, &self.instruments) {
             let time = self.now;
             let notice = Notice::InstancesUnseen { time, surface };
             self.notices.push_back(notice);

@@ -4,99 +4,37 @@
 //! price of the close. The average price of the unowned position may differ, because outside
 //! parties may have opened the other side since.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::forced::ForcedCloseReport;
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::order::{PositionSide, Side, Surface};
+use windvane_evidence::Key;
+use windvane_evidence::close_values::CloseValue;
+use windvane_evidence::forced::Due;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Notice;
+use windvane_model::forced::ForcedCloseReport;
+use windvane_model::ids::{StrategyId, Time};
+use windvane_model::order::{Side, Surface};
 
 use super::Engine;
-use super::forced::Due;
-use super::outside::Taken;
-use super::snapshot::Names;
-
-type Key = (InstrumentId, PositionSide);
-/// Values of due closes, by position.
-pub(super) type CloseValues = BTreeMap<Key, CloseValue>;
-
-/// The value of closes that are due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CloseValue {
-    /// Signed like the closing orders.
-    qty: i64,
-    quote: Amount,
-}
-
-impl CloseValue {
-    /// The value of this part; `None` if it is not known for this quantity.
-    pub(super) fn part(&self, closing: Side, qty: i64) -> Option<Amount> {
-        let known = closing.sign() * self.qty;
-        (qty > 0 && qty <= known).then(|| self.quote.part(qty, known))
-    }
-}
 
 impl Engine {
-    /// Notes the value of an outside close that is due.
-    pub(super) fn note_close_value(&mut self, key: Key, qty: i64, quote: Amount) {
-        let known = self.close_values.entry(key).or_default();
-        if known.qty.signum() == -qty.signum() {
-            *known = CloseValue::default();
-        }
-        known.qty += qty;
-        known.quote += quote;
-    }
-
-    /// The value of this quantity of the due closes; `None` if it is not known.
-    pub(super) fn close_value(&self, key: Key, closing: Side, qty: i64) -> Option<Amount> {
-        self.close_values.get(&key)?.part(closing, qty)
-    }
-
-    /// Removes this quantity from the due closes: an order explains it, or a strategy gave it up.
-    /// `value` is its value, if known.
-    pub(super) fn take_close_value(&mut self, key: Key, qty: i64, value: Option<Amount>) {
-        let Some(known) = self.close_values.get_mut(&key) else {
-            return;
-        };
-        let whole = known.qty.saturating_abs();
-        if qty >= whole {
-            self.close_values.remove(&key);
-            return;
-        }
-        let average = known.quote.part(qty, whole);
-        let value = value.filter(|value| *value < known.quote);
-        known.quote -= value.unwrap_or(average);
-        known.qty -= known.qty.signum() * qty;
-    }
-
-    /// Takes over the close values of an earlier process.
-    pub(super) fn inherit_close_values(&mut self, from: &Self, names: &Names) {
-        for ((id, side), value) in &from.close_values {
-            if let Some(id) = names.instruments.get(id) {
-                self.close_values.insert((*id, *side), *value);
-            }
-        }
-    }
-
     /// Takes the closed quantities from the strategies that held them, in proportion.
     pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
-        if surface != Surface::Futures || self.outside.due.is_empty() || self.misses_fill(surface) {
+        if surface != Surface::Futures
+            || self.outside.has_none_due()
+            || self.evidence().misses_fill(surface)
+        {
             return;
         }
-        for (key, due) in std::mem::take(&mut self.outside.due) {
+        for (key, due) in self.outside.take_all_due() {
             if self.awaits_forced_orders(key.0) {
                 // The venue may have closed the position: such a close is settled with the figures
                 // of its order.
-                self.outside.due.insert(key, due);
+                self.outside.put_back(key, due);
                 continue;
             }
             self.explained_closes.remove(&key);
             self.stated_closes.remove(&key);
-            self.due_gains.remove(&key);
-            let value = self.close_values.remove(&key);
+            self.due_gains.remove(key);
+            let value = self.close_values.remove(key);
             let closing = if due > 0 { Side::Buy } else { Side::Sell };
             let external = self.ledgers.external.at(key.0, key.1).position.qty;
             let missing = (closing.sign() * external).max(0).min(due.saturating_abs());
@@ -158,8 +96,7 @@ impl Engine {
             .sum();
         let mut left = missing.min(whole);
         let rest = missing - left;
-        let read = self.outside.read.get(&key).copied();
-        let read = read.filter(|read| read.qty.signum() == closing.sign());
+        let until = self.outside.read_until(key, closing);
         for index in 0..self.strategies.len() {
             let own = held(self, index);
             if own == 0 || left == 0 {
@@ -185,28 +122,12 @@ impl Engine {
             self.cancel_exits(strategy, key, closing);
             // Without a snapshot, an outside party's event reported the close, so the close was not
             // an own fill.
-            if let Some(until) = read.map(|read| read.until) {
-                self.note_settled((strategy, key.0, key.1), closing, share, quote, until);
+            if let Some(until) = until {
+                self.outside
+                    .note_settled((strategy, key.0, key.1), closing, share, quote, until);
             }
         }
         rest
-    }
-
-    fn note_settled(
-        &mut self,
-        key: (StrategyId, InstrumentId, PositionSide),
-        closing: Side,
-        qty: i64,
-        quote: Amount,
-        until: Time,
-    ) {
-        let settled = self.outside.settled.entry(key).or_default();
-        if settled.qty.signum() != closing.sign() {
-            *settled = Taken::default();
-        }
-        settled.qty += closing.sign() * qty;
-        settled.quote += quote;
-        settled.until = until;
     }
 
     /// Notes the quantities that strategies gave up for a close that a snapshot showed and no order
@@ -217,14 +138,14 @@ impl Engine {
         closing: Side,
         report: &ForcedCloseReport,
     ) {
-        let read = self.outside.read.get(&key).copied();
-        let Some(read) = read.filter(|read| read.qty.signum() == closing.sign()) else {
+        let Some(until) = self.outside.read_until(key, closing) else {
             return;
         };
         for share in &report.shares {
             let quote = report.quote.part(share.qty, report.qty.max(1));
             let key = (share.strategy, key.0, key.1);
-            self.note_settled(key, closing, share.qty, quote, read.until);
+            self.outside
+                .note_settled(key, closing, share.qty, quote, until);
         }
     }
 

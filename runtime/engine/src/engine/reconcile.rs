@@ -10,126 +10,27 @@
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
-use crate::effect::{Adjustment, Effect, Notice};
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
-use crate::order::Surface;
-use crate::order_state::OrderMove;
-use crate::planted;
-use crate::protocol::{Outcome, Request};
-use crate::timer::Timer;
-use crate::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_evidence::line::{Answered, OF_ANY_ROUTE, RETRY_MS, Round, Step};
+use windvane_model::effect::{Effect, Notice};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use windvane_model::order::Surface;
+use windvane_model::order_state::OrderMove;
+use windvane_model::planted;
+use windvane_model::protocol::{Outcome, Request};
+use windvane_model::timer::Timer;
+use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
-use super::session::Line;
 
-/// Pause after a failed request, doubled with each failure up to the second bound.
-pub(super) const RETRY_MS: (i64, i64) = (500, 8_000);
 /// Without a user stream, only rounds show what happens: this is the longest time between them.
 const BLIND_MS: i64 = 5_000;
-/// A request without a response for this long is sent again.
-const ANSWER_MS: i64 = 30_000;
-/// Refusals that do not depend on the route (docs/interface/errors.md#10xx): server, time and key
-/// errors.
-pub(super) const OF_ANY_ROUTE: [i32; 10] = [
-    -1000, -1001, -1002, -1003, -1006, -1007, -1021, -1022, -2014, -2015,
-];
+
 /// Refusals about the key. A key may be limited to some routes
 /// (docs/interface/conventions.md#security-labels).
 const OF_THE_KEY: [i32; 2] = [-1002, -2015];
 /// After this many failures, a refusal about the key means that the key has no right to the route.
 const KEY_TRIES: u32 = 3;
-
-/// The progress of a reconciliation round.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Round {
-    pub(super) step: Step,
-    /// The request that waits for its response, and when it was sent.
-    asked: Option<(Subject, Time)>,
-    /// When open orders were requested; `None` if the round is about missing trades only.
-    pub(super) orders_asked: Option<Time>,
-    failures: u32,
-    pub(super) reads: u32,
-    /// The differences of the last snapshot, and the number of user events when its response
-    /// arrived.
-    pub(super) seen: Option<(Vec<Adjustment>, u64)>,
-    pub(super) events_when_asked: u64,
-    /// When the last request was sent.
-    pub(super) asked_at: Time,
-    /// The difference that was known when account trades were read, or open orders where the venue
-    /// lists no trades: they do not explain it.
-    pub(super) looked_for: Option<Vec<Adjustment>>,
-}
-
-impl Round {
-    /// A round that reads only the missing trades of one instrument.
-    pub(super) fn of_trades(instrument: InstrumentId) -> Self {
-        Self {
-            step: Step::Trades(VecDeque::from([instrument])),
-            ..Self::default()
-        }
-    }
-
-    /// A round that reads only the account.
-    pub(super) fn of_account() -> Self {
-        Self::of_step(Step::Account)
-    }
-
-    /// A round that begins with this step.
-    pub(super) fn of_step(step: Step) -> Self {
-        Self {
-            step,
-            ..Self::default()
-        }
-    }
-
-    /// Whether trades are read for commissions only.
-    pub(super) const fn is_of_fees(&self) -> bool {
-        matches!(self.step, Step::Fees(_)) && self.looked_for.is_none()
-    }
-
-    /// When the pending request was sent.
-    pub(super) fn asked_since(&self) -> Option<Time> {
-        self.asked.map(|(_, at)| at)
-    }
-
-    /// How often the present request failed in a row.
-    pub(super) const fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    /// Whether the round must read the account and has not requested it yet.
-    pub(super) const fn waits_for_reading(&self) -> bool {
-        matches!(self.step, Step::Account) && self.asked.is_none()
-    }
-
-    /// Whether no round runs.
-    pub(super) const fn is_idle(&self) -> bool {
-        matches!(self.step, Step::Idle)
-    }
-}
-
-impl Line {
-    /// Ends the running round without a result. Its request may still be answered.
-    pub(super) fn give_up_round(&mut self) {
-        let round = std::mem::take(&mut self.round);
-        self.given_up.extend(round.asked);
-    }
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) enum Step {
-    #[default]
-    Idle,
-    Orders,
-    Trades(VecDeque<InstrumentId>),
-    Account,
-    Income,
-    /// Account trades of fills whose commission is not known.
-    Fees(VecDeque<InstrumentId>),
-}
 
 impl Engine {
     /// Begins a round, or restarts the running one.
@@ -159,15 +60,7 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        let overdue = |(_, at): &(Subject, Time)| now > at.plus_ms(ANSWER_MS);
-        if line.round.asked.as_ref().is_some_and(overdue) {
-            line.round.asked = None;
-            self.ask_next(surface);
-            return;
-        }
-        let before = line.given_up.len();
-        line.given_up.retain(|question| !overdue(question));
-        if line.given_up.len() < before {
+        if line.drop_overdue(now) {
             self.ask_next(surface);
         }
     }
@@ -177,7 +70,7 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        if line.round.asked.is_some() {
+        if line.round.is_asked() {
             return;
         }
         if let Some(until) = self.venue_wait(surface) {
@@ -202,7 +95,7 @@ impl Engine {
             Step::Idle => return,
             Step::Orders => Subject::OpenOrders { surface },
             Step::Account => Subject::Account { surface },
-            Step::Income => self.income_subject(),
+            Step::Income => self.incomes.subject(),
             Step::Trades(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let verified = self.verified_trade(instrument);
@@ -213,21 +106,15 @@ impl Engine {
             }
             Step::Fees(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
-                let from = self.first_late_fee(instrument);
+                let from = self.evidence().first_late_fee(instrument);
                 Subject::Trades { instrument, from }
             }
         };
-        if let Some(line) = self.line_mut(surface) {
-            // A response does not name the request that it answers, if two requests are equal.
-            if line.given_up.iter().any(|(asked, _)| *asked == subject) {
-                return;
-            }
-            if matches!(subject, Subject::OpenOrders { .. }) {
-                line.round.orders_asked = Some(now);
-            }
-            line.round.asked = Some((subject, now));
-            line.round.events_when_asked = line.events;
-            line.round.asked_at = now;
+        if self
+            .line_mut(surface)
+            .is_some_and(|line| !line.ask(subject, now))
+        {
+            return;
         }
         self.emit(Effect::Send {
             record: 0,
@@ -278,31 +165,28 @@ impl Engine {
         let Some(line) = self.line_mut(surface) else {
             return;
         };
-        // A response to an abandoned round says nothing about this one.
-        let of_earlier = line.given_up.iter().position(|(asked, _)| asked == subject);
-        if let Some(place) = of_earlier {
-            line.given_up.remove(place);
-            self.ask_next(surface);
-            return;
+        match line.take_answer(subject) {
+            Answered::OfEarlier => {
+                self.ask_next(surface);
+                return;
+            }
+            Answered::NotAsked => return,
+            Answered::OfRound => {}
         }
-        if line.round.asked.is_none_or(|(asked, _)| asked != *subject) {
-            return;
-        }
-        line.round.asked = None;
         match outcome {
             Outcome::Done(truth) => {
-                line.round.failures = 0;
+                line.round.succeed();
                 self.take_truth(surface, subject, truth);
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Trades { .. })
                     && (!OF_ANY_ROUTE.contains(&refusal.code)
                         || (OF_THE_KEY.contains(&refusal.code)
-                            && line.round.failures >= KEY_TRIES)) =>
+                            && line.round.failures() >= KEY_TRIES)) =>
             {
                 // The venue has no such route for this key: the engine queries orders one by one
                 // instead.
-                line.round.failures = 0;
+                line.round.succeed();
                 line.no_trades = true;
                 line.round.step = Step::Account;
                 self.list_orders_for_trades(surface);
@@ -317,8 +201,7 @@ impl Engine {
                 self.ask_next(surface);
             }
             Outcome::Refused(_) | Outcome::Unknown => {
-                let wait_ms = (RETRY_MS.0 << line.round.failures.min(4)).min(RETRY_MS.1);
-                line.round.failures += 1;
+                let wait_ms = line.round.fail();
                 if matches!(subject, Subject::Income { .. }) {
                     self.miss_income(surface, false);
                 }
@@ -421,9 +304,9 @@ impl Engine {
 
     /// Adopts resting orders that were listed while they counted as those of another instance.
     pub(super) fn adopt_listed(&mut self) {
-        for (key, order) in std::mem::take(&mut self.external_orders) {
+        for order in self.external_orders.take_all() {
             if !self.take_open_order(&order) {
-                self.external_orders.insert(key, order);
+                self.external_orders.insert(order);
             }
         }
     }
@@ -459,7 +342,7 @@ impl Engine {
     /// Ends a round whose snapshot shows an earlier state of the account: nothing newer was
     /// compared.
     pub(super) fn end_round_of_the_past(&mut self, surface: Surface, account: &AccountTruth) {
-        if self.was_so_since_cut(surface, account) {
+        if self.evidence().was_so_since_cut(surface, account) {
             self.end_cut_by_round(surface);
         }
         self.end_round_with(surface, false);

@@ -1,22 +1,23 @@
 //! The venue's responses to requests, and the life of own orders.
 
-use crate::config::OnFault;
-use crate::effect::{Adjustment, Cause, Effect, Notice};
-use crate::event::EventKind;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::order::{OrderStatus, Side, Surface};
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
-use crate::timer::Timer;
-use crate::truth::Subject;
+use windvane_evidence::outside::REDUCES_NOTHING;
+use windvane_evidence::past::READ_LAG_MS;
+use windvane_evidence::stated_fills::Statement;
+use windvane_model::config::OnFault;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::order::{OrderStatus, Side, Surface};
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::Order;
+use windvane_model::planted;
+use windvane_model::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
+use windvane_model::run_state::Latch;
+use windvane_model::timer::Timer;
+use windvane_model::truth::Subject;
 
-use super::doubt::Doubt;
-use super::lag::READ_LAG_MS;
-use super::outside::REDUCES_NOTHING;
-use super::stated_fills::Statement;
-use super::{Engine, Latch, narrow};
+use super::{Engine, narrow};
 
 /// Wait before an order with an unknown outcome is queried, or queried again.
 pub(super) const ASK_AFTER_MS: i64 = 1_000;
@@ -141,14 +142,8 @@ impl Engine {
 
     /// The live or recently ended own order with exactly this id.
     pub(super) fn known(&self, id: &ClientOrderId) -> Option<OrderSeq> {
-        let (_, epoch, own) = id.parse_own()?;
-        let seq = match self.orders.foreign(id) {
-            Some(seq) => seq,
-            None if epoch == self.epoch => own,
-            None => return None,
-        };
-        let order = self.orders.known(seq)?;
-        (order.client_order_id == *id).then_some(seq)
+        let order = self.orders.own(id, self.epoch)?;
+        Some(order.seq)
     }
 
     fn handle_placed(&mut self, id: &ClientOrderId, outcome: &Outcome<OrderReport>) {

@@ -1,18 +1,19 @@
 //! Loss limits, quarantine and halt, which keep losses and faults contained. `closing` closes
 //! positions.
 
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::event::EventKind;
-use crate::holding::Ledger;
-use crate::ids::{InstrumentId, StrategyId};
-use crate::input::{Command, FaultKind};
-use crate::live::OnStop;
-use crate::planted;
+use windvane_model::config::OnFault;
+use windvane_model::decimal::Amount;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::event::EventKind;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::live::OnStop;
+use windvane_model::planted;
+use windvane_model::run_state::{Latch, RunState};
 
-use super::doubt::Doubt;
-use super::{Engine, Latch, RunState};
-use crate::config::OnFault;
+use super::Engine;
 
 impl Engine {
     /// Compares equity with the loss limits after the price of an instrument changed, if the
@@ -26,7 +27,9 @@ impl Engine {
             self.fix_start_equity();
         }
         let is_held = self.ledgers.account.holds(instrument);
-        if self.limits.watches_equity() && (is_held || self.has_stated_fill(instrument)) {
+        if self.limits.watches_equity()
+            && (is_held || self.stated_fills.waits_in(instrument, &self.orders))
+        {
             self.watch_account();
         }
         if self.any_strategy_watches {
@@ -60,9 +63,11 @@ impl Engine {
     /// A halted account is checked too, because its daily loss and its peak continue.
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
-        let equity = equity + self.fees_to_come() + self.gain_of_stated_fills();
+        let evidence = self.evidence();
+        let equity = equity + evidence.fees_to_come() + evidence.gain_of_stated_fills();
+        let best = evidence.best_equity(equity);
         let (now, base) = (self.now, Amount::ZERO);
-        let breach = match self.best_equity(equity) {
+        let breach = match best {
             Some(best) => self.losses.breach(now, best, base, &self.limits),
             None => self.losses.observe(now, equity, base, &self.limits),
         };
@@ -81,7 +86,7 @@ impl Engine {
     /// A strategy's equity is its profit. Its drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
     fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
-        if self.strategies_wait() {
+        if self.evidence().strategies_wait() {
             return;
         }
         let base = self.start_equity.unwrap_or_default();

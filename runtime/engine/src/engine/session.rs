@@ -8,33 +8,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_evidence::line::Line;
+use windvane_evidence::past::Newest;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::live::{LiveConfig, LiveInput, OnStop};
+use windvane_model::order::Surface;
+use windvane_model::order_state::OrderState;
+use windvane_model::orders::Order;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::timer::Timer;
+use windvane_model::{codec, planted};
 
-use crate::codec;
-use crate::decimal::Amount;
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::live::{LiveConfig, LiveInput, OnStop};
-use crate::order::Surface;
-use crate::order_state::OrderState;
-use crate::orders::Order;
-use crate::planted;
-use crate::timer::Timer;
-use crate::truth::{AccountTruth, Subject};
-
+use super::Engine;
 use super::deadman::Countdown;
-use super::doubt::Doubt;
-use super::lag::{Newest, Past};
-use super::reconcile::Round;
 use super::watchdog::Watchdog;
-use super::{Engine, Latch, RunState};
 
 /// How often the age of all evidence is checked.
 const WATCH_MS: i64 = 1_000;
-/// A user stream that neither answered a PING nor delivered an event for this long is not trusted
-/// (`docs/promises.md#4-dead-mans-switch`: a PING every five seconds, an answer within ten).
-const SILENCE_MS: i64 = 15_000;
-/// A clock reading older than this may have drifted.
-const CLOCK_MS: i64 = 600_000;
+
 /// Delay from the loss of a user stream to a reconciliation round without one.
 const DOWN_MS: i64 = 1_000;
 
@@ -63,43 +56,6 @@ pub(super) struct Session {
     lost: bool,
 }
 
-/// The state of one surface's connection.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Line {
-    pub(super) stream_up: bool,
-    /// When the stream last showed that it is alive.
-    alive: Time,
-    clock: Option<ClockReading>,
-    /// Number of user events so far.
-    pub(super) events: u64,
-    pub(super) round: Round,
-    /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
-    pub(super) given_up: Vec<(Subject, Time)>,
-    /// When the last round that left nothing unexplained requested open orders, since the stream
-    /// connected.
-    pub(super) clean: Option<Time>,
-    /// The venue refused to list account trades since the stream connected.
-    pub(super) no_trades: bool,
-    /// An account event after a fill that the booked fills do not explain yet, with the time since
-    /// when.
-    pub(super) told: Option<(AccountTruth, Time)>,
-    /// `E` of the newest account event of each balance and position.
-    pub(super) newest: Newest,
-    /// The value of the last fill: the venue's rounding is at most a small fraction of it.
-    pub(super) fill_value: Amount,
-    /// Earlier states of the account that a source which is behind may still report.
-    pub(super) past: Past,
-    /// The venue's time up to which the last accepted snapshot contains every fill.
-    pub(super) taken: Option<Time>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct ClockReading {
-    offset_ns: i64,
-    error_ns: i64,
-    read: Time,
-}
-
 impl Session {
     pub(super) fn new(config: LiveConfig, instruments: usize) -> Self {
         let lines = config
@@ -121,8 +77,7 @@ impl Session {
 
     /// Offset and error of a surface's clock, in nanoseconds; `None` before it was read.
     pub(super) fn clock_of(&self, surface: Surface) -> Option<(i64, i64)> {
-        let clock = self.lines.get(&surface)?.clock?;
-        Some((clock.offset_ns, clock.error_ns))
+        self.lines.get(&surface)?.clock()
     }
 
     /// Whether no order of an earlier process can rest unseen. Either its journal is there, or open
@@ -148,6 +103,10 @@ impl Session {
 
     pub(super) fn doubts(&self) -> impl Iterator<Item = Doubt> {
         self.doubts.iter().copied()
+    }
+
+    pub(super) const fn doubt_set(&self) -> &BTreeSet<Doubt> {
+        &self.doubts
     }
 
     /// Whether there are degraded reasons, and all of them are of this kind.
@@ -198,7 +157,7 @@ impl Session {
 
     fn is_silent(&self, surface: Surface, now: Time) -> bool {
         let line = self.lines.get(&surface);
-        let silent = line.is_some_and(|line| now > line.alive.plus_ms(SILENCE_MS));
+        let silent = line.is_some_and(|line| line.is_silent(now));
         silent && !planted!(SilenceIgnored)
     }
 
@@ -234,8 +193,8 @@ impl Engine {
 
     /// The venue's clock minus ours on a surface, in nanoseconds; `None` before it was read.
     pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
-        let clock = self.live.as_ref()?.lines.get(&surface)?.clock?;
-        Some(clock.offset_ns)
+        let (offset_ns, _) = self.live.as_ref()?.lines.get(&surface)?.clock()?;
+        Some(offset_ns)
     }
 
     pub(super) fn handle_live(&mut self, input: &LiveInput) {
@@ -272,7 +231,7 @@ impl Engine {
             LiveInput::StreamDown { surface } => self.stream_down(surface),
             LiveInput::StreamAlive { surface } => {
                 if let Some(line) = live.lines.get_mut(&surface) {
-                    line.alive = now;
+                    line.note_alive(now);
                 }
             }
             LiveInput::Clock {
@@ -281,11 +240,7 @@ impl Engine {
                 error_ns,
             } => {
                 if let Some(line) = live.lines.get_mut(&surface) {
-                    line.clock = Some(ClockReading {
-                        offset_ns,
-                        error_ns,
-                        read: now,
-                    });
+                    line.read_clock(offset_ns, error_ns, now);
                     self.set_doubt(Doubt::Clock(surface), false);
                 }
                 self.count_predecessors_by(surface, offset_ns);
@@ -340,7 +295,7 @@ impl Engine {
             return;
         };
         line.stream_up = true;
-        line.alive = now;
+        line.note_alive(now);
         line.clean = None;
         // The venue may have refused only at that moment.
         line.no_trades = false;
@@ -355,7 +310,7 @@ impl Engine {
             .filter(of_surface)
             .for_each(|order| order.on_stream = true);
         self.incomes.stream_up();
-        self.list_orders_again(surface);
+        self.newest_orders.allow(surface);
         if is_first {
             // A startup also looks for another instance here, because account trades may be behind.
             self.list_orders_for_trades(surface);
@@ -394,7 +349,7 @@ impl Engine {
     pub(super) fn note_user_event(&mut self, surface: Surface) {
         let now = self.now;
         if let Some(line) = self.line_mut(surface) {
-            line.alive = now;
+            line.note_alive(now);
             line.events += 1;
         }
     }
@@ -403,7 +358,7 @@ impl Engine {
     /// venue's clock is read.
     pub(super) fn doubt_clock(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface) {
-            line.clock = None;
+            line.forget_clock();
             self.set_doubt(Doubt::Clock(surface), true);
             self.update_state();
         }
@@ -464,16 +419,14 @@ impl Engine {
         let surfaces = live.config.surfaces.clone();
         let running = live.stage == Stage::Running;
         for surface in surfaces {
-            let unseen = self.has_unseen_change(surface);
+            let unseen = self.evidence().has_unseen_change(surface);
             let live = self.live.as_ref();
             let old = live.is_some_and(|live| live.is_old(surface, now));
             let silent = live.is_some_and(|live| live.is_silent(surface, now));
             let Some(line) = self.line_mut(surface) else {
                 continue;
             };
-            let stale = line
-                .clock
-                .is_none_or(|clock| now > clock.read.plus_ms(CLOCK_MS));
+            let stale = line.is_clock_old(now);
             self.set_doubt(Doubt::Clock(surface), stale);
             if running && old {
                 self.set_doubt(Doubt::Reconciliation(surface), true);

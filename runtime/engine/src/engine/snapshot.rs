@@ -1,23 +1,23 @@
 //! An engine as exact bytes, and an engine that takes over from one of another process, possibly
 //! with a changed configuration.
 
-use std::collections::BTreeMap;
-
-use crate::config::EngineConfig;
-use crate::decimal::{AMOUNT_SCALE, pow10};
-use crate::holding::Ledger;
-use crate::ids::{AssetId, InstrumentId, StrategyId};
-use crate::instrument::Instrument;
-use crate::ledger::{Grains, Position};
-use crate::order::Surface;
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::{Order, Questions};
-use crate::planted;
-use crate::record::{Chain, Recorder};
-use crate::rules::{CompiledRules, InstrumentError};
+use windvane_evidence::outside::renamed;
+use windvane_model::config::EngineConfig;
+use windvane_model::decimal::{AMOUNT_SCALE, pow10};
+use windvane_model::doubt::Doubt;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::StrategyId;
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::{Grains, Position};
+use windvane_model::names::Names;
+use windvane_model::order::Surface;
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::{Order, Questions};
+use windvane_model::planted;
+use windvane_model::record::{Chain, Recorder};
+use windvane_model::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
-use super::doubt::Doubt;
 use super::migrate::{OLDEST, migrate};
 
 const MAGIC: &[u8; 8] = b"windvane";
@@ -60,7 +60,7 @@ pub enum SuccessionError {
         /// The instrument.
         instrument: String,
         /// The quantity.
-        qty: crate::Decimal,
+        qty: windvane_model::Decimal,
     },
 }
 
@@ -113,7 +113,7 @@ impl Engine {
     pub fn succeed(self, config: EngineConfig, chain: Chain) -> Result<Self, SuccessionError> {
         let recorder = Recorder::from_chain(chain, config.keep_journal);
         let mut heir = Self::with_recorder(config, recorder)?;
-        let names = Names::new(&self, &heir);
+        let names = self.names_in(&heir);
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
@@ -165,25 +165,48 @@ impl Engine {
             .iter()
             .filter_map(|surface| Some((*surface, self.clock_offset_ns(*surface)?)))
             .collect();
-        heir.inherit_outside_closes(&self, &names);
-        heir.inherit_inquiries(&self, &names);
-        heir.inherit_recent_orders(&self, &names);
-        heir.inherit_forced_closes(&self, &names);
-        heir.inherit_due_gains(&self, &names);
-        heir.inherit_close_values(&self, &names);
+        heir.outside.inherit(&self.outside, &names);
+        let explained = renamed(&self.explained_closes, &names);
+        heir.explained_closes.extend(explained);
+        let listed = renamed(&self.listed_closes, &names);
+        heir.listed_closes.extend(listed);
+        heir.outside_orders.inherit(&self.outside_orders, &names);
+        heir.recent_orders.inherit(&self.recent_orders, &names);
+        heir.forced.inherit(&self.forced, &names);
+        heir.due_gains.inherit(&self.due_gains, &names);
+        heir.close_values.inherit(&self.close_values, &names);
         heir.inherit_modes(&self);
-        heir.inherit_order_of_fills(&self, &names);
+        heir.out_of_order.inherit(&self.out_of_order, &names);
         heir.inherit_listing(&self, &names);
         heir.inherit_margins(&self, &names);
-        heir.inherit_incomes(&self, &names);
-        heir.inherit_payments(&self, &names);
-        heir.inherit_others(&self);
-        heir.inherit_fee_costs(&self, &names);
-        heir.inherit_late_fees(&self, &names);
-        heir.inherit_estimates(&self, &names);
+        heir.incomes.inherit(&self.incomes, &names);
+        heir.stated_payments.inherit(&self.stated_payments, &names);
+        heir.others.inherit(&self.others);
+        heir.fee_costs.inherit(&self.fee_costs, &names);
+        heir.asset_prices.inherit(&self.asset_prices, &names);
+        heir.late_fees.inherit(&self.late_fees, &names);
+        if heir
+            .stated_fills
+            .inherit(&self.stated_fills, &heir.orders, &names)
+        {
+            heir.late_fees.want();
+        }
         heir.inherit_order_waits(&self);
         heir.inherit_fill_times(&self);
         Ok(heir)
+    }
+
+    /// The indices of this process as those of its heir.
+    fn names_in(&self, heir: &Self) -> Names {
+        fn strategies(engine: &Engine) -> Vec<&str> {
+            let states = engine.strategies.iter();
+            states.map(|state| state.config.name.as_str()).collect()
+        }
+        Names::new(
+            (&self.assets, &heir.assets),
+            (&self.instruments, &heir.instruments),
+            (&strategies(self), &strategies(heir)),
+        )
     }
 
     /// Takes over countdowns: a disarm request of the old process may arrive after this process has
@@ -218,7 +241,7 @@ impl Engine {
                 to: &self.instruments[usize::from(new.0)],
             };
             let inherit = |to: &mut Ledger, from: &Ledger| -> Result<(), SuccessionError> {
-                for (holding, side) in from.of(*old).iter().zip(crate::PositionSide::ALL) {
+                for (holding, side) in from.of(*old).iter().zip(windvane_model::PositionSide::ALL) {
                     let position = rescale.position(&holding.position)?;
                     let heir = &mut to.at_mut(*new, *side).position;
                     heir.add(&position);
@@ -276,42 +299,6 @@ impl Engine {
             self.orders.insert_foreign(order);
         }
     }
-}
-
-/// Maps the indices of the old process to those of the new one.
-pub(super) struct Names {
-    pub(super) assets: BTreeMap<AssetId, AssetId>,
-    pub(super) instruments: BTreeMap<InstrumentId, InstrumentId>,
-    pub(super) strategies: BTreeMap<StrategyId, StrategyId>,
-}
-
-impl Names {
-    fn new(old: &Engine, new: &Engine) -> Self {
-        let assets = same(&old.assets, &new.assets, Clone::clone);
-        let instruments = same(&old.instruments, &new.instruments, Instrument::name);
-        let name = |state: &super::StrategyState| state.config.name.as_str().to_owned();
-        let strategies = same(&old.strategies, &new.strategies, name);
-        Self {
-            assets: assets
-                .map(|(old, new)| (AssetId(old), AssetId(new)))
-                .collect(),
-            instruments: instruments
-                .map(|(old, new)| (InstrumentId(old), InstrumentId(new)))
-                .collect(),
-            strategies: strategies
-                .map(|(old, new)| (StrategyId(old), StrategyId(new)))
-                .collect(),
-        }
-    }
-}
-
-/// The positions of items with the same name in both lists.
-fn same<T>(old: &[T], new: &[T], name: impl Fn(&T) -> String) -> impl Iterator<Item = (u16, u16)> {
-    let pairs = old.iter().enumerate().filter_map(|(from, item)| {
-        let to = new.iter().position(|other| name(other) == name(item))?;
-        Some((from as u16, to as u16))
-    });
-    pairs.collect::<Vec<_>>().into_iter()
 }
 
 /// Converts quantities from one scale to another.

@@ -1,12 +1,13 @@
 //! Commands of the operator for one strategy, and changes of the configuration, during the run.
 
-use crate::config::Reconfiguration;
-use crate::decimal::Amount;
-use crate::ids::StrategyId;
-use crate::input::{Command, FaultKind};
-use crate::risk::LossWatch;
+use windvane_model::config::Reconfiguration;
+use windvane_model::decimal::Amount;
+use windvane_model::ids::StrategyId;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::risk::LossWatch;
+use windvane_model::run_state::Latch;
 
-use super::{Engine, Latch};
+use super::Engine;
 
 impl Engine {
     /// The latch that the operator set for one strategy, apart from the account's latch.
@@ -22,7 +23,8 @@ impl Engine {
     }
 
     /// Applies a command to one strategy: the same as for the account, but only for its orders and
-    /// positions. It does not end a quarantine: [`Input::Renew`](crate::Input::Renew) does.
+    /// positions. It does not end a quarantine: [`Input::Renew`](windvane_model::Input::Renew)
+    /// does.
     pub(super) fn steer(&mut self, strategy: StrategyId, command: Command) {
         let Some(state) = self.strategies.get(usize::from(strategy.0)) else {
             return;

@@ -3,66 +3,14 @@
 //! The fill then only decides which strategy owns the position; account quantities and balances
 //! stay as in the snapshot.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
-use crate::decimal::Amount;
-use crate::effect::{Adjustment, Cause};
-use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time};
-use crate::order::{PositionSide, Surface};
-use crate::protocol::{Fill, OrderUpdate};
-use crate::truth::AccountTruth;
+use windvane_evidence::taken::Kept;
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::ids::Time;
+use windvane_model::order::Surface;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::truth::AccountTruth;
 
 use super::Engine;
-use super::lag::LAG_MS;
-
-/// The changes of recently accepted snapshots, less the fills that were reported since. They are
-/// the evidence that a snapshot contained a fill, because times alone come from two different
-/// clocks.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Moved {
-    /// When the last of these snapshots was requested, and when it was accepted, by our clock.
-    asked: Time,
-    taken: Time,
-    positions: BTreeMap<(InstrumentId, PositionSide), i64>,
-    balances: BTreeMap<AssetId, Amount>,
-}
-
-impl Moved {
-    fn add(&mut self, difference: &Adjustment) {
-        match *difference {
-            Adjustment::Position {
-                instrument,
-                side,
-                from,
-                to,
-            } => *self.positions.entry((instrument, side)).or_default() += to - from,
-            Adjustment::Balance {
-                asset, from, to, ..
-            } => *self.balances.entry(asset).or_default() += to - from,
-            _ => {}
-        }
-    }
-
-    fn has_moved(&self, instrument: InstrumentId, side: PositionSide) -> bool {
-        let qty = self.positions.get(&(instrument, side));
-        qty.is_some_and(|qty| *qty != 0)
-    }
-
-    fn of_balance(&self, asset: AssetId) -> Amount {
-        self.balances.get(&asset).copied().unwrap_or_default().abs()
-    }
-}
-
-/// The parts of the account that a fill must leave unchanged.
-pub(super) struct Kept {
-    instrument: InstrumentId,
-    side: PositionSide,
-    qty: i64,
-    cost: Amount,
-    balances: [(AssetId, Amount); 3],
-}
 
 impl Engine {
     /// Notes that a snapshot is accepted. It contains every fill up to its own newest time, or, if
@@ -84,25 +32,10 @@ impl Engine {
 
     fn note_moved(&mut self, surface: Surface, account: &AccountTruth) {
         let now = self.now;
-        let differences = self.differences(surface, account);
+        let differences = self.evidence().differences(surface, account);
         let asked = self.line_mut(surface).map(|line| line.round.asked_at);
         let moved = self.moved.entry(surface).or_default();
-        if now > moved.taken.plus_ms(LAG_MS) {
-            // A fill from before that snapshot would now be later than any source may be.
-            *moved = Moved::default();
-        }
-        let moves_position = (differences.iter())
-            .any(|difference| matches!(difference, Adjustment::Position { .. }));
-        if surface == Surface::Futures && !moves_position {
-            // Position changes of an earlier snapshot are evidence up to that snapshot's request,
-            // not up to this one.
-            return;
-        }
-        moved.asked = asked.unwrap_or(now);
-        moved.taken = now;
-        for difference in &differences {
-            moved.add(difference);
-        }
+        moved.note(surface, &differences, asked, now);
     }
 
     /// The account values that must not change because the last snapshot contained the fill; `None`
@@ -112,59 +45,19 @@ impl Engine {
         update: &OrderUpdate,
         fill: &Fill,
     ) -> Option<Kept> {
-        let (instrument, side) = (update.instrument, update.position_side);
-        let surface = self.surface_of(instrument);
-        if !self.may_be_taken(surface, update) {
+        let surface = self.surface_of(update.instrument);
+        let moved = self.moved.get(&surface);
+        if !self.evidence().may_be_taken(moved, surface, update) {
             return None;
         }
         let taken = self.live.as_ref()?.lines.get(&surface)?.taken;
         let made = update.transaction_time;
-        let was_read = self.was_in_reading(update, fill);
+        let was_read = self.outside.take_read(update, fill);
         let is_old = made != Time::default() && taken.is_some_and(|taken| made <= taken);
         if !was_read && !is_old {
             return None;
         }
-        let rules = self.instrument(instrument)?;
-        let assets = [rules.base, rules.quote, fill.fee_asset];
-        let position = &self.ledgers.account.at(instrument, side).position;
-        Some(Kept {
-            instrument,
-            side,
-            qty: position.qty,
-            cost: position.cost,
-            balances: assets.map(|asset| (asset, self.balance(surface, asset).total)),
-        })
-    }
-
-    /// Whether an accepted snapshot can contain a fill. It cannot if the order was placed after the
-    /// request, or if the snapshot left the position unchanged. In the latter case the snapshot's
-    /// difference had another cause, such as a rounded commission.
-    fn may_be_taken(&self, surface: Surface, update: &OrderUpdate) -> bool {
-        let Some((moved, rules)) =
-            (self.moved.get(&surface)).zip(self.instrument(update.instrument))
-        else {
-            return true;
-        };
-        if self.was_placed_after(&update.client_order_id, moved.asked) {
-            return false;
-        }
-        match surface {
-            Surface::Spot => moved.of_balance(rules.base) != Amount::ZERO,
-            // A balance changes for many reasons. Two fills that together leave the position
-            // unchanged would be counted twice in the balance until the next snapshot, which is the
-            // smaller error.
-            Surface::Futures => moved.has_moved(update.instrument, update.position_side),
-        }
-    }
-
-    /// Whether this process placed an order after a moment. For orders of earlier processes this is
-    /// not known.
-    fn was_placed_after(&self, id: &ClientOrderId, at: Time) -> bool {
-        if self.orders.foreign(id).is_some() {
-            return false;
-        }
-        let own = self.known(id).and_then(|seq| self.orders.known(seq));
-        own.is_some_and(|order| order.submitted > at)
+        self.evidence().kept(surface, update, fill.fee_asset)
     }
 
     /// Reverts what a fill changed in the account: the quantity moves from the unowned position to

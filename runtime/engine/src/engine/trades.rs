@@ -1,18 +1,16 @@
 //! The account's trades. The engine reads them where the stream may have missed fills, and books
 //! each trade once, under the order to which it belongs.
 
-use crate::effect::Notice;
-use crate::ids::{InstrumentId, OrderSeq, Time, TradeId};
-use crate::order::{OrderStatus, Surface};
-use crate::order_state::OrderMove;
-use crate::orders::Order;
-use crate::planted;
-use crate::protocol::{Fill, OrderUpdate};
-use crate::timer::Timer;
-use crate::truth::AccountTrade;
+use windvane_evidence::line::{RETRY_MS, Round, Step};
+use windvane_model::effect::Notice;
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
+use windvane_model::order::{OrderStatus, Surface};
+use windvane_model::order_state::OrderMove;
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::truth::AccountTrade;
 
 use super::Engine;
-use super::reconcile::{RETRY_MS, Round, Step};
 
 impl Engine {
     /// Plans to read account trades in the first round after the stream connected, because fills
@@ -186,30 +184,6 @@ impl Engine {
             return;
         }
         self.ask_next(surface);
-    }
-
-    /// Whether the venue executed more of an own order than the booked fills, or may have: an order
-    /// that is being queried is not settled.
-    pub(super) fn misses_fill(&self, surface: Surface) -> bool {
-        self.may_miss_fill_of(surface, None)
-    }
-
-    /// Like [`Engine::misses_fill`], without orders that may never have reached the venue. If the
-    /// venue did not have such an order when it was queried after a snapshot, the snapshot contains
-    /// no fill of it.
-    pub(super) fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
-        self.orders.iter().any(|order| {
-            let absent = reading_before.is_some_and(|at| order.questions.was_absent_at(at));
-            let never_there = absent && !order.is_confirmed() && order.reported_qty == 0;
-            self.surface_of(order.instrument()) == surface
-                && !never_there
-                && self.is_unsettled(order)
-        })
-    }
-
-    pub(super) fn is_unsettled(&self, order: &Order) -> bool {
-        let asking = Timer::AskForOrder { order: order.seq };
-        order.reported_qty > order.executed_qty || self.timers.is_set(asking)
     }
 
     /// Marks all trades up to the newest as booked, because the snapshot agrees with the books.

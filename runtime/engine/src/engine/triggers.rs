@@ -3,9 +3,9 @@
 //! it is one order: an event that ends the old id does not end it. Venue order ids rise: the list
 //! of all orders is requested from an id on (docs/interface/orders.md#all-orders).
 
-use crate::ids::{OrderSeq, VenueOrderId};
-use crate::orders::Order;
-use crate::protocol::OrderUpdate;
+use windvane_model::ids::{OrderSeq, VenueOrderId};
+use windvane_model::orders::Order;
+use windvane_model::protocol::OrderUpdate;
 
 use super::Engine;
 

@@ -17,17 +17,17 @@
 //! continue meanwhile.
 
 use serde::{Deserialize, Serialize};
+use windvane_model::decimal::Amount;
+use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::live::WaitKind;
+use windvane_model::order::{OrderTerms, OrderType, Surface};
+use windvane_model::orders::Order;
+use windvane_model::protocol::Request;
+use windvane_model::run_state::RunState;
+use windvane_model::timer::Timer;
 
-use crate::decimal::Amount;
-use crate::ids::{InstrumentId, OrderSeq, StrategyId, Time};
-use crate::live::WaitKind;
-use crate::order::{OrderTerms, OrderType, Surface};
-use crate::orders::Order;
-use crate::protocol::Request;
-use crate::timer::Timer;
-
+use super::Engine;
 use super::closing::FLATTEN_TRIES;
-use super::{Engine, RunState};
 
 /// The account snapshots of a startup may use the reserved weight for this long after a user stream
 /// connected. Later ones must leave weight for a startup that may follow: they use the reserve only

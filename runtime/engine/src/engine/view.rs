@@ -1,34 +1,22 @@
 //! Read-only views of the engine's state: for strategies, reports and people.
 
-use serde::{Deserialize, Serialize};
+use windvane_model::config::StrategyConfig;
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::holding::{Ledger, Ledgers};
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::input::FaultKind;
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger;
+use windvane_model::ledger::{Balance, balance_of};
+use windvane_model::market::Level;
+use windvane_model::market_state::{Mark, mark_of};
+use windvane_model::order::{Side, Surface};
+use windvane_model::orders::{Order, Orders};
+use windvane_model::record::Recorder;
+use windvane_model::risk::{LossWatch, RiskLimits};
+use windvane_model::run_state::{Latch, RunState};
 
-use crate::config::StrategyConfig;
-use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
-use crate::holding::{Ledger, Ledgers};
-use crate::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::input::FaultKind;
-use crate::instrument::Instrument;
-use crate::ledger::{self, Balance};
-use crate::market::Level;
-use crate::order::{Side, Surface};
-use crate::orders::{Order, Orders};
-use crate::record::Recorder;
-use crate::risk::{LossWatch, RiskLimits};
-
-use super::{Engine, Latch, RunState};
-
-/// Mark price and funding terms. Prices and rate have scale 8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// Mark price.
-    pub mark: i64,
-    /// Index price; 0 if unknown.
-    pub index: i64,
-    /// Funding rate.
-    pub funding_rate: i64,
-    /// When funding is next paid.
-    pub next_funding: Time,
-}
+use super::Engine;
 
 /// The account's totals, in the quote asset of the first instrument.
 ///
@@ -130,16 +118,7 @@ impl Engine {
 
     /// Mark price and funding terms as recorded; without them, mid counts as the mark price.
     pub fn mark(&self, instrument: InstrumentId) -> Option<Mark> {
-        let market = self.markets.get(usize::from(instrument.0))?;
-        market.recorded_mark.or_else(|| {
-            let price_scale = self.instrument(instrument)?.price_scale;
-            Some(Mark {
-                mark: market.mid(price_scale)?,
-                index: 0,
-                funding_rate: 0,
-                next_funding: Time::NEVER,
-            })
-        })
+        mark_of(&self.markets, &self.instruments, instrument)
     }
 
     /// Mid at scale 8; `None` while a side of the book is empty.
@@ -152,10 +131,7 @@ impl Engine {
 
     /// A balance of the account.
     pub fn balance(&self, surface: Surface, asset: AssetId) -> Balance {
-        self.balances
-            .get(&(surface, asset))
-            .copied()
-            .unwrap_or_default()
+        balance_of(&self.balances, surface, asset)
     }
 
     /// All balances, in the order of surface and asset.
@@ -246,29 +222,11 @@ impl Engine {
         self.balance(Surface::Spot, asset).total + self.balance(Surface::Futures, asset).total
     }
 
-    /// The value of an amount of a balance in the account's equity.
-    pub(super) fn worth(&self, surface: Surface, asset: AssetId, amount: Amount) -> Amount {
-        let equity = self.equity_asset();
-        if equity == Some(asset) {
-            return amount;
-        }
-        let of_base = |(index, instrument): (usize, &Instrument)| {
-            let counts = instrument.surface == surface
-                && instrument.base == asset
-                && equity == Some(instrument.quote);
-            let mark = self.markets[index].mark(instrument.price_scale);
-            mark.filter(|_| counts && surface == Surface::Spot)
-        };
-        let mut mark = self.instruments.iter().enumerate().filter_map(of_base);
-        mark.next()
-            .map_or(Amount::ZERO, |mark| base_value(amount, mark))
-    }
-
     /// Cash, unrealized profit of futures, and base assets at mid. Assets without an instrument
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {
         let asset = self.equity_asset()?;
-        let mut equity = self.cash() + self.unrealized_of_others() - self.fee_costs.total;
+        let mut equity = self.cash() + self.others.unrealized() - self.fee_costs.total;
         for (index, instrument) in self.instruments.iter().enumerate() {
             if instrument.quote != asset {
                 continue;
@@ -309,7 +267,7 @@ impl Engine {
             let qty = i64::try_from(base.0 / unit).unwrap_or(i64::MAX);
             let id = InstrumentId(index as u16);
             for ledger in [&mut self.ledgers.account, &mut self.ledgers.external] {
-                let side = crate::order::PositionSide::Both;
+                let side = windvane_model::order::PositionSide::Both;
                 ledger.at_mut(id, side).position.qty = qty;
             }
         }
@@ -329,7 +287,10 @@ impl Engine {
         let Some(equity) = self.equity() else { return };
         for index in 0..self.instruments.len() {
             let instrument = &self.instruments[index];
-            let (id, side) = (InstrumentId(index as u16), crate::order::PositionSide::Both);
+            let (id, side) = (
+                InstrumentId(index as u16),
+                windvane_model::order::PositionSide::Both,
+            );
             let qty = self.ledgers.external.at(id, side).position.qty;
             let mark = self.markets[index].mark(instrument.price_scale);
             if let (Surface::Spot, Some(mark), true) = (instrument.surface, mark, qty != 0) {

@@ -7,15 +7,14 @@
 //! heartbeat is sent, so that the watchdog never acts before the engine knows that it may have.
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::{Effect, HeartbeatNotice, Notice};
-use crate::ids::{OrderSeq, Time};
-use crate::order::Surface;
-use crate::timer::Timer;
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
+use windvane_model::ids::{OrderSeq, Time};
+use windvane_model::order::Surface;
+use windvane_model::timer::Timer;
 
 use super::Engine;
 use super::deadman::{NotCovered, margin_ms};
-use super::doubt::Doubt;
 
 /// Heartbeats per countdown.
 const BEATS: i64 = 10;

@@ -5,13 +5,13 @@
 //! events, and orders that the engine places itself, such as a close after a loss limit. They are
 //! taken from the recorded effects.
 
-use crate::codec::RecordedEffect;
-use crate::effect::Effect;
-use crate::ids::{OrderSeq, Time};
-use crate::input::Input;
-use crate::order::NewOrder;
-use crate::orders::Order;
-use crate::protocol::Request;
+use windvane_model::codec::RecordedEffect;
+use windvane_model::effect::Effect;
+use windvane_model::ids::{OrderSeq, Time};
+use windvane_model::input::Input;
+use windvane_model::order::NewOrder;
+use windvane_model::orders::Order;
+use windvane_model::protocol::Request;
 
 use super::Engine;
 
@@ -97,7 +97,7 @@ impl Engine {
         }
         self.next_order = OrderSeq(self.next_order.0.max(seq.0 + 1));
         let reserved = self.worst_qty(&sent.terms);
-        let strategy = crate::ids::StrategyId(place as u16);
+        let strategy = windvane_model::ids::StrategyId(place as u16);
         let (id, now) = (sent.client_order_id, self.now);
         let order = Order::new(seq, id, strategy, sent.terms, now, reserved);
         self.count_open(&order);

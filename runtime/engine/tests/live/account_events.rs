@@ -1,9 +1,9 @@
 //! Account events that arrive before the event that explains them, arrive late, or concern
 //! something else.
 
-use windvane_engine::protocol::{AccountReason, AccountUpdate};
-use windvane_engine::truth::Subject;
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, AccountUpdate};
+use windvane_model::truth::Subject;
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, PositionSide, Side, Surface, Time, UserEvent,
 };
 

@@ -1,12 +1,12 @@
 //! Promise 1: own orders that another process sent are adopted or cancelled. Outside orders are
 //! never changed.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::event::EventKind;
-use windvane_engine::live::OnStart;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::{AccountTrade, OpenOrder};
-use windvane_engine::{
+use windvane_model::event::EventKind;
+use windvane_model::live::OnStart;
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, OpenOrder};
+use windvane_model::{
     ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Reply, Request, Side, VenueOrderId,
 };
 

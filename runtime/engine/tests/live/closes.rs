@@ -2,10 +2,11 @@
 //! old or never agree, or the venue does not arm countdowns. A close that only reduces needs none
 //! of these.
 
-use windvane_engine::engine::{CloseReason, Doubt};
-use windvane_engine::input::Command;
-use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::{
+use windvane_engine::engine::CloseReason;
+use windvane_model::doubt::Doubt;
+use windvane_model::input::Command;
+use windvane_model::live::{LiveInput, OnStop};
+use windvane_model::{
     Amount, Input, OrderTerms, OrderType, PositionSide, Qty, Request, Side, Surface,
 };
 
@@ -17,7 +18,7 @@ const FUTURES: Surface = Surface::Futures;
 
 /// A long position of 10,000 at 100.0 with an open exit order. Market orders fill at 99.9.
 fn holding(manner: Manner) -> World {
-    let on_stop = |config: &mut windvane_engine::config::EngineConfig| {
+    let on_stop = |config: &mut windvane_model::config::EngineConfig| {
         config.live.as_mut().unwrap().on_stop = OnStop::Flatten;
     };
     let mut world = World::holding(false, manner, on_stop);

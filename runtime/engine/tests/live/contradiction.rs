@@ -1,13 +1,13 @@
 //! The venue contradicts itself about an own order. The engine does not trust the new report at
 //! once, and does not ignore it.
 
-use windvane_engine::effect::{Adjustment, Cause};
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::live::OnStart;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{
+use windvane_model::effect::{Adjustment, Cause};
+use windvane_model::live::LiveInput;
+use windvane_model::live::OnStart;
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{
     Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Surface,
     Time,
 };
@@ -34,7 +34,7 @@ fn denied(account: &mut Account, order: OrderSeq, seconds: u32) {
 fn queried(
     account: &mut Account,
     order: OrderSeq,
-    outcome: Outcome<windvane_engine::protocol::OrderReport>,
+    outcome: Outcome<windvane_model::protocol::OrderReport>,
 ) {
     let client_order_id = account.id(MM, order);
     account.handle(Input::Reply(&Reply::Queried {

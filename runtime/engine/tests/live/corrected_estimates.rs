@@ -1,9 +1,9 @@
 //! Fills that are booked with an estimated commission, because the venue does not provide account
 //! trades. The next account snapshot shows the true commissions.
 
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
+use windvane_model::protocol::Refusal;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::untold::usdt;

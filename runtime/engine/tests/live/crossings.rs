@@ -1,8 +1,8 @@
 //! Post-only orders that end immediately. The strategy is paused, as after repeated rejections.
 
-use windvane_engine::input::Command;
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::input::Command;
+use windvane_model::rules::Rule;
+use windvane_model::{
     Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Side, TimeInForce,
 };
 

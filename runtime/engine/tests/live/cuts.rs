@@ -1,8 +1,9 @@
 //! Events that were lost while the user stream was down, and account snapshots that are older.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Amount, OrderStatus, PositionSide, Request, Side, Surface};
+use windvane_model::doubt::Doubt;
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::{Amount, OrderStatus, PositionSide, Request, Side, Surface};
 
 use super::order_of_events::{Manner, USUAL, World, watches};
 use super::reconciliation::qty;

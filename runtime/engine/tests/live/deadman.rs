@@ -1,13 +1,14 @@
 //! Promise 4: no order is sent without an armed countdown, and no countdown is renewed while the
 //! run is not healthy.
 
-use windvane_engine::effect::HeartbeatNotice;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::HeartbeatNotice;
+use windvane_model::input::Command;
+use windvane_model::live::{LiveInput, OnStop};
+use windvane_model::order_state::OrderState;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::{
     Input, NewOrder, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, Reply, Request, Side,
     Surface,
 };
@@ -380,9 +381,9 @@ fn an_order_is_not_sent_if_its_countdown_is_confirmed_too_late() {
 #[test]
 fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
     use super::world::booting;
-    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
-    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     while let Some(subject) = account.take_question() {
         let truth = match subject {
@@ -552,9 +553,9 @@ fn an_order_found_open_after_its_countdown_expired_is_covered() {
 #[test]
 fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
     use super::world::booting;
-    use windvane_engine::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::truth::{OpenOrder, Subject, Truth};
     let mut account = booting(live_config());
-    let id = windvane_engine::ClientOrderId::new("mm.5.1").unwrap();
+    let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     account.live(LiveInput::Journal { healthy: false });
     while let Some(subject) = account.take_question() {

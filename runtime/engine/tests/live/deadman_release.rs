@@ -1,10 +1,10 @@
 //! Promise 4 after the last order of a symbol ended: its countdown is disarmed, and new orders wait
 //! until the next countdown can be armed.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::input::Command;
-use windvane_engine::live::{LiveInput, OnStop};
-use windvane_engine::{Input, Notice, OrderStatus, Outcome, Request, Side, UserEvent};
+use windvane_model::input::Command;
+use windvane_model::live::{LiveInput, OnStop};
+use windvane_model::run_state::RunState;
+use windvane_model::{Input, Notice, OrderStatus, Outcome, Request, Side, UserEvent};
 
 use super::deadman::{holding, reducing};
 use super::support::{Account, BTC, MM, limit, market, update};

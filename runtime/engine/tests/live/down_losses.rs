@@ -1,12 +1,12 @@
 //! Losses of own orders that filled while the process was down. They count against the loss limits
 //! of the account and of the strategy as soon as the new process knows the account.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::input::FaultKind;
-use windvane_engine::protocol::{OrderReport, Refusal};
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::input::FaultKind;
+use windvane_model::protocol::{OrderReport, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Reply, Request, Side,
     VenueOrderId,
 };
@@ -91,7 +91,7 @@ impl Exit {
     fn report(&self, account: &Account) -> OrderReport {
         OrderReport {
             order_id: EXIT,
-            orig_qty: windvane_engine::Qty(10_000),
+            orig_qty: windvane_model::Qty(10_000),
             cum_quote: instrument().notional(400, self.qty),
             ..report(account.id(MM, self.order), self.status(), self.qty)
         }
@@ -132,7 +132,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                         if told {
                             open.report = exit.report(account);
                         } else {
-                            open.report.executed_qty = windvane_engine::Qty(0);
+                            open.report.executed_qty = windvane_model::Qty(0);
                         }
                         Outcome::Done(Truth::OpenOrders(vec![open]))
                     }
@@ -166,7 +166,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
             let mut told_of = exit.report(account);
             if !told {
                 told_of.status = OrderStatus::New;
-                told_of.executed_qty = windvane_engine::Qty(0);
+                told_of.executed_qty = windvane_model::Qty(0);
                 told_of.cum_quote = Amount::ZERO;
             }
             account.handle(Input::Reply(&Reply::Queried {

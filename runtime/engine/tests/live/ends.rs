@@ -1,12 +1,13 @@
 //! A strategy receives the end of an order once, with all fills. An instance whose saved state does
 //! not include the end receives it again.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::event::EventKind;
-use windvane_engine::input::FaultKind;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{ClientOrderId, Input, OrderStatus, Outcome, Reply, Side};
+use windvane_model::doubt::Doubt;
+use windvane_model::event::EventKind;
+use windvane_model::input::FaultKind;
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{ClientOrderId, Input, OrderStatus, Outcome, Reply, Side};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, fill, limit, report, update};

@@ -1,10 +1,11 @@
 //! The entry cost of a position that an account snapshot confirmed. Later snapshots may round it in
 //! another way, and only a fill changes it.
 
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Engine, OrderStatus, Outcome, Side, Surface};
+use windvane_engine::Engine;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, OrderStatus, Outcome, Side, Surface};
 
 use super::listing::{refuse, rules, tell, tick};
 use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};

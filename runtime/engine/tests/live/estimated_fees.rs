@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::run_state::RunState;
+use windvane_model::{
     Amount, AssetId, Input, OrderStatus, Outcome, Qty, Side, StrategyId, Time, UserEvent,
     VenueOrderId,
 };

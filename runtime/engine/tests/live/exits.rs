@@ -2,11 +2,12 @@
 //! reconciled account or request budget. After repeated rejections by the venue they wait a few
 //! seconds.
 
-use windvane_engine::engine::{Purpose, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::rules::Rule;
-use windvane_engine::{OrderTerms, OrderType, Outcome, Qty, Request, Side, Surface};
+use windvane_engine::engine::Purpose;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{OrderTerms, OrderType, Outcome, Qty, Request, Side, Surface};
 
 use super::forced::holding;
 use super::support::{Account, BTC, MM, limit};
@@ -18,7 +19,7 @@ fn exit() -> OrderTerms {
     terms
 }
 
-fn refused(code: i32) -> Outcome<windvane_engine::protocol::OrderReport> {
+fn refused(code: i32) -> Outcome<windvane_model::protocol::OrderReport> {
     let msg = String::new();
     Outcome::Refused(Refusal { code, msg })
 }
@@ -79,7 +80,7 @@ fn an_accepted_exit_ends_the_series_of_rejections() {
     let order = account.submit(MM, exit());
     account.confirm_countdowns();
     let id = account.id(MM, order);
-    let report = super::support::report(id, windvane_engine::OrderStatus::New, 0);
+    let report = super::support::report(id, windvane_model::OrderStatus::New, 0);
     account.placed(id, Outcome::Done(report));
     assert_eq!(account.engine.refusals().count(), 0);
 }

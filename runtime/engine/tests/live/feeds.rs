@@ -1,9 +1,9 @@
 //! Market data that stops although all connections are up.
 
-use windvane_engine::engine::TradingBlock;
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::Subject;
-use windvane_engine::{Input, MarketEvent, OrderStatus, OrderTerms, Request, Side, Time};
+use windvane_model::rules::Rule;
+use windvane_model::trading::TradingBlock;
+use windvane_model::truth::Subject;
+use windvane_model::{Input, MarketEvent, OrderStatus, OrderTerms, Request, Side, Time};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::world::ready;

@@ -1,8 +1,8 @@
 //! An account snapshot includes the true commissions of its fills, even if the time of the snapshot
 //! is unknown.
 
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Amount, OrderStatus, Outcome, PositionSide, Side, Surface, VenueOrderId};
+use windvane_model::live::LiveInput;
+use windvane_model::{Amount, OrderStatus, Outcome, PositionSide, Side, Surface, VenueOrderId};
 
 use super::reconciliation::{qty, round, trade};
 use super::support::{Account, BTC, MM, USDT, instrument, market, report};

@@ -1,15 +1,15 @@
 //! Liquidation and ADL: for every mark and every order of the venue's reports, the strategies'
 //! positions match the account, and the configured reaction follows.
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::event::EventKind;
-use windvane_engine::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
-use windvane_engine::input::Command;
-use windvane_engine::protocol::{
+use windvane_model::event::EventKind;
+use windvane_model::forced::{ForcedClose, ForcedCloseReport, OnLiquidation};
+use windvane_model::input::Command;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate, Refusal,
 };
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Input, MarketEvent, Notice, OrderStatus, OrderTerms,
     OrderType, Outcome, PositionSide, Price, Qty, Side, StrategyId, Surface, Time, TradeId,
     UserEvent, VenueOrderId,
@@ -80,7 +80,7 @@ pub(super) fn marked(event: OrderUpdate) -> OrderUpdate {
 pub(super) fn held(account: &Account) -> [i64; 3] {
     let ledgers = account.engine.ledgers();
     let qty =
-        |ledger: &windvane_engine::holding::Ledger| ledger.at(BTC, PositionSide::Both).position.qty;
+        |ledger: &windvane_model::holding::Ledger| ledger.at(BTC, PositionSide::Both).position.qty;
     [
         qty(&ledgers.account),
         qty(&ledgers.strategies[0]),
@@ -492,8 +492,8 @@ fn account_snapshots_find_a_liquidation_without_events() {
 fn forced_orders_settle_a_liquidation_in_account_trades() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     let left = wallet_after(&account);
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
     minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
@@ -513,8 +513,8 @@ fn forced_orders_settle_a_liquidation_in_account_trades() {
 fn a_liquidation_event_settles_trades_that_were_listed_before() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     let left = wallet_after(&account);
     minute(
         &mut account,
@@ -783,8 +783,8 @@ fn close_before_an_own_fill(listed: bool) {
     sold_later.transaction_time = account.now;
     account.update(sold_later);
     assert_eq!(held(&account), [20, 20, 0]);
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     for _ in 0..120 {
         let own = account.own_account();
         let short = (position(-10), own.balances[0].total);

@@ -1,7 +1,7 @@
 //! Open exit orders when the venue closes a part of a position.
 
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::{OrderStatus, Outcome, Request, Side};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::{OrderStatus, Outcome, Request, Side};
 
 use super::forced::{held, holding, marked, react, sold};
 use super::support::{MM, limit, report as order_report};

@@ -1,8 +1,8 @@
 //! The commission of a forced close, if the order event lacks it.
 
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::AccountTrade;
-use windvane_engine::{Amount, PositionSide, Side, Surface};
+use windvane_model::live::LiveInput;
+use windvane_model::truth::AccountTrade;
+use windvane_model::{Amount, PositionSide, Side, Surface};
 
 use super::forced::{holding, marked, sold};
 use super::reconciliation::{round, trade};

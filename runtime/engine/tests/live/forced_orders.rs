@@ -1,12 +1,12 @@
 //! Account trades list a close by an outside order, and the list of forced orders is rejected or
 //! stale. A query for the order of the trade shows whether the venue placed it.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::forced::ForcedClose;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, OrderStatus, OrderType, Outcome, Qty, Request, Side, Surface,
     VenueOrderId,
 };

@@ -1,9 +1,9 @@
 //! A position was closed, no event reported by what, and the first query for forced orders gets no
 //! response.
 
-use windvane_engine::engine::Latch;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Notice, Outcome, Surface};
+use windvane_model::run_state::Latch;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Notice, Outcome, Surface};
 
 use super::forced::{held, holding, listed_order, minute, refused_route, reports};
 use super::support::{Account, USDT};
@@ -66,7 +66,7 @@ fn begin() -> (Account, Amount, Outcome<Truth>) {
 
 #[test]
 fn a_close_counts_as_outside_only_after_a_second_query() {
-    let limited = Outcome::Refused(windvane_engine::protocol::Refusal {
+    let limited = Outcome::Refused(windvane_model::protocol::Refusal {
         code: -1003,
         msg: String::new(),
     });

@@ -1,11 +1,11 @@
 //! Account trades list outside trades. A forced order with another id does not explain these
 //! trades.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::PositionUpdate;
-use windvane_engine::truth::{AccountTrade, OpenOrder, Truth};
-use windvane_engine::{
+use windvane_model::effect::Adjustment;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::PositionUpdate;
+use windvane_model::truth::{AccountTrade, OpenOrder, Truth};
+use windvane_model::{
     ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, Outcome, Qty, Side, Surface,
     VenueOrderId,
 };
@@ -91,12 +91,12 @@ fn the_list_settles_a_liquidation_whose_fill_event_was_lost() {
     minute(&mut account, &[], None, &refused_route());
     let mut placed = sold(0, 40, 0, 40);
     placed.client_order_id = ClientOrderId::new("autoclose-17").unwrap();
-    placed.execution = windvane_engine::ExecutionType::New;
+    placed.execution = windvane_model::ExecutionType::New;
     placed.fill = None;
     account.update(placed);
     let listed = super::forced::listed_order(&account, 40);
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed]));
-    account.handle(Input::Command(windvane_engine::input::Command::Resume));
+    account.handle(Input::Command(windvane_model::input::Command::Resume));
     let exit = account.submit(MM, limit(Side::Sell, 1000, 10));
     account.confirm_countdowns();
     let id = account.id(MM, exit);

@@ -1,11 +1,12 @@
 //! Closes that an account event reports without an order event, while the venue does not list
 //! forced orders.
 
-use windvane_engine::engine::{Doubt, Latch, RunState};
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::forced::ForcedClose;
+use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
@@ -273,8 +274,8 @@ fn an_unexplained_close_before_a_disconnect_is_a_forced_close() {
     state_close(&mut account);
     account.pass(1_000);
     // The order event of a person may have been lost during the disconnect. Nothing shows that.
-    account.live(windvane_engine::live::LiveInput::StreamDown { surface: FUTURES });
-    account.live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
+    account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     for _ in 0..2 {
         minute(&mut account, &[], Some(left), &refused_route());
     }
@@ -328,7 +329,7 @@ fn a_larger_position_in_an_account_event_is_not_a_close() {
     let mut account = ready();
     minute(&mut account, &[], None, &refused_route());
     let total = account.own_account().balances[0].total;
-    let id = windvane_engine::ClientOrderId::new("web_1").unwrap();
+    let id = windvane_model::ClientOrderId::new("web_1").unwrap();
     account.update(fill(id, Side::Buy, 9, 7, 14, OrderStatus::Filled));
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
@@ -419,7 +420,7 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
         account.clock();
         while let Some(subject) = account.take_question() {
             let truth = match subject {
-                windvane_engine::truth::Subject::Account { .. } => Truth::Account(before.clone()),
+                windvane_model::truth::Subject::Account { .. } => Truth::Account(before.clone()),
                 subject => super::world::nothing(subject),
             };
             account.tell(subject, truth);

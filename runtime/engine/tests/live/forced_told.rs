@@ -1,9 +1,9 @@
 //! The events of a forced close that strategies receive: each strategy gets its own share with its
 //! figures, before its new position.
 
-use windvane_engine::event::{Event, EventKind};
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::{ClientOrderId, OrderStatus, StrategyId};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::{ClientOrderId, OrderStatus, StrategyId};
 
 use super::forced::{holding, marked, react, sold};
 use super::support::{Account, BTC, MM, OTHER};

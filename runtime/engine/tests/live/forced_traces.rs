@@ -1,9 +1,9 @@
 //! An account snapshot lacks a position, its balances do not fit the close, and the venue lists
 //! forced orders.
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Outcome, Surface};
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Outcome, Surface};
 
 use super::forced::{held, holding, listed_order, minute, refused_route, reports};
 use super::support::{Account, USDT};

@@ -1,10 +1,10 @@
 //! A position became smaller while no event could explain it, and the venue does not list forced
 //! orders.
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Amount, Side, Surface, VenueOrderId};
+use windvane_model::forced::ForcedClose;
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::{Amount, Side, Surface, VenueOrderId};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports};
 use super::forced_told::told_closes;

@@ -1,13 +1,13 @@
 //! A forced close that the venue reports only by an account event, while strategies continue to
 //! trade and every account snapshot is some seconds old. The engine must still find it.
 
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::forced::ForcedClose;
-use windvane_engine::protocol::{
+use windvane_model::forced::ForcedClose;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate, Refusal,
 };
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, OrderTerms, OrderType, Outcome,
     PositionSide, Price, Qty, Side, Surface, Time, UserEvent, VenueOrderId,
 };
@@ -210,7 +210,7 @@ impl Late {
     /// The position in the engine's account ledger and in the strategy's ledger.
     fn held(&self) -> (i64, i64) {
         let ledgers = self.account.engine.ledgers();
-        let qty = |ledger: &windvane_engine::holding::Ledger| {
+        let qty = |ledger: &windvane_model::holding::Ledger| {
             ledger.at(BTC, PositionSide::Both).position.qty
         };
         (qty(&ledgers.account), qty(&ledgers.strategies[0]))

@@ -1,12 +1,12 @@
 //! Gaps in the fills that account trades do not close: the venue does not provide them, or the
 //! missing fills cancel out in the account.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::effect::Adjustment;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Side, Surface,
     VenueOrderId,
 };
@@ -70,11 +70,7 @@ fn without_account_trades_order_totals_close_a_gap() {
 
 /// Answers a round as a venue without account trades. Its stream lost a fill of 4 and the next
 /// account event. `listed` is whether its list of open orders includes the fill.
-fn round_with_lost_fill(
-    account: &mut Account,
-    order: windvane_engine::OrderSeq,
-    listed: &mut bool,
-) {
+fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, listed: &mut bool) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => {

@@ -1,11 +1,11 @@
 //! Balances that changed without an event. The venue's income history distinguishes transfers from
 //! losses. Without the history, a decrease counts as a loss.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
-use windvane_engine::truth::{Income, IncomeKind, Subject, Truth};
-use windvane_engine::{
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 

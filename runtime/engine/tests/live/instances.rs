@@ -1,11 +1,13 @@
 //! Two instances on one account: a start watches for the other instance, and a running instance
 //! becomes degraded.
 
-use windvane_engine::engine::{Doubt, FolderIds, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{
+use windvane_engine::engine::FolderIds;
+use windvane_model::doubt::Doubt;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Qty, Request, Side, Surface, Time,
     VenueOrderId,
 };

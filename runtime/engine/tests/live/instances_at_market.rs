@@ -2,12 +2,13 @@
 //! stays open. Account trades show it, and a query for the order of such a trade returns its client
 //! order id.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, TradedOrder, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Outcome, Request, Side, Surface,
     Time, VenueOrderId,
 };

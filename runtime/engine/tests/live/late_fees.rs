@@ -1,10 +1,10 @@
 //! Commissions that are missing in the events of fills. The balance and the account trades show
 //! them.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, UserEvent,
     VenueOrderId,
 };
@@ -202,7 +202,7 @@ fn without_an_event_a_snapshot_difference_leads_to_trades() {
     let mut account = holding();
     let mut venue = Venue::of(&account);
     venue.sell(&mut account, 2, true);
-    account.live(windvane_engine::live::LiveInput::StreamUp {
+    account.live(windvane_model::live::LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     venue.pass(&mut account, 3);

@@ -1,10 +1,11 @@
 //! A process that starts shortly after its last fill, on a venue with stale account snapshots. They
 //! show the account before that fill, and must not remove the fill from the strategy.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Amount, ClientOrderId, OrderStatus, Outcome, Side, Surface};
+use windvane_model::doubt::Doubt;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{Amount, ClientOrderId, OrderStatus, Outcome, Side, Surface};
 
 use super::reconciliation::{adjustments, qty, trade};
 use super::succession::{killed, next_config};
@@ -48,12 +49,12 @@ fn trade_at(account: &mut Account, side: Side, trade_id: i64) {
     account.update(told);
     account
         .sent
-        .retain(|request| matches!(request, windvane_engine::Request::Read(_)));
+        .retain(|request| matches!(request, windvane_model::Request::Read(_)));
 }
 
 fn own(account: &Account) -> i64 {
     let ledgers = account.engine.ledgers();
-    let side = windvane_engine::PositionSide::Both;
+    let side = windvane_model::PositionSide::Both;
     ledgers.strategies[0]
         .at(super::support::BTC, side)
         .position

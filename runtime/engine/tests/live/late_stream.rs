@@ -1,9 +1,10 @@
 //! A user stream that is seconds late, while responses report every order:
 //! `docs/promises.md#4-dead-mans-switch`.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::{OrderSeq, OrderStatus, Outcome, Side, Surface, Time};
+use windvane_model::doubt::Doubt;
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::{OrderSeq, OrderStatus, Outcome, Side, Surface, Time};
 
 use super::support::{Account, MM, fill, instrument, limit, market, report, update};
 use super::world::ready;

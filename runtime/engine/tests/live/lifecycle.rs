@@ -1,12 +1,13 @@
 //! The states of a live run and their transitions.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::event::EventKind;
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface, UserEvent};
+use windvane_model::doubt::Doubt;
+use windvane_model::event::EventKind;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface, UserEvent};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit, update};
@@ -123,7 +124,7 @@ fn a_silent_stream_is_reconnected() {
 #[test]
 fn a_stream_without_an_order_that_rest_confirmed_is_reconnected() {
     use super::support::report;
-    use windvane_engine::OrderStatus;
+    use windvane_model::OrderStatus;
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -148,7 +149,7 @@ fn a_stream_without_an_order_that_rest_confirmed_is_reconnected() {
 #[test]
 fn a_new_stream_need_not_report_orders_confirmed_before_it() {
     use super::support::report;
-    use windvane_engine::OrderStatus;
+    use windvane_model::OrderStatus;
     let mut account = ready();
     let order = account.submit(MM, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
@@ -314,7 +315,7 @@ fn a_clock_that_was_not_read_for_long_degrades_the_run() {
 #[test]
 fn a_stop_cancels_open_orders_and_reports_its_end() {
     use super::support::{report, update};
-    use windvane_engine::OrderStatus;
+    use windvane_model::OrderStatus;
     let mut account = ready();
     let order = account.rest();
     account.live(LiveInput::Stop);

@@ -2,12 +2,12 @@
 //! symbol does not trade. It also notices changes of leverage and margin type.
 
 use windvane_engine::engine::CloseReason;
-use windvane_engine::input::Command;
-use windvane_engine::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::protocol::MarginTerms;
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::{ListedRules, Subject, Truth};
-use windvane_engine::{
+use windvane_model::input::Command;
+use windvane_model::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::protocol::MarginTerms;
+use windvane_model::rules::Rule;
+use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_model::{
     Input, Notice, OrderTerms, Outcome, PositionSide, Reply, Request, Side, Surface, UserEvent,
 };
 
@@ -183,7 +183,7 @@ fn rules_with_too_many_decimals_allow_only_closes() {
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     account.confirm_countdowns();
     let id = account.id(MM, order);
-    let filled = windvane_engine::OrderStatus::Filled;
+    let filled = windvane_model::OrderStatus::Filled;
     account.update(fill(id, Side::Buy, 1, 10, 10, filled));
     refuse(&mut account, -4014);
     let why = "tickSize 0.01 has more than 1 decimal places".to_owned();
@@ -287,7 +287,7 @@ fn step(size: i64) -> impl Fn(&mut Instrument) {
 }
 
 /// Removes the sent closing orders and returns them with their quantities.
-fn take_closes(account: &mut Account) -> Vec<(windvane_engine::ClientOrderId, i64)> {
+fn take_closes(account: &mut Account) -> Vec<(windvane_model::ClientOrderId, i64)> {
     let closes = account.sent.iter().filter_map(|request| match request {
         Request::Place(order) => Some((order.client_order_id, order.terms.qty.unwrap().0)),
         _ => None,
@@ -310,7 +310,7 @@ fn holding_15() -> Account {
         1,
         15,
         15,
-        windvane_engine::OrderStatus::Filled,
+        windvane_model::OrderStatus::Filled,
     ));
     account.sent.clear();
     account
@@ -320,7 +320,7 @@ fn holding_15() -> Account {
 fn after_a_larger_step_a_close_uses_the_largest_multiple() {
     for code in [-4023, -1111, -1013] {
         let mut account = holding_15();
-        account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+        account.handle(Input::Command(windvane_model::input::Command::Flatten));
         let [(id, 15)] = take_closes(&mut account)[..] else {
             panic!("{:?}", account.sent);
         };
@@ -337,7 +337,7 @@ fn after_a_larger_step_a_close_uses_the_largest_multiple() {
             2,
             10,
             10,
-            windvane_engine::OrderStatus::Filled,
+            windvane_model::OrderStatus::Filled,
         ));
         assert!(
             !account.engine.is_flattening(MM),
@@ -347,7 +347,7 @@ fn after_a_larger_step_a_close_uses_the_largest_multiple() {
             Notice::Dust { left, .. } => Some(*left),
             _ => None,
         });
-        assert_eq!(left, Some(windvane_engine::Amount(500_000)), "0.005");
+        assert_eq!(left, Some(windvane_model::Amount(500_000)), "0.005");
         account.seconds(60);
         assert_eq!(take_closes(&mut account), []);
     }
@@ -356,7 +356,7 @@ fn after_a_larger_step_a_close_uses_the_largest_multiple() {
 #[test]
 fn a_close_that_keeps_breaking_a_rule_is_reported_once() {
     let mut account = holding_15();
-    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    account.handle(Input::Command(windvane_model::input::Command::Flatten));
     let mut tries = 0;
     for _ in 0..600 {
         for (id, _) in take_closes(&mut account) {
@@ -379,7 +379,7 @@ fn a_close_that_keeps_breaking_a_rule_is_reported_once() {
 fn an_order_that_breaks_a_known_rule_reads_the_rules_again() {
     let mut account = ready();
     let off_tick = OrderTerms {
-        price: Some(windvane_engine::Price(991)),
+        price: Some(windvane_model::Price(991)),
         ..limit(Side::Buy, 990, 10)
     };
     tell_after_question(&mut account, rules(tick(10)));
@@ -406,7 +406,7 @@ fn a_position_below_the_minimum_order_is_shown_as_waiting() {
     refuse(&mut account, -4014);
     tell(&mut account, rules(step(20)));
     account.sent.clear();
-    account.handle(Input::Command(windvane_engine::input::Command::Flatten));
+    account.handle(Input::Command(windvane_model::input::Command::Flatten));
     assert_eq!(take_closes(&mut account), []);
     let asked = account.now;
     account.pass(5_000);
@@ -419,6 +419,6 @@ fn a_position_below_the_minimum_order_is_shown_as_waiting() {
         min_qty: 20,
     };
     assert_eq!(waits[0].reasons, [too_small]);
-    account.handle(Input::Command(windvane_engine::input::Command::Resume));
+    account.handle(Input::Command(windvane_model::input::Command::Resume));
     assert_eq!(account.engine.close_waits(), [], "the close is withdrawn");
 }

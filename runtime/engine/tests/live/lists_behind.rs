@@ -1,10 +1,10 @@
 //! Lists of open orders, and queries, are ten seconds older than the stream.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::live::{LiveConfig, LiveInput};
-use windvane_engine::protocol::OrderReport;
-use windvane_engine::truth::{OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::effect::Adjustment;
+use windvane_model::live::{LiveConfig, LiveInput};
+use windvane_model::protocol::OrderReport;
+use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::{
     ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface,
     Time, VenueOrderId,
 };

@@ -1,8 +1,8 @@
 //! Loss limits while the two events of a fill are in flight.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::{Amount, Input, OrderTerms, PositionSide, Side, UserEvent};
+use windvane_model::config::EngineConfig;
+use windvane_model::run_state::RunState;
+use windvane_model::{Amount, Input, OrderTerms, PositionSide, Side, UserEvent};
 
 use super::order_of_events::{Fate, Manner, Step, USUAL, World, watches};
 use super::support::limit;

@@ -1,8 +1,9 @@
 //! Mark prices that stop while a position is held.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::truth::{StatedPosition, Subject, Truth};
-use windvane_engine::{Amount, Input, MarketEvent, OrderStatus, PositionSide, Reply, Side, Time};
+use windvane_model::doubt::Doubt;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{StatedPosition, Subject, Truth};
+use windvane_model::{Amount, Input, MarketEvent, OrderStatus, PositionSide, Reply, Side, Time};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::world::{live_config, no_trades, nothing};

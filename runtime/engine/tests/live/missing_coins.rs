@@ -1,12 +1,13 @@
 //! Coins of strategies that a person or another program sold or withdrew on spot.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::ids::ClientOrderId;
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::ids::ClientOrderId;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{
     Amount, AssetId, Input, Notice, OrderStatus, PositionSide, Request, Side, Surface, Time,
     UserEvent, VenueOrderId,
 };

@@ -1,9 +1,10 @@
 //! The account's modes, if the first account snapshots of a run lack them.
 
-use windvane_engine::Side;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::{Subject, Truth};
+use windvane_model::Side;
+use windvane_model::doubt::Doubt;
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit};

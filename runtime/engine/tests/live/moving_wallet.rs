@@ -2,12 +2,13 @@
 //! snapshot shows another wallet balance. Still, the account's loss limit must halt, a start must
 //! end, and a close must be sent.
 
-use windvane_engine::engine::{CloseReason, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Refusal};
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{
+use windvane_engine::engine::CloseReason;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent,
     VenueOrderId,
 };

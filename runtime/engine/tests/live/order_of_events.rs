@@ -5,16 +5,16 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::ids::ClientOrderId;
-use windvane_engine::ledger::Position;
-use windvane_engine::protocol::{
+use windvane_model::config::EngineConfig;
+use windvane_model::ids::ClientOrderId;
+use windvane_model::ledger::Position;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderReport, OrderUpdate, PositionUpdate,
     Refusal,
 };
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, AssetId, Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, PositionSide,
     Price, Qty, Reply, Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
@@ -170,7 +170,7 @@ impl Venue {
             OrderStatus::PartiallyFilled
         };
         let mut event = update(id, side, status, executed);
-        event.execution = windvane_engine::ExecutionType::Trade;
+        event.execution = windvane_model::ExecutionType::Trade;
         event.order_id = order_id;
         event.position_side = position_side;
         event.orig_qty = terms.qty.unwrap();
@@ -416,7 +416,7 @@ impl World {
     /// The venue fills the last order if it is a market order.
     fn execute_market(&mut self, terms: OrderTerms) {
         let price = self.venue.market_price;
-        let is_market = terms.order_type == windvane_engine::OrderType::Market;
+        let is_market = terms.order_type == windvane_model::OrderType::Market;
         let Some(price) = price.filter(|_| is_market) else {
             return;
         };
@@ -583,7 +583,7 @@ impl World {
         if !std::mem::take(&mut self.account.reconnected).is_empty() {
             // Events were more than three seconds late.
             self.account
-                .live(windvane_engine::live::LiveInput::StreamUp { surface: FUTURES });
+                .live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
         }
         // A whole reconciliation interval with its retries.
         self.pass(45_000);
@@ -622,7 +622,7 @@ impl World {
 struct Final {
     balances: Vec<(AssetId, Amount)>,
     ledgers: String,
-    losses: windvane_engine::risk::LossWatch,
+    losses: windvane_model::risk::LossWatch,
     messages: Vec<String>,
     open: usize,
     state: RunState,

@@ -1,14 +1,14 @@
 //! Commissions in another asset than the asset of equity.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::input::FaultKind;
-use windvane_engine::instrument::Instrument;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use windvane_engine::truth::{AccountTrade, Income, IncomeKind, Subject, Truth};
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::input::FaultKind;
+use windvane_model::instrument::Instrument;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Income, IncomeKind, Subject, Truth};
+use windvane_model::{
     Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
     Side, Surface, Time, UserEvent,
 };

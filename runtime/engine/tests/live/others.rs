@@ -1,10 +1,10 @@
 //! Positions of the account on symbols that are not configured: the account's loss limits count them.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate};
-use windvane_engine::truth::{Income, IncomeKind, StatedPosition, Subject, Truth};
-use windvane_engine::{Amount, Input, PositionSide, Reply, Surface, UserEvent};
+use windvane_model::config::EngineConfig;
+use windvane_model::protocol::{AccountReason, AccountUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Income, IncomeKind, StatedPosition, Subject, Truth};
+use windvane_model::{Amount, Input, PositionSide, Reply, Surface, UserEvent};
 
 use super::forced::refused_route;
 use super::succession::{killed, next_config};

@@ -1,12 +1,13 @@
 //! Positions that outside orders close, and lists of positions that lack one.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{OrderReport, OrderUpdate};
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::order_state::OrderState;
+use windvane_model::protocol::{OrderReport, OrderUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, PositionSide, Reply, Side,
     StrategyId, Surface, Time, UserEvent, VenueOrderId,
 };
@@ -105,13 +106,13 @@ fn events_of_an_outside_position_are_not_part_of_the_close() {
     let terms = world.venue.orders.last().unwrap().1;
     for (number, (qty, price)) in [(10_000, 980), (20_000, 1_050)].into_iter().enumerate() {
         let place = world.venue.orders.len();
-        let others = windvane_engine::ClientOrderId::told(&format!("web_{number}"));
+        let others = windvane_model::ClientOrderId::told(&format!("web_{number}"));
         world.venue.orders.push((others, terms, 0, Amount::ZERO));
         let at = world.account.now;
         let fill = (place, PositionSide::Both, Side::Sell, qty, price);
         let event = world.venue.fill(fill, at).0;
         let event = UserEvent::Order(event);
-        world.account.handle(windvane_engine::Input::User(&event));
+        world.account.handle(windvane_model::Input::User(&event));
     }
     world.pass(40_000);
     assert_eq!((own_qty(&world), external_qty(&world)), (0, -20_000));
@@ -155,7 +156,7 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
         world.account.now,
         balance,
         Amount::ZERO,
-        &windvane_engine::risk::RiskLimits::default(),
+        &windvane_model::risk::RiskLimits::default(),
     );
     assert_eq!(
         *world.account.engine.losses(),
@@ -212,7 +213,7 @@ fn a_rejected_close_and_a_second_snapshot_settle_a_close() {
         world.venue.refuses_by_status = by_status;
         world
             .account
-            .handle(windvane_engine::Input::Command(Command::Flatten));
+            .handle(windvane_model::Input::Command(Command::Flatten));
         world.pass(20_000);
         assert_eq!((qty(&world.account), own_qty(&world)), (0, 0));
         assert!(
@@ -238,7 +239,7 @@ fn in_hedge_mode_a_rejected_close_settles_a_close() {
     let held = |world: &World| {
         let ledgers = world.account.engine.ledgers();
         let own = &ledgers.strategies[usize::from(MM.0)];
-        let of = |ledger: &windvane_engine::holding::Ledger| {
+        let of = |ledger: &windvane_model::holding::Ledger| {
             ledger.at(BTC, PositionSide::Long).position.qty
         };
         (of(&ledgers.account), of(own))
@@ -333,7 +334,7 @@ fn outside_account_trades_settle_a_close() {
     };
     // The order of another program.
     let place = world.venue.orders.len();
-    let others = windvane_engine::ClientOrderId::told("web_1");
+    let others = windvane_model::ClientOrderId::told("web_1");
     world.venue.orders.push((others, terms, 0, Amount::ZERO));
     let at = world.account.now;
     let _ = world
@@ -373,7 +374,7 @@ fn an_own_fill_reported_after_the_settlement_counts_once() {
         world.venue.hides_fills = false;
         world
             .account
-            .handle(windvane_engine::Input::User(&UserEvent::Order(event)));
+            .handle(windvane_model::Input::User(&UserEvent::Order(event)));
         world.pass(40_000);
         let found = (qty(&world.account), own_qty(&world), external_qty(&world));
         assert_eq!(found, (0, 0, 0), "{routes}");

@@ -2,8 +2,8 @@
 //! order that an own stop became when it triggered. Whatever the runtime knows at that time, it
 //! must not open a position on the other side.
 
-use windvane_engine::order_state::OrderState;
-use windvane_engine::{
+use windvane_model::order_state::OrderState;
+use windvane_model::{
     Amount, ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Side,
     UserEvent,
 };
@@ -69,7 +69,7 @@ fn close_outside(world: &mut World, rests: Rests) {
         let id = world.venue.orders[place].0;
         world.venue.cancel_silently(id);
         let mut expired = update(id, Side::Sell, OrderStatus::Expired, 0);
-        expired.orig_qty = windvane_engine::Qty(10_000);
+        expired.orig_qty = windvane_model::Qty(10_000);
         expired.order_id = world.venue.report(place).order_id;
         world.account.update(expired);
     }
@@ -179,7 +179,7 @@ fn an_exit_after_an_outside_close_is_rejected_before_settlement() {
     let mut world = holding(USUAL, Rests::Exit);
     // A fill of the open exit may be missing, so nothing can be settled yet.
     let id = world.venue.orders[1].0;
-    world.account.placed(id, windvane_engine::Outcome::Unknown);
+    world.account.placed(id, windvane_model::Outcome::Unknown);
     close_outside(&mut world, Rests::Nothing);
     let orders = world.venue.orders.len();
     for terms in [market(Side::Sell, 10_000), limit(Side::Sell, 1_050, 10_000)] {
@@ -188,7 +188,7 @@ fn an_exit_after_an_outside_close_is_rejected_before_settlement() {
             .call(MM, |callback, engine| callback.submit(engine, terms));
         if own(&world) > 0 {
             let rule = refused.unwrap_err().rule;
-            assert_eq!(rule, windvane_engine::rules::Rule::ReduceOnlyPosition);
+            assert_eq!(rule, windvane_model::rules::Rule::ReduceOnlyPosition);
         }
     }
     assert_eq!(world.venue.orders.len(), orders);

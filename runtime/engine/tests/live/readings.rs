@@ -1,11 +1,11 @@
 //! Account snapshots that are older than the stream, and trades that are reported after the
 //! snapshot that contains them.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{OrderUpdate, Refusal};
-use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{OrderUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, OrderSeq, OrderStatus, Outcome, PositionSide, Side, Surface, Time,
 };
 

@@ -1,12 +1,13 @@
 //! Promise 3: the venue is the authority, and an empty list never clears anything.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::{Purpose, RunState};
-use windvane_engine::live::LiveInput;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, Fill};
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_engine::engine::Purpose;
+use windvane_model::effect::Adjustment;
+use windvane_model::live::LiveInput;
+use windvane_model::order_state::OrderState;
+use windvane_model::protocol::{AccountReason, AccountUpdate, Fill};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Request, Side,
     Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
@@ -22,7 +23,7 @@ pub(super) fn round(
     account: &mut Account,
     open: &[OpenOrder],
     trades: &[AccountTrade],
-    change: impl Fn(&mut windvane_engine::truth::AccountTruth),
+    change: impl Fn(&mut windvane_model::truth::AccountTruth),
 ) {
     let mut told = false;
     while let Some(subject) = account.take_question() {
@@ -560,7 +561,7 @@ fn a_long_start_uses_the_reserve_again_after_three_tries() {
     assert_eq!(first, Some(4), "{tries:?}");
     let query = Request::Query {
         instrument: BTC,
-        client_order_id: windvane_engine::ClientOrderId::told("mm.5.1"),
+        client_order_id: windvane_model::ClientOrderId::told("mm.5.1"),
     };
     assert_eq!(account.engine.purpose(&query), Purpose::Start);
 }

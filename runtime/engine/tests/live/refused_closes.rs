@@ -1,13 +1,14 @@
 //! Closing orders that the venue rejects for a long time. The engine keeps closing until the
 //! position is closed or the operator resumes.
 
-use windvane_engine::engine::{CloseReason, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::live::{LiveConfig, LiveInput, OnStop};
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{ListedRules, Subject, Truth};
-use windvane_engine::{
+use windvane_engine::engine::CloseReason;
+use windvane_model::input::Command;
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::live::{LiveConfig, LiveInput, OnStop};
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_model::{
     ClientOrderId, Input, Instrument, Notice, OrderStatus, OrderType, Outcome, Reply, Request,
     Side, Surface,
 };

@@ -1,11 +1,11 @@
 //! Rounds of reconciliation: queries that fail, that are old, and that the key has no permission
 //! for.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Input, OrderStatus, Outcome, Reply, Surface};
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::Refusal;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Input, OrderStatus, Outcome, Reply, Surface};
 
 use super::support::{MM, report};
 use super::world::{booting, live_config, no_trades, position, ready};
@@ -30,7 +30,7 @@ fn a_response_to_an_older_query_is_ignored() {
     let subject = account.take_question().unwrap();
     account.tell(
         Subject::Account { surface: FUTURES },
-        Truth::Account(windvane_engine::truth::AccountTruth {
+        Truth::Account(windvane_model::truth::AccountTruth {
             positions: vec![position(9)],
             ..account.own_account()
         }),
@@ -95,7 +95,7 @@ fn a_round_is_as_old_as_its_query_for_open_orders() {
     account.tell(about_account, Truth::Account(own));
     assert_eq!(account.engine.doubts(), []);
     account.wait(5);
-    let doubt = windvane_engine::engine::Doubt::Reconciliation(FUTURES);
+    let doubt = windvane_model::doubt::Doubt::Reconciliation(FUTURES);
     assert_eq!(account.engine.doubts(), [doubt]);
     account.sync();
     assert_eq!(account.engine.doubts(), [], "the next round began at once");

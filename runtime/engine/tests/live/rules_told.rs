@@ -1,9 +1,9 @@
 //! The rules events that strategies receive: each change once, and all rules for a new instance.
 
-use windvane_engine::event::{Event, EventKind};
-use windvane_engine::instrument::{Instrument, LotSize, Notional, SymbolStatus};
-use windvane_engine::truth::{ListedRules, Truth};
-use windvane_engine::{Amount, Input, StrategyId};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::instrument::{Instrument, LotSize, Notional, SymbolStatus};
+use windvane_model::truth::{ListedRules, Truth};
+use windvane_model::{Amount, Input, StrategyId};
 
 use super::listing::{refuse, rules, tell, tick};
 use super::support::{self, Account, BTC, MM, OTHER};

@@ -1,10 +1,11 @@
 //! One order event for several fills. The accumulated quantity exceeds the known fills, so the
 //! engine looks for the missing ones at once.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::protocol::{OrderUpdate, Refusal};
-use windvane_engine::truth::{AccountTrade, OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::protocol::{OrderUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side,
     Surface, VenueOrderId,
 };

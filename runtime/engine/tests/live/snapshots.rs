@@ -3,12 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use windvane_engine::engine::RunState;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{
-    ClientOrderId, Engine, Input, OrderStatus, Outcome, PositionSide, Side, VenueOrderId,
+use windvane_engine::Engine;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{
+    ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Side, VenueOrderId,
 };
 
 use super::succession::next_config;

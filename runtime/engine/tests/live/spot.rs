@@ -1,18 +1,19 @@
 //! The spot account. Its account events report fills a second time. Apart from fills, only deposits
 //! and withdrawals explain themselves.
 
-use windvane_engine::event::EventKind;
-use windvane_engine::ids::ClientOrderId;
-use windvane_engine::input::Command;
-use windvane_engine::ledger::{Grains, Position};
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{
+use windvane_engine::Engine;
+use windvane_model::event::EventKind;
+use windvane_model::ids::ClientOrderId;
+use windvane_model::input::Command;
+use windvane_model::ledger::{Grains, Position};
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderReport, OrderUpdate, Refusal,
 };
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{
-    Amount, AssetId, Engine, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply,
-    Request, Side, Surface, Time, UserEvent,
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{
+    Amount, AssetId, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Request, Side,
+    Surface, Time, UserEvent,
 };
 
 use super::support::{Account, BTC, MM, USDT, fill, limit, report, update};

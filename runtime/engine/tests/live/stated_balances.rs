@@ -1,8 +1,9 @@
 //! Balances in account events that differ from the ledger, while every account snapshot is stale.
 
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::protocol::AccountUpdate;
-use windvane_engine::{Input, PositionSide, Side, Surface, UserEvent};
+use windvane_model::doubt::Doubt;
+use windvane_model::protocol::AccountUpdate;
+use windvane_model::run_state::RunState;
+use windvane_model::{Input, PositionSide, Side, Surface, UserEvent};
 
 use super::order_of_events::{Manner, USUAL, World, watches};
 use super::reconciliation::qty;

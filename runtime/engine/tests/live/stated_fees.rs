@@ -2,13 +2,13 @@
 //! them. The price does not change, and the strategies trade without a pause, so that account
 //! snapshots never agree.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::RunState;
-use windvane_engine::instrument::Instrument;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::instrument::Instrument;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
     Side, StrategyId, Surface, Time, UserEvent, VenueOrderId,
 };
@@ -186,11 +186,11 @@ impl Exchange {
 
     pub(super) fn execute(
         &mut self,
-        id: windvane_engine::ClientOrderId,
+        id: windvane_model::ClientOrderId,
         side: Side,
         realized: i64,
         at: Time,
-    ) -> windvane_engine::protocol::OrderUpdate {
+    ) -> windvane_model::protocol::OrderUpdate {
         let number = self.trades.len() as i64 + 1;
         let mut event = fill(id, side, number, 10_000, 10_000, OrderStatus::Filled);
         event.order_id = VenueOrderId(number);
@@ -417,7 +417,7 @@ fn commissions_shown_by_balances_count_for_a_strategys_limit() {
         }
         // The limit is 5, and 9 commissions are 5.4.
         let fault = exchange.account.engine.fault(MM);
-        assert_eq!(fault, Some(windvane_engine::input::FaultKind::Loss));
+        assert_eq!(fault, Some(windvane_model::input::FaultKind::Loss));
     }
 }
 

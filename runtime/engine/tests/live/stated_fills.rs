@@ -1,14 +1,15 @@
 //! The response to an order request reports a fill, and the user stream is seconds late.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::instrument::Instrument;
-use windvane_engine::live::LiveInput;
-use windvane_engine::protocol::{
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Adjustment;
+use windvane_model::instrument::Instrument;
+use windvane_model::live::LiveInput;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome,
     PositionSide, Reply, Side, StrategyId, Surface, UserEvent, VenueOrderId,
 };

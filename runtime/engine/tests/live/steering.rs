@@ -1,17 +1,17 @@
 //! Operator commands for one strategy, and changes of the configuration, during a run.
 
-use windvane_engine::config::{OnFault, Reconfiguration, StrategyTerms};
-use windvane_engine::effect::{Cause, Notice};
-use windvane_engine::engine::{Latch, RunState};
-use windvane_engine::event::EventKind;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::live::LiveInput;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::{OpenOrder, Subject, Truth};
-use windvane_engine::{
+use windvane_model::config::{OnFault, Reconfiguration, StrategyTerms};
+use windvane_model::effect::{Cause, Notice};
+use windvane_model::event::EventKind;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::live::LiveInput;
+use windvane_model::order_state::OrderState;
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_model::risk::RiskLimits;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Reply, Request, Side,
     StrategyId, Surface, Time, UserEvent,
 };

@@ -1,9 +1,9 @@
 //! The user stream cannot reconnect, but REST works. Reconciliation rounds then show the changes.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Amount, Input, OrderStatus, Outcome, Reply, Side, Surface};
+use windvane_model::live::LiveInput;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Amount, Input, OrderStatus, Outcome, Reply, Side, Surface};
 
 use super::reconciliation::round;
 use super::support::{Account, MM, instrument, limit, report};

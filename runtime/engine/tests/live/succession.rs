@@ -1,12 +1,14 @@
 //! A process that continues after another one was killed:
 //! `docs/promises.md#8-a-kill-loses-nothing`, without the disk.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::{Latch, RunState, SuccessionError};
-use windvane_engine::input::Command;
-use windvane_engine::live::LiveInput;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::{Engine, Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
+use windvane_engine::Engine;
+use windvane_engine::engine::SuccessionError;
+use windvane_model::config::EngineConfig;
+use windvane_model::input::Command;
+use windvane_model::live::LiveInput;
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::{Latch, RunState};
+use windvane_model::{Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
 
 use super::support::{self, Account, BTC, MM, fill, limit, refused, update};
 use super::world::{live_config, ready};

@@ -1,16 +1,18 @@
 //! The trading status: the block after each kind of rejection, the work that continues, and the end
 //! of blocks.
 
-use windvane_engine::effect::NotPlaced;
-use windvane_engine::engine::{Doubt, RunState, TradingBlock};
-use windvane_engine::event::EventKind;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::live::{LiveInput, StopReason};
-use windvane_engine::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
-use windvane_engine::rules::Rule;
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::NotPlaced;
+use windvane_model::event::EventKind;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::live::{LiveInput, StopReason};
+use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::trading::TradingBlock;
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, OrderType, Outcome,
     Request, Side, Surface, UserEvent,
 };
@@ -40,7 +42,7 @@ impl Account {
         self.refusal_of(limit(Side::Buy, 990, 1))
     }
 
-    fn refusal_of(&mut self, terms: windvane_engine::OrderTerms) -> Option<Rule> {
+    fn refusal_of(&mut self, terms: windvane_model::OrderTerms) -> Option<Rule> {
         let tried = self.call(MM, |callback, engine| callback.submit(engine, terms));
         tried.err().map(|rejection| rejection.rule)
     }
@@ -214,7 +216,7 @@ fn a_countdown_that_cannot_be_armed_is_a_block_with_its_time() {
     for code in [Some(-1130), None] {
         let mut account = ready_with(live_config());
         let fails = || match code {
-            Some(code) => Outcome::Refused(windvane_engine::protocol::Refusal {
+            Some(code) => Outcome::Refused(windvane_model::protocol::Refusal {
                 code,
                 msg: String::new(),
             }),

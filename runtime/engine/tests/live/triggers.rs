@@ -1,8 +1,8 @@
 //! When a conditional order triggers, it may expire and continue as an order with a new venue order
 //! id under the same client order id (`trigger-events` of `docs/open-points.md`).
 
-use windvane_engine::order_state::OrderState;
-use windvane_engine::{
+use windvane_model::order_state::OrderState;
+use windvane_model::{
     OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide, Price, Qty, Side, Time,
     VenueOrderId,
 };

@@ -1,16 +1,16 @@
 //! Promise 2: an unknown outcome stays unknown until evidence settles it.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::engine::RunState;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Side};
+use windvane_model::effect::Adjustment;
+use windvane_model::order_state::OrderState;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{Input, Notice, OrderStatus, Outcome, PositionSide, Reply, Side};
 
 use super::support::{Account, BTC, MM, OTHER, limit, refused, report};
 use super::world::ready;
 
-fn queried(account: &mut Account, outcome: Outcome<windvane_engine::protocol::OrderReport>) {
-    let id = account.id(MM, windvane_engine::OrderSeq(1));
+fn queried(account: &mut Account, outcome: Outcome<windvane_model::protocol::OrderReport>) {
+    let id = account.id(MM, windvane_model::OrderSeq(1));
     account.handle(Input::Reply(&Reply::Queried {
         client_order_id: id,
         outcome,
@@ -47,7 +47,7 @@ fn a_strategy_with_an_unknown_order_opens_nothing() {
     account.submit(OTHER, limit(Side::Buy, 990, 10));
     account.confirm_countdowns();
     assert_eq!(account.places(), 1, "other strategies are not affected");
-    let id = account.id(MM, windvane_engine::OrderSeq(1));
+    let id = account.id(MM, windvane_model::OrderSeq(1));
     let rests = Outcome::Done(report(id, OrderStatus::New, 0));
     account.placed(id, rests);
     account.submit(MM, limit(Side::Buy, 990, 10));
@@ -86,7 +86,7 @@ fn an_order_of_unknown_outcome_is_listed_until_it_is_settled() {
     );
     // Other strategies are not degraded.
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    let id = account.id(MM, windvane_engine::OrderSeq(1));
+    let id = account.id(MM, windvane_model::OrderSeq(1));
     account.placed(id, Outcome::Done(report(id, OrderStatus::New, 0)));
     assert_eq!(account.engine.unknown_orders(), []);
 }
@@ -111,7 +111,7 @@ fn settles_late_by_the_answer(code: i32) {
             queried(&mut account, refused(code));
         }
     }
-    let order = windvane_engine::OrderSeq(1);
+    let order = windvane_model::OrderSeq(1);
     assert_eq!(
         account.engine.order(order).unwrap().state,
         OrderState::Unknown
@@ -137,7 +137,7 @@ fn absence_is_as_old_as_its_query() {
     // The process stalls. The venue responded at once, but the response is processed much later.
     account.now = account.now.plus_ms(60_000);
     queried(&mut account, refused(-2013));
-    let order = windvane_engine::OrderSeq(1);
+    let order = windvane_model::OrderSeq(1);
     let state = |account: &Account| account.engine.order(order).map(|order| order.state);
     assert_eq!(state(&account), Some(OrderState::Unknown));
     account.pass(1_000);
@@ -153,7 +153,7 @@ fn other_rejections_of_the_query_never_settle_an_order() {
         queried(&mut account, refused(-1003));
         account.pass(999);
     }
-    let order = windvane_engine::OrderSeq(1);
+    let order = windvane_model::OrderSeq(1);
     assert_eq!(
         account.engine.order(order).unwrap().state,
         OrderState::Unknown
@@ -163,7 +163,7 @@ fn other_rejections_of_the_query_never_settle_an_order() {
 #[test]
 fn a_late_response_settles_an_unknown_order() {
     let mut account = lost();
-    let order = windvane_engine::OrderSeq(1);
+    let order = windvane_model::OrderSeq(1);
     let id = account.id(MM, order);
     queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
@@ -172,7 +172,7 @@ fn a_late_response_settles_an_unknown_order() {
 #[test]
 fn a_settled_order_is_not_queried_again() {
     let mut account = lost();
-    let order = windvane_engine::OrderSeq(1);
+    let order = windvane_model::OrderSeq(1);
     let id = account.id(MM, order);
     account.pass(1_000);
     assert_eq!(account.queries(), 1);
@@ -199,7 +199,7 @@ fn a_lost_cancel_is_sent_again_while_the_order_is_open() {
     queried(&mut account, Outcome::Done(report(id, OrderStatus::New, 0)));
     let cancels = account.sent.iter();
     let cancels =
-        cancels.filter(|request| matches!(request, windvane_engine::Request::Cancel { .. }));
+        cancels.filter(|request| matches!(request, windvane_model::Request::Cancel { .. }));
     assert_eq!(cancels.count(), 1);
 }
 
@@ -212,7 +212,7 @@ fn a_rejected_cancel_is_repeated_only_after_a_query() {
     account.canceled(id, super::support::refused(-2011));
     account.sent.clear();
     let cancels = |account: &Account| {
-        let is_cancel = |request: &&_| matches!(request, windvane_engine::Request::Cancel { .. });
+        let is_cancel = |request: &&_| matches!(request, windvane_model::Request::Cancel { .. });
         account.sent.iter().filter(is_cancel).count()
     };
     for _ in 0..20 {

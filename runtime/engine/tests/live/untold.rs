@@ -1,12 +1,13 @@
 //! Changes that no event reported: transfers, fills that are missing in account trades, and earlier
 //! margin calls.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::protocol::{AccountReason, AccountUpdate};
-use windvane_engine::truth::{AccountTrade, Subject, Truth};
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::doubt::Doubt;
+use windvane_model::input::Command;
+use windvane_model::protocol::{AccountReason, AccountUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Side,
     Surface, Time, TradeId, UserEvent, VenueOrderId,
 };
@@ -249,10 +250,10 @@ fn a_fill_missing_in_account_trades_is_derived_from_totals() {
         fill: filled.fill.unwrap(),
         time: Time(0),
     };
-    account.live(windvane_engine::live::LiveInput::StreamDown {
+    account.live(windvane_model::live::LiveInput::StreamDown {
         surface: Surface::Futures,
     });
-    account.live(windvane_engine::live::LiveInput::StreamUp {
+    account.live(windvane_model::live::LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     round(&mut account, &[], &[late], |_| {});
@@ -318,10 +319,10 @@ fn a_trade_larger_than_the_derived_fill_counts_for_the_rest() {
     };
     let trades = [late(8, 6), late(9, 4)];
     assert_eq!(trades[0].fill.trade_id, TradeId(8));
-    account.live(windvane_engine::live::LiveInput::StreamDown {
+    account.live(windvane_model::live::LiveInput::StreamDown {
         surface: Surface::Futures,
     });
-    account.live(windvane_engine::live::LiveInput::StreamUp {
+    account.live(windvane_model::live::LiveInput::StreamUp {
         surface: Surface::Futures,
     });
     round(&mut account, &[], &trades, |_| {});

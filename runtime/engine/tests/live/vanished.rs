@@ -1,10 +1,10 @@
 //! Positions and balances that only account events remove: liquidation and auto-deleveraging
 //! without order events, at a venue that omits flat positions and empty balances.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Amount, Input, OrderStatus, PositionSide, Qty, Side, Surface, UserEvent};
+use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{Amount, Input, OrderStatus, PositionSide, Qty, Side, Surface, UserEvent};
 
 use super::support::{Account, BTC, MM, fill, limit};
 use super::world::{live_config, no_trades, nothing};

@@ -1,11 +1,12 @@
 //! Requests that wait after a rate limit of the venue, and the order in which they are sent.
 
-use windvane_engine::engine::{CloseReason, Purpose, RunState};
-use windvane_engine::input::Command;
-use windvane_engine::live::{LiveConfig, LiveInput, OnStop, WaitKind};
-use windvane_engine::protocol::Refusal;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Input, OrderSeq, OrderStatus, Outcome, Request, Side, Surface};
+use windvane_engine::engine::{CloseReason, Purpose};
+use windvane_model::input::Command;
+use windvane_model::live::{LiveConfig, LiveInput, OnStop, WaitKind};
+use windvane_model::protocol::Refusal;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{Input, OrderSeq, OrderStatus, Outcome, Request, Side, Surface};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, OTHER, fill, limit, report, update};
@@ -34,7 +35,7 @@ impl Account {
         order
     }
 
-    fn position_of(&mut self, strategy: windvane_engine::StrategyId, trade: i64) {
+    fn position_of(&mut self, strategy: windvane_model::StrategyId, trade: i64) {
         let order = self.submit(strategy, limit(Side::Buy, 1000, 10));
         self.confirm_countdowns();
         let id = self.id(strategy, order);

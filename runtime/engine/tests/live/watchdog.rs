@@ -1,13 +1,14 @@
 //! Promise 4 on spot: no order is sent without a watchdog process that received a heartbeat, and no
 //! heartbeat is sent while the run is not healthy.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::engine::{Doubt, RunState};
-use windvane_engine::live::{LiveConfig, LiveInput};
-use windvane_engine::order_state::OrderState;
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Notice, OrderSeq, Outcome, Side, Surface};
-use windvane_engine::{OrderStatus, Request};
+use windvane_model::config::EngineConfig;
+use windvane_model::doubt::Doubt;
+use windvane_model::live::{LiveConfig, LiveInput};
+use windvane_model::order_state::OrderState;
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{Notice, OrderSeq, Outcome, Side, Surface};
+use windvane_model::{OrderStatus, Request};
 
 use super::support::{Account, BTC, MM, config, limit, report, update};
 use super::world::{live_config, no_trades};
@@ -46,7 +47,7 @@ impl Account {
         }
     }
 
-    fn resting(&self) -> Vec<windvane_engine::truth::OpenOrder> {
+    fn resting(&self) -> Vec<windvane_model::truth::OpenOrder> {
         let orders: Vec<_> = self.engine.orders().iter().map(|order| order.seq).collect();
         orders
             .into_iter()

@@ -1,10 +1,10 @@
 //! Helpers for a live account: the inputs of the driver as short methods.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_engine::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
-use windvane_engine::truth::{AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
-use windvane_engine::{
+use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
+use windvane_model::run_state::RunState;
+use windvane_model::truth::{AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, OrderSeq, OrderStatus, OrderTerms, OrderType,
     Outcome, PositionSide, Qty, Reply, Request, Side, Surface, Time, VenueOrderId,
 };

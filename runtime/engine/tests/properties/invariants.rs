@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use windvane_engine::order_state::{OrderMove, OrderState};
-use windvane_engine::{
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::{
     InstrumentId, Notice, OrderSeq, OrderStatus, PositionSide, Side, StrategyId, Surface,
 };
 

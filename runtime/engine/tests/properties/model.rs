@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::{InstrumentId, Side, StrategyId};
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::{InstrumentId, Side, StrategyId};
 
 /// The quote amount, in units of 1e-8, of price mantissa 1 times quantity mantissa 1 (scales 1 and
 /// 3).

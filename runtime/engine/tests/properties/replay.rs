@@ -2,11 +2,12 @@
 //! strategies that made the intents.
 
 use proptest::prelude::*;
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect};
-use windvane_engine::config::{EngineConfig, OnFault};
-use windvane_engine::record::{self, BLOCK_BYTES, Block, Format, Recorder};
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{Amount, Engine, Request, Time};
+use windvane_engine::Engine;
+use windvane_model::codec::{Record, RecordBody, RecordedEffect};
+use windvane_model::config::{EngineConfig, OnFault};
+use windvane_model::record::{self, BLOCK_BYTES, Block, Format, Recorder};
+use windvane_model::risk::RiskLimits;
+use windvane_model::{Amount, Request, Time};
 
 use super::steps::{Step, step_with_faults};
 use super::world::{World, config};

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::{InstrumentId, OrderStatus, OrderType, Side};
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::{InstrumentId, OrderStatus, OrderType, Side};
 
 /// The order of a step: an index into the existing orders, newest first.
 pub(crate) type Pick = usize;

@@ -1,12 +1,12 @@
 //! The account under test, a venue that sends random messages, and the model that receives the same
 //! messages.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::effect::Adjustment;
-use windvane_engine::protocol::{
+use windvane_model::config::EngineConfig;
+use windvane_model::effect::Adjustment;
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, ClientOrderId, Input, Instrument, Level, MarketEvent, Notice, OrderSeq, OrderStatus,
     OrderTerms, OrderType, Outcome, PositionSide, Price, Qty, Reply, Request, Side, StrategyId,
     Surface, Time, UserEvent,
@@ -20,7 +20,7 @@ use super::support::{self, Account, USDT};
 pub(crate) const START_QUOTE: i128 = 10_000 * 100_000_000;
 /// 0.5 of the base asset, a quantity mantissa of 500.
 pub(crate) const START_BASE: i128 = 50_000_000;
-pub(crate) const BASE: windvane_engine::AssetId = windvane_engine::AssetId(0);
+pub(crate) const BASE: windvane_model::AssetId = windvane_model::AssetId(0);
 
 /// An own order as the venue knows it.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl World {
         world
     }
 
-    fn top(&mut self, instrument: windvane_engine::InstrumentId, bid: i64, ask: i64) {
+    fn top(&mut self, instrument: windvane_model::InstrumentId, bid: i64, ask: i64) {
         let level = |price| Level { price, qty: 1000 };
         self.account.handle(Input::Market {
             instrument,
@@ -268,7 +268,7 @@ impl World {
         &mut self,
         pick: Pick,
         answer: Answer,
-        reply: impl FnOnce(ClientOrderId, Outcome<windvane_engine::protocol::OrderReport>) -> Reply,
+        reply: impl FnOnce(ClientOrderId, Outcome<windvane_model::protocol::OrderReport>) -> Reply,
     ) {
         let Some(index) = self.pick(pick) else { return };
         let order = &self.orders[index];
@@ -349,7 +349,7 @@ impl World {
 
     fn external(
         &mut self,
-        instrument: windvane_engine::InstrumentId,
+        instrument: windvane_model::InstrumentId,
         side: Side,
         qty: i64,
         price: i64,

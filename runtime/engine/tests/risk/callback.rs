@@ -1,10 +1,11 @@
 //! Callbacks get results at once from a read-only engine. A callback sees its own intents at once,
 //! and only a callback that returned has an effect.
 
+use windvane_engine::Callback;
 use windvane_engine::callback::TIMERS_MAX;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Callback, Input, InstrumentId, OrderSeq, OrderStatus, PositionSide, Side};
+use windvane_model::order_state::OrderState;
+use windvane_model::rules::Rule;
+use windvane_model::{Input, InstrumentId, OrderSeq, OrderStatus, PositionSide, Side};
 
 use super::support::{Account, BTC, MM, OTHER, config, limit, market, update};
 use super::{fill_all, hold, with};

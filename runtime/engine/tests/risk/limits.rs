@@ -1,11 +1,11 @@
 //! Every limit, for the account and for one strategy. Quantities are in 0.001 and prices in 0.1:
 //! ten at 1000 has a notional of 1.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::risk::RiskLimits;
+use windvane_model::rules::Rule;
+use windvane_model::{
     Input, InstrumentId, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide, Price, Side,
 };
 

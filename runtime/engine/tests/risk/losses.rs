@@ -1,10 +1,10 @@
 //! Loss limits: a breach halts the account, or applies the fault policy of a strategy.
 
-use windvane_engine::engine::RunState;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::risk::LossLimit;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Amount, Input, Notice, OrderStatus, Request, Side};
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::risk::LossLimit;
+use windvane_model::rules::Rule;
+use windvane_model::run_state::RunState;
+use windvane_model::{Amount, Input, Notice, OrderStatus, Request, Side};
 
 use super::support::{Account, MM, OTHER, fill, limit, market};
 use super::{hold, refusal, usdt, with};
@@ -54,7 +54,7 @@ fn a_loss_realized_by_a_closing_fill_halts_at_once() {
     let mut sold = fill(id, Side::Sell, 2, 100, 100, OrderStatus::Filled);
     let fill = sold.fill.as_mut().unwrap();
     // Sold at 80 while the mid price is 100: flat, with a loss of 2.
-    fill.price = windvane_engine::Price(800);
+    fill.price = windvane_model::Price(800);
     fill.quote_qty = usdt(8);
     account.update(sold);
     assert_eq!(halts(&account), [Some(LossLimit::DailyLoss)]);

@@ -12,9 +12,9 @@ mod spot;
 mod support;
 
 use support::{Account, BTC, config, fill};
-use windvane_engine::config::EngineConfig;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Amount, OrderSeq, OrderStatus, OrderTerms, PositionSide, Side, StrategyId};
+use windvane_model::config::EngineConfig;
+use windvane_model::rules::Rule;
+use windvane_model::{Amount, OrderSeq, OrderStatus, OrderTerms, PositionSide, Side, StrategyId};
 
 const fn usdt(whole: i128) -> Amount {
     Amount(whole * 100_000_000)

@@ -1,9 +1,9 @@
 //! `reduce_only` is checked against the strategy's own position. The flag is sent only if the
 //! account's position covers the order.
 
-use windvane_engine::input::Command;
-use windvane_engine::rules::Rule;
-use windvane_engine::{Input, OrderTerms, OrderType, PositionSide, Price, Request, Side};
+use windvane_model::input::Command;
+use windvane_model::rules::Rule;
+use windvane_model::{Input, OrderTerms, OrderType, PositionSide, Price, Request, Side};
 
 use super::support::{Account, MM, OTHER, limit, market};
 use super::{hold, refusal, with};
@@ -74,7 +74,7 @@ fn hedge_mode_sends_no_flag_and_binds_the_same() {
     open.position_side = PositionSide::Long;
     let order = account.submit(MM, open);
     let id = account.id(MM, order);
-    let mut bought = super::fill(id, Side::Buy, 1, 5, 5, windvane_engine::OrderStatus::Filled);
+    let mut bought = super::fill(id, Side::Buy, 1, 5, 5, windvane_model::OrderStatus::Filled);
     bought.position_side = PositionSide::Long;
     account.update(bought);
     account.sent.clear();
@@ -84,7 +84,7 @@ fn hedge_mode_sends_no_flag_and_binds_the_same() {
         refusal(&mut account, MM, close),
         Some(Rule::ReduceOnlyPosition)
     );
-    close.qty = Some(windvane_engine::Qty(5));
+    close.qty = Some(windvane_model::Qty(5));
     assert_eq!(refusal(&mut account, MM, close), None);
     assert_eq!(wire_flags(&account), [false]);
 }
@@ -98,7 +98,7 @@ fn hedged(side: PositionSide) -> (Account, Side) {
     let mut account = with(|config| config.hedge_mode = true);
     let order = account.submit(MM, sided(side, market(opening, 10)));
     let id = account.id(MM, order);
-    let mut filled = super::fill(id, opening, 1, 10, 10, windvane_engine::OrderStatus::Filled);
+    let mut filled = super::fill(id, opening, 1, 10, 10, windvane_model::OrderStatus::Filled);
     filled.position_side = side;
     account.update(filled);
     account.sent.clear();

@@ -1,14 +1,14 @@
 //! Faults, flattening, lost cancels, and timers.
 
-use windvane_engine::config::OnFault;
-use windvane_engine::effect::Adjustment;
-use windvane_engine::event::EventKind;
-use windvane_engine::input::{Command, FaultKind};
-use windvane_engine::instrument::LotSize;
-use windvane_engine::market::Level;
-use windvane_engine::order_state::OrderState;
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::config::OnFault;
+use windvane_model::effect::Adjustment;
+use windvane_model::event::EventKind;
+use windvane_model::input::{Command, FaultKind};
+use windvane_model::instrument::LotSize;
+use windvane_model::market::Level;
+use windvane_model::order_state::OrderState;
+use windvane_model::rules::Rule;
+use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, MarketEvent, Notice, OrderSeq, OrderStatus,
     Outcome, PositionSide, Reply, Request, Side, StrategyId, Time,
 };
@@ -397,7 +397,7 @@ fn reduce_only_is_limited_to_the_rest_after_outside_orders() {
     exit.reduce_only = true;
     let refused = refusal(&mut account, MM, exit);
     assert_eq!(refused, Some(Rule::ReduceOnlyPosition));
-    exit.qty = Some(windvane_engine::Qty(2));
+    exit.qty = Some(windvane_model::Qty(2));
     assert_eq!(refusal(&mut account, MM, exit), None);
 }
 

@@ -1,9 +1,9 @@
 //! Spot: start holdings, orders by quote quantity, balances of both assets.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::input::Command;
-use windvane_engine::rules::Rule;
-use windvane_engine::{
+use windvane_model::config::EngineConfig;
+use windvane_model::input::Command;
+use windvane_model::rules::Rule;
+use windvane_model::{
     Amount, AssetId, Input, OrderStatus, OrderTerms, OrderType, PositionSide, Side, Surface,
 };
 
@@ -134,7 +134,7 @@ fn on_spot_reduce_only_limits_to_the_own_share_without_the_flag() {
     super::fill_all(&mut account, OTHER, order, 1);
     account.sent.clear();
     account.submit(OTHER, sell);
-    let windvane_engine::Request::Place(order) = account.sent[0] else {
+    let windvane_model::Request::Place(order) = account.sent[0] else {
         panic!("{:?}", account.sent);
     };
     assert!(!order.terms.reduce_only);

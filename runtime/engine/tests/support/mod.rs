@@ -8,17 +8,17 @@
     reason = "shared by test files, each with its own part; a panic is how a test fails"
 )]
 
-use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-use windvane_engine::event::{Event, EventKind};
-use windvane_engine::ids::StrategyName;
-use windvane_engine::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{
-    Amount, AssetId, Callback, ClientOrderId, Effect, Engine, ExecutionType, Input, InstrumentId,
-    Level, MarketEvent, Notice, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome,
-    PositionSide, Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
-    TradeId, UserEvent, VenueOrderId,
+use windvane_engine::{Callback, Engine};
+use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+use windvane_model::event::{Event, EventKind};
+use windvane_model::ids::StrategyName;
+use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
+use windvane_model::risk::RiskLimits;
+use windvane_model::{
+    Amount, AssetId, ClientOrderId, Effect, ExecutionType, Input, InstrumentId, Level, MarketEvent,
+    Notice, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide, Price, Qty, Reply,
+    Request, Side, StrategyId, Surface, Time, TimeInForce, TradeId, UserEvent, VenueOrderId,
 };
 
 pub const BTC: InstrumentId = InstrumentId(0);

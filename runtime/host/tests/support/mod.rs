@@ -6,15 +6,16 @@
     reason = "each test binary has its own copy and uses only a part"
 )]
 
-use windvane_engine::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-use windvane_engine::ids::StrategyName;
-use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{
-    Amount, AssetId, Engine, Event, EventKind, Input, Instrument, InstrumentId, Level, MarketEvent,
+use windvane_engine::Engine;
+use windvane_host::{Capabilities, Fault, Host, HostOptions, Limits, PathChoice, Strategy};
+use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
+use windvane_model::ids::StrategyName;
+use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::risk::RiskLimits;
+use windvane_model::{
+    Amount, AssetId, Event, EventKind, Input, Instrument, InstrumentId, Level, MarketEvent,
     StrategyId, Surface, Time,
 };
-use windvane_host::{Capabilities, Fault, Host, HostOptions, Limits, PathChoice, Strategy};
 
 /// The answer of `describe` of every guest here.
 const DESCRIPTION: &str =

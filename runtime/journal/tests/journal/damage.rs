@@ -5,8 +5,8 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use windvane_engine::record::Block;
 use windvane_journal::{Mark, Options, Recovered, Verdict, open, verify};
+use windvane_model::record::Block;
 
 use super::support::{Rig, Rng, Source, copy, is_back, locked, times};
 

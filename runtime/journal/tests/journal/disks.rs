@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use windvane_engine::latches::{Latch, Latches};
 use windvane_journal::{
     AppendError, Directory, Event, Failure, Hooks, LockError, Options, Verdict, open, verify,
 };
+use windvane_model::latches::{Latch, Latches};
 
 use super::support::{Rig, child, child_folder, locked};
 

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use windvane_engine::record::{Block, Chain, Recorder};
 use windvane_journal::{
     AppendError, Event, Hooks, Keep, Options, RollError, SegmentState, Verdict, export, open,
     verify,
 };
+use windvane_model::record::{Block, Chain, Recorder};
 
 use super::support::{Rig, Source, copy, is_back, listener, locked};
 

@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use windvane_engine::record::Block;
 use windvane_journal::{Event, Hooks, Keep, Options, SegmentState, Verdict, open, segment, verify};
+use windvane_model::record::Block;
 
 use super::support::{PATIENCE, Rig, copy, is_back, locked};
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use windvane_engine::codec::{record_input, record_market};
-use windvane_engine::record::{Block, Chain, Recorder};
-use windvane_engine::{Input, Level, MarketEvent, StrategyId, Time};
 use windvane_journal::{
     AppendError, Directory, Event, Failure, Journal, Listener, Options, Recovered, open,
 };
+use windvane_model::codec::{record_input, record_market};
+use windvane_model::record::{Block, Chain, Recorder};
+use windvane_model::{Input, Level, MarketEvent, StrategyId, Time};
 
 /// Far longer than any test step takes. Only a failing test waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use windvane_engine::record::Block;
 use windvane_journal::{
     Event, Failure, Hooks, Options, SegmentState, Verdict, export, open, verify,
 };
+use windvane_model::record::Block;
 
 use super::support::{PATIENCE, Rig, copy, is_back, locked};
 

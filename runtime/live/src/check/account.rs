@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use windvane_client::{Asked, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
-use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
-use windvane_engine::refusal::Blame;
-use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
-use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
+use windvane_model::protocol::{MarginTerms, Outcome, Reply};
+use windvane_model::refusal::Blame;
+use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
 use windvane_protocol::speak::{FuturesAccount, Note};
 use windvane_session::{Exchange, Question};
 

@@ -9,9 +9,9 @@
 use windvane_client::clock::{Offset, Sample, estimate};
 use windvane_client::{Client, NotDone, Refusal, RequestError, Wait, WaitReason};
 use windvane_client_core::gateway::Answer;
-use windvane_engine::protocol::{Outcome, Reply};
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{Request, Surface};
+use windvane_model::protocol::{Outcome, Reply};
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{Request, Surface};
 use windvane_protocol::speak::{Asked, Heard, Note};
 use windvane_session::{Exchange, Question, venue_surface};
 

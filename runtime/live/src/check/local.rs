@@ -7,10 +7,11 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use windvane_engine::Engine;
 use windvane_engine::engine::FolderIds;
-use windvane_engine::latches::Latch;
-use windvane_engine::{Engine, Notice, Surface, Time};
 use windvane_journal::{Directory, LockError, StoredSegment};
+use windvane_model::latches::Latch;
+use windvane_model::{Notice, Surface, Time};
 use windvane_session::Driver;
 
 use super::super::awake::{Awake, DEVICE};

@@ -11,7 +11,7 @@ use windvane_client::streams::{
 };
 use windvane_client::{Client, NotDone};
 use windvane_client_core::streams::millis;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::market_stream::Topic;
 
 use super::super::start;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use windvane_client::Client;
 use windvane_client::budget::LimitKind;
 use windvane_client::clock::Fit;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::{Instrument, Surface};
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::{Instrument, Surface};
 use windvane_protocol::Assets;
 
 use super::super::start;

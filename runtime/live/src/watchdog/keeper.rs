@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use windvane_client::Client;
-use windvane_engine::Time;
-use windvane_engine::live::LiveInput;
+use windvane_model::Time;
+use windvane_model::live::LiveInput;
 use windvane_protocol::route::Surface;
 
 use windvane_session::watchdog::{

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use windvane_client::{Client, Settings};
 use windvane_client_core::Gateway;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_session::watchdog::{
     RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan, WatchdogSays,
 };

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::user_stream::{self, UserStreamEvent};
 use windvane_protocol::{BookLevels, Frame, decode, market_stream};
 

@@ -12,7 +12,7 @@ mod topic;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 pub use command::{Command, CommandAnswer};
 pub use records::{ForceOrder, ForceOrderEvent, Kline, KlineEvent, MiniTicker, Ticker};

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::{Feed, MarketStreamEvent, decode};
 use crate::frame::{BookLevels, FrameError};

@@ -1,7 +1,7 @@
 //! Records of the less frequent public streams: klines, tickers, liquidations
 //! (docs/interface/market-data.md#stream-topics). Trades, books and marks are [`crate::Frame`]s.
 
-use windvane_engine::{OrderStatus, OrderType, Side, TimeInForce};
+use windvane_model::{OrderStatus, OrderType, Side, TimeInForce};
 
 use crate::keyed::keyed;
 use crate::wire::words::Interval;

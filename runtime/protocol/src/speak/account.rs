@@ -5,12 +5,12 @@
 //! without `symbol` returns those of every symbol (docs/interface/orders.md#open-orders).
 
 use rust_decimal::Decimal;
-use windvane_engine::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
-use windvane_engine::truth::{
+use windvane_model::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
+use windvane_model::truth::{
     AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, StatedPosition, Subject,
     TradedOrder, Truth,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
     Time, TradeId, VenueOrderId,
 };

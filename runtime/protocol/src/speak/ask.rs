@@ -2,10 +2,10 @@
 //! from mantissas, without exponent and trailing zeros (docs/interface/README.md#7-decimals).
 
 use rust_decimal::Decimal;
-use windvane_engine::decimal::decimal;
-use windvane_engine::protocol::{Refusal, Reply};
-use windvane_engine::truth::Subject;
-use windvane_engine::{
+use windvane_model::decimal::decimal;
+use windvane_model::protocol::{Refusal, Reply};
+use windvane_model::truth::Subject;
+use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, Outcome, PositionSide,
     Request, Surface,
 };

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use windvane_engine::protocol::{OrderReport, Outcome, Refusal};
-use windvane_engine::{ClientOrderId, NewOrder, Surface};
+use windvane_model::protocol::{OrderReport, Outcome, Refusal};
+use windvane_model::{ClientOrderId, NewOrder, Surface};
 
 use super::{HearError, Names};
 use crate::error::{Class, VenueError};

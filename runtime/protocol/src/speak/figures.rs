@@ -2,8 +2,8 @@
 //! nothing here wraps, saturates or panics.
 
 use rust_decimal::Decimal;
-use windvane_engine::decimal::{AMOUNT_SCALE, div_half_even, exact_mantissa, rescale};
-use windvane_engine::{Amount, Time};
+use windvane_model::decimal::{AMOUNT_SCALE, div_half_even, exact_mantissa, rescale};
+use windvane_model::{Amount, Time};
 
 use super::HearError;
 

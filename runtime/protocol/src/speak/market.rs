@@ -6,8 +6,8 @@
 //! side of a `tradepro` trade. Two trade streams of one symbol would report each trade twice, so
 //! subscribe to one of them only.
 
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 
 use super::Names;
 use crate::frame::{BookLevels, BookTop, DepthDiff, DepthSnapshot, DiffIds, MarkPrice, Trade};

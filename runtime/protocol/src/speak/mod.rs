@@ -12,7 +12,7 @@
 //! If the request may have had an effect, its outcome is then [`Outcome::Unknown`], and the engine
 //! queries the state.
 //!
-//! [`Outcome::Unknown`]: windvane_engine::Outcome::Unknown
+//! [`Outcome::Unknown`]: windvane_model::Outcome::Unknown
 
 mod account;
 mod ask;
@@ -26,7 +26,7 @@ mod rules;
 mod user;
 
 use rust_decimal::Decimal;
-use windvane_engine::{AssetId, ClientOrderId, InstrumentId, Surface};
+use windvane_model::{AssetId, ClientOrderId, InstrumentId, Surface};
 
 pub use ask::Asked;
 pub use market::{Emit, MarketError, MarketReader, Missing};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, Surface};
+use windvane_model::{AssetId, Instrument, InstrumentId, Surface};
 
 /// The engine's instruments and assets, indexed by the venue's names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //! futures order except those of positions. So both kinds are handled as futures orders.
 
 use rust_decimal::Decimal;
-use windvane_engine::protocol::OrderReport;
-use windvane_engine::truth::OpenOrder;
-use windvane_engine::{
+use windvane_model::protocol::OrderReport;
+use windvane_model::truth::OpenOrder;
+use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price,
     Qty, TimeInForce, VenueOrderId,
 };

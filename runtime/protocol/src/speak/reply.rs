@@ -1,9 +1,9 @@
 //! Converts the results of the calls that a request needed into the replies that the engine
 //! expects.
 
-use windvane_engine::protocol::{OrderReport, Outcome, Refusal, Reply};
-use windvane_engine::truth::{Subject, Truth};
-use windvane_engine::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
+use windvane_model::protocol::{OrderReport, Outcome, Refusal, Reply};
+use windvane_model::truth::{Subject, Truth};
+use windvane_model::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
 
 use super::batch::{self, Calls, code};
 use super::{HearError, Note, Said, Speaker, account, order, rules};

@@ -1,8 +1,8 @@
 //! Converts exchange information that was read again into rules of the configured instruments.
 //! Their scales do not change, because all known prices and quantities of the instruments use them.
 
-use windvane_engine::truth::ListedRules;
-use windvane_engine::{InstrumentId, Surface};
+use windvane_model::truth::ListedRules;
+use windvane_model::{InstrumentId, Surface};
 
 use super::{HearError, Note, Speaker};
 use crate::exchange_info;

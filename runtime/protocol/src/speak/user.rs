@@ -4,10 +4,10 @@
 //! This module does not check order, duplicates or gaps: the engine identifies fills by their trade
 //! id.
 
-use windvane_engine::protocol::{
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, Fill, OrderUpdate, UserEvent,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Instrument, InstrumentId, OrderStatus, OrderType,
     PositionSide, Price, Qty, Surface, TradeId, VenueOrderId,
 };

@@ -1,6 +1,6 @@
 //! Events of the futures user stream (docs/interface/user-stream.md#futures-events).
 
-use windvane_engine::{
+use windvane_model::{
     ExecutionType, OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType,
 };
 

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-pub use windvane_engine::Surface;
+pub use windvane_model::Surface;
 
 pub use futures::{
     AccountChange, AccountConfigUpdate, AccountUpdate, BalanceChange, LeverageChange,

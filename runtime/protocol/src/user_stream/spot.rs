@@ -1,6 +1,6 @@
 //! Events of the spot user stream (docs/interface/user-stream.md#spot-events).
 
-use windvane_engine::{ExecutionType, OrderStatus, OrderType, Side, TimeInForce};
+use windvane_model::{ExecutionType, OrderStatus, OrderType, Side, TimeInForce};
 
 use crate::keyed::keyed;
 use crate::wire::{Exact, Flag, Whole, Word};

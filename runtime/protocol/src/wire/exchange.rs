@@ -4,7 +4,7 @@
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
-use windvane_engine::{OrderType, TimeInForce};
+use windvane_model::{OrderType, TimeInForce};
 
 use super::fields::record;
 use super::scalar::{Exact, Flag, Json, Whole, Word};

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use windvane_engine::{OrderStatus, OrderType, PositionSide, Side};
+use windvane_model::{OrderStatus, OrderType, PositionSide, Side};
 
 use super::fields::{record, request};
 use super::scalar::{Exact, Flag, Json, Text, Whole, Word};

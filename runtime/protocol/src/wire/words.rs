@@ -1,7 +1,7 @@
 //! Enum values of the documents that the engine does not use. The enums that the engine has (side,
 //! order type, time in force, ...) are only re-exported here.
 
-pub use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
+pub use windvane_model::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* })*) => {$(

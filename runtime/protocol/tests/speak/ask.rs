@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use insta::assert_snapshot;
-use windvane_engine::protocol::{Outcome, Reply};
-use windvane_engine::truth::Subject;
-use windvane_engine::{
+use windvane_model::protocol::{Outcome, Reply};
+use windvane_model::truth::Subject;
+use windvane_model::{
     Amount, InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Request, Side, Surface,
     TimeInForce, TradeId, VenueOrderId, WorkingType,
 };

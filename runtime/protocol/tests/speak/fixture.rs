@@ -1,7 +1,7 @@
 //! Two instruments with one symbol, and helpers to build requests and responses for them.
 
-use windvane_engine::instrument::{Filters, SymbolStatus};
-use windvane_engine::{
+use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
     Price, Qty, Request, Side, Surface, TimeInForce,
 };

@@ -1,7 +1,7 @@
 //! Decoding of public frames.
 
 use proptest::prelude::*;
-use windvane_engine::{InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::{InstrumentId, Level, MarketEvent, Surface, Time};
 use windvane_protocol::market_stream::{MarketStreamEvent, decode};
 use windvane_protocol::speak::{MarketError, MarketReader, Missing};
 use windvane_protocol::{BookLevels, Frame};

@@ -1,9 +1,9 @@
 //! Decoding of responses.
 
 use proptest::prelude::*;
-use windvane_engine::protocol::{BalanceUpdate, OrderReport, Outcome, PositionUpdate, Refusal};
-use windvane_engine::truth::{AccountTruth, Subject, TradedOrder, Truth};
-use windvane_engine::{
+use windvane_model::protocol::{BalanceUpdate, OrderReport, Outcome, PositionUpdate, Refusal};
+use windvane_model::truth::{AccountTruth, Subject, TradedOrder, Truth};
+use windvane_model::{
     Amount, OrderStatus, OrderType, PositionSide, Qty, Reply, Request, Side, Surface, Time,
     TradeId, VenueOrderId,
 };
@@ -26,7 +26,7 @@ fn quiet(said: Said<Reply>) -> Reply {
     reply
 }
 
-fn report(instrument: windvane_engine::InstrumentId, order_id: i64) -> OrderReport {
+fn report(instrument: windvane_model::InstrumentId, order_id: i64) -> OrderReport {
     OrderReport {
         client_order_id: id("mm:1"),
         order_id: VenueOrderId(order_id),

@@ -1,8 +1,8 @@
 //! Decoding of user events.
 
 use proptest::prelude::*;
-use windvane_engine::protocol::{AccountReason, Fill, OrderUpdate};
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, Fill, OrderUpdate};
+use windvane_model::{
     Amount, ExecutionType, OrderStatus, OrderType, PositionSide, Price, Qty, Side, Surface, Time,
     TimeInForce, TradeId, UserEvent, VenueOrderId,
 };
@@ -122,7 +122,7 @@ fn forced_closes_and_invalid_ids_are_unowned_orders() {
     let fill = order(Surface::Futures, &nameless).fill.unwrap();
     assert_eq!(
         fill.trade_id,
-        windvane_engine::TradeId(0),
+        windvane_model::TradeId(0),
         "the order's total identifies the fill"
     );
     let adl = with("adl_autoclose").replace("\"X\":\"FILLED\"", "\"X\":\"NEW_ADL\"");

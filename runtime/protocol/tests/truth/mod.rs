@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::local_book::{BookStep, LocalBook};
 use windvane_protocol::{BookLevels, Frame, Number, decode};
 

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_engine::Side;
+use windvane_model::Side;
 
 /// The fair value is counted in this fraction of a tick.
 const FINE: i64 = 16;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use windvane_engine::{Side, Surface, Time};
+use windvane_model::{Side, Surface, Time};
 
 use market::{Market, Print, Random, Touch};
 

@@ -2,8 +2,9 @@
 //! segment, where a block ended by time, and after callbacks about own orders.
 
 use sha2::{Digest, Sha256};
-use windvane_engine::codec::RecordedInput;
-use windvane_engine::{Engine, Event, StrategyId};
+use windvane_engine::Engine;
+use windvane_model::codec::RecordedInput;
+use windvane_model::{Event, StrategyId};
 use windvane_session::recovery::Difference;
 use windvane_session::{Cost, is_saved_at_once};
 

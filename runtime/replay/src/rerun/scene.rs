@@ -1,11 +1,12 @@
 //! Replays one segment of a journal with its modules.
 
-use windvane_engine::codec::RecordedInput;
-use windvane_engine::config::EngineConfig;
-use windvane_engine::event::EventKind;
-use windvane_engine::input::FaultKind;
-use windvane_engine::record::Chain;
-use windvane_engine::{Engine, Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::codec::RecordedInput;
+use windvane_model::config::EngineConfig;
+use windvane_model::event::EventKind;
+use windvane_model::input::FaultKind;
+use windvane_model::record::Chain;
+use windvane_model::{Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
 use windvane_session::recovery::Difference;
 use windvane_session::{Cost, EffectHandler, EngineLoop, Head, SavedStrategy};
 

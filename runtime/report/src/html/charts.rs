@@ -1,8 +1,8 @@
 //! Collects the data of the report's charts during the run, in constant memory.
 
-use windvane_engine::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
-use windvane_engine::ids::Time;
-use windvane_engine::order::Side;
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
+use windvane_model::ids::Time;
+use windvane_model::order::Side;
 
 use super::series::Series;
 use crate::{EquityRow, FillRow};

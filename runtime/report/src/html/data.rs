@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use windvane_engine::decimal::{AMOUNT_SCALE, Amount};
-use windvane_engine::ids::Time;
-use windvane_engine::order::Side;
+use windvane_model::decimal::{AMOUNT_SCALE, Amount};
+use windvane_model::ids::Time;
+use windvane_model::order::Side;
 
 use super::charts::{Charts, InstrumentChart, MARKERS_MAX, Plot};
 use super::series::Series;

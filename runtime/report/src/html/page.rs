@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use windvane_engine::decimal::{Amount, div_half_even};
+use windvane_model::decimal::{Amount, div_half_even};
 
 use super::charts::Charts;
 use super::data::chart_json;

@@ -1,6 +1,6 @@
 //! A time series in constant memory: if it has too many buckets, their width is doubled.
 
-use windvane_engine::ids::Time;
+use windvane_model::ids::Time;
 
 /// Largest number of buckets in a series.
 pub(super) const BUCKETS_MAX: usize = 2000;

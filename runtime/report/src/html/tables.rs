@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use windvane_engine::decimal::Amount;
+use windvane_model::decimal::Amount;
 
 use super::page::colored;
 use crate::format::{Escaped, duration, grouped, money, share};

@@ -6,7 +6,7 @@ use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
-use windvane_engine::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
+use windvane_model::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
 use windvane_protocol::error::code;
 use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
 use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};

@@ -1,6 +1,6 @@
 //! The instruments of the documented exchange, from its exchange information.
 
-use windvane_engine::{Instrument, Surface};
+use windvane_model::{Instrument, Surface};
 use windvane_protocol::{Assets, exchange_info};
 
 use crate::start::{InstrumentName, StartError};

@@ -19,7 +19,7 @@ use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::{ConnectionId, FeedInput, FeedOutput, Text};
-use windvane_engine::{
+use windvane_model::{
     Instrument, InstrumentId, MarketEvent, Reply, Request, Surface, Time, UserEvent,
 };
 use windvane_protocol::Assets;

@@ -1,6 +1,6 @@
 //! Weights of the calls that a run makes repeatedly.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::route;
 
 use super::Documented;

@@ -2,11 +2,11 @@
 //! head of its first segment, its latches, its strategies. The shell gets the head only after that,
 //! so that a refused start leaves the journal unchanged.
 
-use windvane_engine::config::EngineConfig;
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::latches::Latches;
-use windvane_engine::record::Chain;
-use windvane_engine::{Surface, Time};
+use windvane_model::config::EngineConfig;
+use windvane_model::forced::OnLiquidation;
+use windvane_model::latches::Latches;
+use windvane_model::record::Chain;
+use windvane_model::{Surface, Time};
 
 use super::{Before, Left, RecoverError};
 use crate::account::Account;
@@ -140,14 +140,15 @@ impl Left {
 mod tests {
     use std::collections::BTreeMap;
 
-    use windvane_engine::config::{OnFault, StrategyConfig};
-    use windvane_engine::engine::Latch;
-    use windvane_engine::ids::StrategyName;
-    use windvane_engine::input::FaultKind;
-    use windvane_engine::latches::{Latch as Latched, StrategyLatch};
-    use windvane_engine::live::{LiveConfig, OnStart, OnStop};
-    use windvane_engine::risk::RiskLimits;
-    use windvane_engine::{Engine, Event, Intent, StrategyId};
+    use windvane_engine::Engine;
+    use windvane_model::config::{OnFault, StrategyConfig};
+    use windvane_model::ids::StrategyName;
+    use windvane_model::input::FaultKind;
+    use windvane_model::latches::{Latch as Latched, StrategyLatch};
+    use windvane_model::live::{LiveConfig, OnStart, OnStop};
+    use windvane_model::risk::RiskLimits;
+    use windvane_model::run_state::Latch;
+    use windvane_model::{Event, Intent, StrategyId};
 
     use super::*;
     use crate::guests::InitResult;

@@ -9,11 +9,11 @@ mod begin;
 mod remains;
 mod replay;
 
-use windvane_engine::config::EngineConfig;
 use windvane_engine::engine::{SnapshotError, SuccessionError};
-use windvane_engine::record::{Block, Chain};
-use windvane_engine::rules::InstrumentError;
 use windvane_engine::{ENGINE_RULES, Engine};
+use windvane_model::config::EngineConfig;
+use windvane_model::record::{Block, Chain};
+use windvane_model::rules::InstrumentError;
 
 use crate::account::AccountKind;
 use crate::engine_loop::EngineLoop;
@@ -265,7 +265,7 @@ fn replayed(
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::{Input, StrategyId, Time};
+    use windvane_model::{Input, StrategyId, Time};
 
     use super::*;
     use crate::head::{Made, SavedStrategy};

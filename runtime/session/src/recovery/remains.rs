@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use windvane_engine::order::PositionSide;
-use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId};
+use windvane_engine::Engine;
+use windvane_model::order::PositionSide;
+use windvane_model::{Instrument, InstrumentId, StrategyId};
 
 /// A position of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use windvane_engine::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
-use windvane_engine::record::Block;
-use windvane_engine::{Engine, Notice, StrategyId, Time};
+use windvane_engine::Engine;
+use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::record::Block;
+use windvane_model::{Notice, StrategyId, Time};
 
 use crate::engine_loop::{EngineLoop, NoticesOnly};
 use crate::paper::{Otherwise, Paper};
@@ -247,12 +248,12 @@ fn difference(recorded: &Block, made: &Block) -> Difference {
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::live::{LiveConfig, LiveInput, OnStart, OnStop};
-    use windvane_engine::record::Chain;
-    use windvane_engine::{Input, Surface};
+    use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+    use windvane_model::record::Chain;
+    use windvane_model::{Input, Surface};
 
     use super::*;
-    use windvane_engine::config::EngineConfig;
+    use windvane_model::config::EngineConfig;
 
     fn config() -> EngineConfig {
         EngineConfig {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
-use windvane_engine::{Time, constant};
+use windvane_model::{Time, constant};
 use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_protocol::speak::Asked;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use windvane_client_core::budget::Lane;
 use windvane_client_core::clock::{Offset, Sample, estimate};
 use windvane_client_core::outcome::{NotDone, Refusal};
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Surface, Time};
+use windvane_model::live::LiveInput;
+use windvane_model::{Surface, Time};
 
 use super::{Done, Purpose, Requests, venue_surface};
 use crate::exchange::{Exchange, Question};

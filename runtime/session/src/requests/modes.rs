@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use windvane_client_core::budget::Lane;
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 use windvane_protocol::speak::Asked;
 

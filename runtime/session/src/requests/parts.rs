@@ -6,9 +6,9 @@ use std::time::Duration;
 use windvane_client_core::budget::Lane;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::engine::Purpose as EnginePurpose;
-use windvane_engine::live::LiveInput;
-use windvane_engine::truth::Subject;
-use windvane_engine::{ClientOrderId, Request, Time, planted};
+use windvane_model::live::LiveInput;
+use windvane_model::truth::Subject;
+use windvane_model::{ClientOrderId, Request, Time, planted};
 use windvane_protocol::speak::{Asked, Heard, Note, SpeakError};
 
 use super::calls::{Wanted, fresh_ns};

@@ -1,7 +1,7 @@
 //! Queries of a start, before there is an engine.
 
 use windvane_client_core::budget::Lane;
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::Question;
@@ -38,8 +38,8 @@ mod tests {
     use windvane_client_core::gateway::Identity;
     use windvane_client_core::nonce::Nonces;
     use windvane_client_core::settings::Api;
-    use windvane_engine::Surface;
-    use windvane_engine::live::LiveInput;
+    use windvane_model::Surface;
+    use windvane_model::live::LiveInput;
     use windvane_protocol::error::Limit;
     use windvane_protocol::sign::{Credentials, Dialect, Network};
     use windvane_protocol::{Brand, route};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use windvane_client_core::budget::{Denial, Lane};
 use windvane_client_core::outcome::WaitReason;
-use windvane_engine::live::{LiveInput, StopReason, WaitKind};
-use windvane_engine::{Surface, Time, planted};
+use windvane_model::live::{LiveInput, StopReason, WaitKind};
+use windvane_model::{Surface, Time, planted};
 use windvane_protocol::error::Limit;
 use windvane_protocol::route;
 

@@ -1,11 +1,11 @@
 //! Configuration changes of a running session, played recordings, and the end of a run.
 
-use windvane_engine::Input as EngineInput;
-use windvane_engine::config::Reconfiguration;
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::input::Command;
-use windvane_engine::live::OnStop;
-use windvane_engine::{StrategyId, Time, planted};
+use windvane_model::Input as EngineInput;
+use windvane_model::config::Reconfiguration;
+use windvane_model::forced::OnLiquidation;
+use windvane_model::input::Command;
+use windvane_model::live::OnStop;
+use windvane_model::{StrategyId, Time, planted};
 
 use super::{Ended, Input, Session};
 use crate::driver::Renewed;

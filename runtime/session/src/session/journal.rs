@@ -1,8 +1,8 @@
 //! The journal and the timers: when blocks and segments end, and which timers are due.
 
-use windvane_engine::Input as EngineInput;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Surface, Time, planted};
+use windvane_model::Input as EngineInput;
+use windvane_model::live::LiveInput;
+use windvane_model::{Surface, Time, planted};
 
 use super::{JournalEvent, Output, Session};
 use crate::guests::Guests;

@@ -15,15 +15,15 @@ use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::streams::machine::LinkId;
-use windvane_engine::Input as EngineInput;
-use windvane_engine::engine::BrokenInvariant;
-use windvane_engine::input::Command;
-use windvane_engine::latches::Latches;
-use windvane_engine::live::LiveInput;
-use windvane_engine::record::{Block, Chain};
-use windvane_engine::{
-    ClientOrderId, Engine, InstrumentId, MarketEvent, Notice, Reply, Request, StrategyId, Surface,
-    Time,
+use windvane_engine::Engine;
+use windvane_model::Input as EngineInput;
+use windvane_model::input::Command;
+use windvane_model::invariant::BrokenInvariant;
+use windvane_model::latches::Latches;
+use windvane_model::live::LiveInput;
+use windvane_model::record::{Block, Chain};
+use windvane_model::{
+    ClientOrderId, InstrumentId, MarketEvent, Notice, Reply, Request, StrategyId, Surface, Time,
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 

@@ -2,10 +2,10 @@
 
 use windvane_client_core::streams::feed::ConnectionId;
 use windvane_client_core::streams::machine::LinkId;
-use windvane_engine::Input as EngineInput;
-use windvane_engine::input::FaultKind;
-use windvane_engine::live::LiveInput;
-use windvane_engine::{
+use windvane_model::Input as EngineInput;
+use windvane_model::input::FaultKind;
+use windvane_model::live::LiveInput;
+use windvane_model::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
 use windvane_protocol::speak::Note;

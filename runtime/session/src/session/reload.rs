@@ -4,11 +4,11 @@
 //! A reload is all or nothing. Each new instance is first tested with the state of the running one.
 //! If one of them does not start, nothing changes.
 
-use windvane_engine::config::{Reconfiguration, StrategyTerms};
-use windvane_engine::forced::OnLiquidation;
-use windvane_engine::live::OnStop;
-use windvane_engine::risk::RiskLimits;
-use windvane_engine::{StrategyId, Time};
+use windvane_model::config::{Reconfiguration, StrategyTerms};
+use windvane_model::forced::OnLiquidation;
+use windvane_model::live::OnStop;
+use windvane_model::risk::RiskLimits;
+use windvane_model::{StrategyId, Time};
 
 use super::Session;
 use crate::guests::ReloadGuests;

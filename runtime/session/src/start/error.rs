@@ -1,7 +1,7 @@
 //! Errors that end a start.
 
 use windvane_client_core::outcome::NotDone;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::exchange_info;
 use windvane_protocol::symbol_rules::RulesError;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use windvane_client_core::budget::BAN_MAX;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
-use windvane_engine::{Instrument, Surface, Time, planted};
+use windvane_model::{Instrument, Surface, Time, planted};
 use windvane_protocol::Assets;
 use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_protocol::speak::FuturesAccount;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// An instrument of one surface: `spot:SYMBOL` or `futures:SYMBOL`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

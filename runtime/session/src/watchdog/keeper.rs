@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::live::LiveInput;
-use windvane_engine::{Time, planted};
+use windvane_model::live::LiveInput;
+use windvane_model::{Time, planted};
 
 use super::{RunSays, WatchdogSays, ms};
 

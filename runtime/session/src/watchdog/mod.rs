@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
-use windvane_engine::{ClientOrderId, Surface, Time, planted};
+use windvane_model::{ClientOrderId, Surface, Time, planted};
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Question;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::sweep::after;
 

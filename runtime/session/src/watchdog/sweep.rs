@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use windvane_client_core::outcome::NotDone;
-use windvane_engine::{Time, planted};
+use windvane_model::{Time, planted};
 
 use super::{WatchdogPlan, ms};
 use crate::weights::WATCHDOG_LIST_MS;

@@ -13,7 +13,7 @@ mod tests;
 use windvane_client_core::budget::polling::{self, Poll};
 use windvane_client_core::budget::{Lane, LimitKind, RateLimit, Shares};
 use windvane_client_core::settings::MarketData;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::market_stream::{Feed, Topic};
 
 use crate::exchange::Recurring;

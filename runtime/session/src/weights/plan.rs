@@ -4,7 +4,7 @@ use std::fmt;
 
 use windvane_client_core::budget::Lane;
 use windvane_client_core::budget::polling::PollingError;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// One use of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

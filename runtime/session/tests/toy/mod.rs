@@ -11,9 +11,9 @@ use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
-use windvane_engine::protocol::Refusal;
-use windvane_engine::truth::{AccountTruth, Subject, Truth};
-use windvane_engine::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
+use windvane_model::protocol::Refusal;
+use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
 use windvane_protocol::Assets;
 use windvane_protocol::route::{
     Counted, Listing, Method, Route, Scheme, Security, Source, Surface as RouteSurface, Weight,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use windvane_engine::Level;
+use windvane_model::Level;
 
 use super::*;
 use crate::book::Speed;

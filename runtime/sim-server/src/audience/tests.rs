@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use windvane_engine::{
+use windvane_model::{
     ClientOrderId, NewOrder, OrderTerms, OrderType, Price, Qty, Request, Surface, TimeInForce,
 };
 use windvane_protocol::Assets;
@@ -7,7 +7,7 @@ use windvane_protocol::Assets;
 use super::*;
 use crate::settings::Settings;
 use crate::state::{AccountId, State, TradeRecord};
-use windvane_engine::market::Level;
+use windvane_model::market::Level;
 use windvane_sim_market::listing;
 use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 
@@ -301,7 +301,7 @@ fn the_insurance_fund_prints_no_trade() {
     let mut floor = floor(2);
     floor.place(0, market(Side::Buy, 10));
     let venue = &mut floor.state.accounts[0].venue;
-    let position = windvane_engine::PositionSide::Both;
+    let position = windvane_model::PositionSide::Both;
     venue.deleverage(floor.now, BTC, position, Qty(4)).unwrap();
     floor.state.tell_users();
     floor.place(0, market(Side::Buy, 1));
@@ -443,7 +443,7 @@ impl Floor {
                 prop_assert!(id > last.0 || itself, "{} after {}", id, last.0);
                 last = (id, record.side);
                 let print = tape.iter().find(|print| print.0 == id);
-                let liquidated = record.fill.fee == windvane_engine::Amount::ZERO;
+                let liquidated = record.fill.fee == windvane_model::Amount::ZERO;
                 let Some((_, price, qty, buyer_is_maker)) = print else {
                     prop_assert!(liquidated, "{:?} is not on the tape", fill);
                     continue;

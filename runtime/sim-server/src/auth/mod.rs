@@ -17,7 +17,7 @@ mod wallet;
 
 use std::net::IpAddr;
 
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Version};
 
 use crate::http::dispatch::Received;

@@ -1,7 +1,7 @@
 //! The user events of one moment, as the venue's choices arrange them: which events are sent, which
 //! are merged, and in which order. The history of the account always has all events.
 
-use windvane_engine::{ExecutionType, Surface};
+use windvane_model::{ExecutionType, Surface};
 use windvane_sim::{Cause, OrderEvent, PositionView, StreamEvent};
 
 use super::{

@@ -1,8 +1,8 @@
 //! Rounds numbers on the wire as the venue's choices demand. The control port always reports exact
 //! numbers.
 
-use windvane_engine::decimal::{MARK_SCALE, div_half_even, pow10};
-use windvane_engine::{Amount, Instrument};
+use windvane_model::decimal::{MARK_SCALE, div_half_even, pow10};
+use windvane_model::{Amount, Instrument};
 
 use super::{AverageRounding, Choices, EntryRounding, FeeRounding, ProfitRounding};
 use crate::figures::{amount, fine_price};

@@ -137,7 +137,7 @@ fn pad(value: &mut Value) {
     each_object(value, &mut |object| {
         for (name, field) in object {
             let text = field.as_str().filter(|_| !NAMES.contains(&name.as_str()));
-            let decimal = text.and_then(|text| text.parse::<windvane_engine::Decimal>().ok());
+            let decimal = text.and_then(|text| text.parse::<windvane_model::Decimal>().ok());
             if let Some(mut decimal) = decimal {
                 decimal.rescale(decimal.scale().max(PADDED));
                 *field = Value::String(decimal.to_string());

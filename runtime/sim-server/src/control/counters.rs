@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::{ClientOrderId, ExecutionType, InstrumentId, Time, VenueOrderId};
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::{ClientOrderId, ExecutionType, InstrumentId, Time, VenueOrderId};
 use windvane_sim::StreamEvent;
 
 use crate::http::Answer;

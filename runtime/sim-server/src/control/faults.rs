@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 use super::plan::{Ending, Plan};
@@ -314,7 +314,7 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// Whether a frame of a topic is dropped.
     #[inline]
-    pub(crate) fn lose(&mut self, surface: windvane_engine::Surface, topic: &str) -> bool {
+    pub(crate) fn lose(&mut self, surface: windvane_model::Surface, topic: &str) -> bool {
         let mut lost = false;
         for switch in &mut self.switches {
             let target = &switch.target;
@@ -342,10 +342,10 @@ impl Gaps {
 }
 
 /// Converts a surface of orders to one of routes.
-const fn wide(surface: windvane_engine::Surface) -> Surface {
+const fn wide(surface: windvane_model::Surface) -> Surface {
     match surface {
-        windvane_engine::Surface::Spot => Surface::Spot,
-        windvane_engine::Surface::Futures => Surface::Futures,
+        windvane_model::Surface::Spot => Surface::Spot,
+        windvane_model::Surface::Futures => Surface::Futures,
     }
 }
 

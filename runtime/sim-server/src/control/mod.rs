@@ -22,7 +22,7 @@ mod truth;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route;
 use windvane_sim::StreamEvent;
 

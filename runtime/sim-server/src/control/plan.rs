@@ -1,6 +1,6 @@
 //! How one request is handled under the active faults.
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::switch::{Doubt, Fault, Spoil};
 use crate::http::{Refusal, Sent, error_body};

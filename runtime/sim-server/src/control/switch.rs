@@ -2,7 +2,7 @@
 //! switches and draws random numbers.
 
 use serde_json::{Map, Value};
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 use super::fields::{FieldError, Fields, required};
@@ -133,7 +133,7 @@ impl Switch {
         let probability = fields.decimal("probability")?;
         let probability_ppm = match probability {
             None => 1_000_000,
-            Some(share) => windvane_engine::decimal::rescale(share, 6)
+            Some(share) => windvane_model::decimal::rescale(share, 6)
                 .and_then(|ppm| u64::try_from(ppm).ok())
                 .filter(|ppm| *ppm <= 1_000_000)
                 .ok_or_else(|| FieldError::Malformed {

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use windvane_engine::{ClientOrderId, InstrumentId, Surface, Time};
+use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
 use super::counters::Ledger;
@@ -345,8 +345,8 @@ fn market(state: &State) -> Value {
         let rules = &symbol.instrument;
         let (bid, ask) = symbol.book.top();
         let status = match &rules.status {
-            windvane_engine::instrument::SymbolStatus::Trading => "TRADING",
-            windvane_engine::instrument::SymbolStatus::Other(word) => word,
+            windvane_model::instrument::SymbolStatus::Trading => "TRADING",
+            windvane_model::instrument::SymbolStatus::Other(word) => word,
         };
         let venue = state.accounts.first().map(|account| &account.venue);
         let mark = venue.and_then(|venue| venue.mark_price(symbol.id));

@@ -2,7 +2,7 @@
 //! bodies.
 
 use serde_json::{Value, json};
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 use super::answer::{Answer, Body, Refusal, Sent};

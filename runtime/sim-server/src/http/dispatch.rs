@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::{Counted, Listing, Route, Surface};
 
 use super::answer::Sent;

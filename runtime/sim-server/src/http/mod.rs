@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};

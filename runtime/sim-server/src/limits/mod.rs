@@ -15,7 +15,7 @@ mod window;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
 use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};

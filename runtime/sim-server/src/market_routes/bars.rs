@@ -1,6 +1,6 @@
 //! Klines of trades, and on futures also of index and mark prices.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::{Request, Text};
 use crate::http::Refusal;

@@ -1,7 +1,7 @@
 //! Exchange information of both surfaces, built from the instruments' rules.
 
-use windvane_engine::instrument::{Filters, LotSize, SymbolStatus};
-use windvane_engine::{Amount, Instrument, Surface};
+use windvane_model::instrument::{Filters, LotSize, SymbolStatus};
+use windvane_model::{Amount, Instrument, Surface};
 
 use super::Request;
 use crate::json::{Json, Quoted, list};
@@ -91,7 +91,7 @@ fn spot(instrument: &Instrument, base: &str, quote: &str) -> String {
 }
 
 fn futures(instrument: &Instrument, base: &str, quote: &str) -> String {
-    let or_zero = |value: Option<windvane_engine::Decimal>| value.unwrap_or_default();
+    let or_zero = |value: Option<windvane_model::Decimal>| value.unwrap_or_default();
     Json::new()
         .text("symbol", &instrument.symbol)
         .text("pair", &instrument.symbol)
@@ -221,5 +221,5 @@ fn lot_filter(json: Json, instrument: &Instrument, lot: &LotSize) -> String {
 }
 
 fn plain(amount: Amount) -> Fixed {
-    Fixed(amount.0, windvane_engine::decimal::AMOUNT_SCALE).trimmed()
+    Fixed(amount.0, windvane_model::decimal::AMOUNT_SCALE).trimmed()
 }

@@ -8,7 +8,7 @@ mod tape;
 
 pub(crate) use tape::levels;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_protocol::route;
 
 use crate::http::{Answer, Body, Call, Refusal};

@@ -1,6 +1,6 @@
 //! Tickers, mark prices and funding.
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::{Request, Text};
 use crate::json::{Json, list};

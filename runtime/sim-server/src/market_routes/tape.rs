@@ -1,6 +1,6 @@
 //! Book and trades: depth, trades, historicalTrades, aggTrades.
 
-use windvane_engine::{Level, Side, Surface};
+use windvane_model::{Level, Side, Surface};
 
 use super::{Request, Text};
 use crate::http::Refusal;

@@ -1,5 +1,5 @@
 use serde_json::Value;
-use windvane_engine::Time;
+use windvane_model::Time;
 
 use super::*;
 use crate::http::Params;
@@ -274,7 +274,7 @@ fn exchange_information_decodes_to_the_instruments() {
                 .instrument
                 .clone();
             // Scales may differ by trailing zeros, but the prices must be equal.
-            let prices = |of: &mut windvane_engine::Instrument| {
+            let prices = |of: &mut windvane_model::Instrument| {
                 let filter = of.filters.price.take().unwrap();
                 let bounds = [filter.min_price, filter.max_price, filter.tick_size];
                 let prices = bounds.map(|mantissa| of.price(mantissa));

@@ -1,7 +1,7 @@
 //! Balances and account information.
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, AssetId, PositionSide, Surface};
+use windvane_model::{Amount, AssetId, PositionSide, Surface};
 use windvane_sim::{FuturesBalance, PositionView};
 
 use super::{instrument, surface};

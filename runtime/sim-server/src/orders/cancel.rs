@@ -1,8 +1,8 @@
 //! Cancels one order, several or all, and sets the countdown.
 
 use serde_json::{Value, json};
-use windvane_engine::protocol::{Reply, Request};
-use windvane_engine::{InstrumentId, Surface, VenueOrderId};
+use windvane_model::protocol::{Reply, Request};
+use windvane_model::{InstrumentId, Surface, VenueOrderId};
 use windvane_sim::OrderView;
 
 use super::record::{self, Place};

@@ -1,7 +1,7 @@
 //! Account-wide modes (docs/interface/futures.md#position-mode).
 
 use serde_json::json;
-use windvane_engine::protocol::{Reply, Request};
+use windvane_model::protocol::{Reply, Request};
 
 use super::{ask, refused, settled, unanswered};
 use crate::http::{Answer, Body, Call, missing};

@@ -1,7 +1,7 @@
 //! Historical lists: account trades, income, margin movements.
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, Surface};
+use windvane_model::{Amount, Surface};
 
 use super::{Span, cut, instrument, limit, maybe_instrument, surface};
 use crate::choices::TradesLag;
@@ -79,7 +79,7 @@ fn record(state: &State, trade: &TradeRecord) -> Value {
         "commissionAsset": state.assets.name(fill.fee_asset),
         "time": trade.time.millis(),
         "maker": fill.maker,
-        "buyer": trade.side == windvane_engine::Side::Buy,
+        "buyer": trade.side == windvane_model::Side::Buy,
     });
     match trade.surface {
         Surface::Spot => {

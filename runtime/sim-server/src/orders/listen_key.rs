@@ -2,7 +2,7 @@
 //! 60 minutes.
 
 use serde_json::json;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::surface;
 use crate::choices::ListenKeyPost;

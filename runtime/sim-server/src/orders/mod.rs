@@ -13,8 +13,8 @@ mod record;
 mod reject;
 mod terms;
 
-use windvane_engine::protocol::{Outcome, Refusal as VenueRefusal, Reply, Request};
-use windvane_engine::{InstrumentId, Surface};
+use windvane_model::protocol::{Outcome, Refusal as VenueRefusal, Reply, Request};
+use windvane_model::{InstrumentId, Surface};
 use windvane_sim::VenueMessage;
 
 pub(crate) use place::batch_len;
@@ -192,7 +192,7 @@ impl Span {
         Ok(Self { from_ms, to_ms })
     }
 
-    const fn has(self, time: windvane_engine::Time) -> bool {
+    const fn has(self, time: windvane_model::Time) -> bool {
         let ms = time.millis();
         self.from_ms <= ms && ms <= self.to_ms
     }

@@ -3,8 +3,8 @@
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use windvane_engine::protocol::{Reply, Request};
-use windvane_engine::{ClientOrderId, NewOrder, Surface};
+use windvane_model::protocol::{Reply, Request};
+use windvane_model::{ClientOrderId, NewOrder, Surface};
 use windvane_protocol::route;
 use windvane_sim::OrderView;
 

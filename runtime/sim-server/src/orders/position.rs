@@ -1,8 +1,8 @@
 //! Positions, leverage and margin (docs/interface/futures.md).
 
 use serde_json::{Map, Value, json};
-use windvane_engine::protocol::{Reply, Request};
-use windvane_engine::{Amount, PositionSide};
+use windvane_model::protocol::{Reply, Request};
+use windvane_model::{Amount, PositionSide};
 use windvane_sim::PositionView;
 
 use super::account::listed;
@@ -85,7 +85,7 @@ fn views(state: &State, call: &Call<'_>) -> Result<Vec<PositionView>, Refusal> {
 pub(super) fn adl_quantile(state: &mut State, call: &Call<'_>) -> Answer {
     let mut list: Vec<Value> = Vec::new();
     let asked = call.params.get("symbol").is_some();
-    let mut quantiles: Vec<(windvane_engine::InstrumentId, Map<String, Value>)> = Vec::new();
+    let mut quantiles: Vec<(windvane_model::InstrumentId, Map<String, Value>)> = Vec::new();
     for view in views(state, call)? {
         if view.qty.0 == 0 && !asked {
             continue;
@@ -107,7 +107,7 @@ pub(super) fn adl_quantile(state: &mut State, call: &Call<'_>) -> Answer {
 /// GET leverageBracket: an object if `symbol` is sent, otherwise an array.
 pub(super) fn leverage_bracket(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
-    let bracket = |instrument: windvane_engine::InstrumentId| {
+    let bracket = |instrument: windvane_model::InstrumentId| {
         let brackets: Vec<_> = (1..)
             .zip(state.account(id).venue.brackets(instrument))
             .map(|(n, b): (u32, _)| {
@@ -126,7 +126,7 @@ pub(super) fn leverage_bracket(state: &mut State, call: &Call<'_>) -> Answer {
     if let Some(instrument) = maybe_instrument(state, call)? {
         return Ok(Body::json(&bracket(instrument)));
     }
-    let futures = state.board.of(windvane_engine::Surface::Futures);
+    let futures = state.board.of(windvane_model::Surface::Futures);
     let list: Vec<_> = futures.map(|symbol| bracket(symbol.id)).collect();
     Ok(Body::json(&list))
 }

@@ -1,6 +1,6 @@
 //! Queries of orders: one, the open ones, all, and forced ones.
 
-use windvane_engine::{OrderStatus, OrderType, Qty, Surface};
+use windvane_model::{OrderStatus, OrderType, Qty, Surface};
 use windvane_sim::OrderView;
 
 use super::cancel::Named;

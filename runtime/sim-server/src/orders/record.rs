@@ -2,7 +2,7 @@
 //! their fields on each route.
 
 use serde_json::{Value, json};
-use windvane_engine::{OrderType, Surface, WorkingType};
+use windvane_model::{OrderType, Surface, WorkingType};
 use windvane_sim::OrderView;
 
 use crate::choices::figures::average_price;

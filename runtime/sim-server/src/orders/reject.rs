@@ -7,8 +7,8 @@
 //! because an event with that id would seem to concern the existing order. A rejected order appears
 //! in no list and no query, because these contain active, cancelled or completed orders.
 
-use windvane_engine::protocol::OrderUpdate;
-use windvane_engine::{
+use windvane_model::protocol::OrderUpdate;
+use windvane_model::{
     Amount, ExecutionType, NewOrder, OrderStatus, Qty, Surface, TimeInForce, VenueOrderId,
 };
 use windvane_sim::{OrderEvent, OrderView, StreamEvent};

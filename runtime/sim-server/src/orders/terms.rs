@@ -4,9 +4,9 @@
 //! integers, and parameters that must not be sent at all.
 
 use rust_decimal::Decimal;
-use windvane_engine::decimal::exact_mantissa;
-use windvane_engine::ids::ClientOrderIdError;
-use windvane_engine::{
+use windvane_model::decimal::exact_mantissa;
+use windvane_model::ids::ClientOrderIdError;
+use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, PositionSide,
     Price, Qty, Side, Surface, TimeInForce, WorkingType,
 };

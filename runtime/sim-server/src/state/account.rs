@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use alloy_primitives::Address;
 use secrecy::SecretString;
-use windvane_engine::{Amount, Instrument, InstrumentId, Surface, VenueOrderId};
+use windvane_model::{Amount, Instrument, InstrumentId, Surface, VenueOrderId};
 use windvane_protocol::Assets;
 use windvane_sim::{Bracket, QueueModel, StreamEvent, Venue, VenueConfig, VenueConfigError};
 
@@ -147,10 +147,10 @@ pub(crate) fn venue(
 }
 
 fn config(instruments: &[Instrument], assets: &Assets) -> VenueConfig {
-    let whole = |amount: i128| Amount(amount * windvane_engine::decimal::AMOUNT_ONE);
+    let whole = |amount: i128| Amount(amount * windvane_model::decimal::AMOUNT_ONE);
     let mut start_balance = Vec::new();
     for n in 0..assets.names().len() {
-        let asset = windvane_engine::AssetId(n as u16);
+        let asset = windvane_model::AssetId(n as u16);
         let quoted = instruments.iter().any(|i| i.quote == asset);
         let spot = if quoted { QUOTE_START } else { BASE_START };
         start_balance.push((Surface::Spot, asset, whole(spot)));
@@ -186,7 +186,7 @@ const BRACKETS: &[(u32, i128, i64)] = &[
 ];
 
 fn brackets() -> Vec<Bracket> {
-    let whole = |amount: i128| Amount(amount * windvane_engine::decimal::AMOUNT_ONE);
+    let whole = |amount: i128| Amount(amount * windvane_model::decimal::AMOUNT_ONE);
     let floors = std::iter::once(0).chain(BRACKETS.iter().map(|(_, cap, _)| *cap));
     let bracket = |((leverage, cap, rate), floor): (&(u32, i128, i64), i128)| Bracket {
         initial_leverage: *leverage,
@@ -207,8 +207,8 @@ pub(crate) const TAKER_FEE: rust_decimal::Decimal =
 
 #[cfg(test)]
 mod tests {
-    use windvane_engine::protocol::Request;
-    use windvane_engine::{
+    use windvane_model::protocol::Request;
+    use windvane_model::{
         ClientOrderId, NewOrder, OrderTerms, OrderType, Price, Qty, Side, Time, TimeInForce,
     };
 

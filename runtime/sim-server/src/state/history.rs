@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_engine::protocol::{Fill, OrderUpdate};
-use windvane_engine::{
+use windvane_model::protocol::{Fill, OrderUpdate};
+use windvane_model::{
     Amount, AssetId, InstrumentId, PositionSide, Side, Surface, Time, VenueOrderId,
 };
 

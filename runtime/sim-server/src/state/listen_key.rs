@@ -1,7 +1,7 @@
 //! Listen keys: one per account and surface, valid for 60 minutes
 //! (docs/interface/user-stream.md#listen-keys).
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// Lifetime of a key after it was created or renewed.
 pub(crate) const LIFE_MS: i64 = 60 * 60 * 1_000;

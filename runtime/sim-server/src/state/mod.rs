@@ -12,7 +12,7 @@ mod listen_key;
 mod nonces;
 mod past;
 
-use windvane_engine::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
+use windvane_model::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
 use windvane_protocol::Assets;
 use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_engine::{Surface, Time, VenueOrderId};
+use windvane_model::{Surface, Time, VenueOrderId};
 use windvane_sim::{FuturesBalance, OrderView, PositionView, SpotBalance, StreamEvent, Venue};
 
 /// How long a moment is kept: the longest lag, plus a margin.

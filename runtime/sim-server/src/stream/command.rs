@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::hub::{ConnectionId, Hub, Order};
 use super::settings::StreamLimits;

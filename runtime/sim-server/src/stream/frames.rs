@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use windvane_engine::protocol::Fill;
-use windvane_engine::{Level, Qty, Side, Surface, Time};
+use windvane_model::protocol::Fill;
+use windvane_model::{Level, Qty, Side, Surface, Time};
 use windvane_sim::OrderEvent;
 
 use crate::json::{Json, Quoted, list};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 use super::topic::Topic;
 use crate::control::Gaps;
@@ -300,7 +300,7 @@ fn wrap(name: &str, payload: &Utf8Bytes) -> Utf8Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windvane_engine::Time;
+    use windvane_model::Time;
     use windvane_sim_market::Source;
 
     fn texts(seat: &mut Seat) -> Vec<String> {

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
-use windvane_engine::{Surface, Time};
+use windvane_model::{Surface, Time};
 
 pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
 pub(crate) use publish::liquidated;

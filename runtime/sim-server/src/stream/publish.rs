@@ -1,6 +1,6 @@
 //! Converts changes of the market to frames of topics. A frame without subscribers is not built.
 
-use windvane_engine::{ExecutionType, Time};
+use windvane_model::{ExecutionType, Time};
 use windvane_sim::StreamEvent;
 
 use super::frames;

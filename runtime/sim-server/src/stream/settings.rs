@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windvane_engine::Surface;
+use windvane_model::Surface;
 
 /// Rules of the connections of one surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

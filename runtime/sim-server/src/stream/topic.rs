@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use windvane_engine::{InstrumentId, Surface};
+use windvane_model::{InstrumentId, Surface};
 
 use windvane_sim_market::Board;
 use windvane_sim_market::book::Speed;
@@ -196,7 +196,7 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windvane_engine::Time;
+    use windvane_model::Time;
     use windvane_sim_market::Source;
 
     #[test]

@@ -2,7 +2,7 @@
 //! (docs/interface/user-stream.md#futures-events).
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
+use windvane_model::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
 use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
 use super::average;

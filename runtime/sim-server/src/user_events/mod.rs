@@ -5,7 +5,7 @@ mod futures;
 mod spot;
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, Surface};
+use windvane_model::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};

@@ -1,7 +1,7 @@
 //! `executionReport` and `outboundAccountPosition` (docs/interface/user-stream.md#spot-events).
 
 use serde_json::{Value, json};
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_sim::{Cause, OrderEvent, SpotBalance};
 
 use super::average;

@@ -2,8 +2,8 @@
 //! events of the matching engine.
 
 use proptest::prelude::*;
-use windvane_engine::protocol::{AccountUpdate, PositionUpdate};
-use windvane_engine::{
+use windvane_model::protocol::{AccountUpdate, PositionUpdate};
+use windvane_model::{
     ClientOrderId, Instrument, InstrumentId, Level, MarketEvent, NewOrder, OrderTerms, OrderType,
     PositionSide, Price, Qty, Request, Side, Time, TimeInForce, UserEvent,
 };
@@ -167,7 +167,7 @@ impl Pair {
 
     /// A price that differs from 60,000 by so many percent.
     fn price(&self, spot: bool, percent: i64) -> i64 {
-        let one = windvane_engine::decimal::pow10(self.rules(spot).price_scale);
+        let one = windvane_model::decimal::pow10(self.rules(spot).price_scale);
         (60_000 + 600 * percent) * one
     }
 
@@ -175,7 +175,7 @@ impl Pair {
         match *step {
             Step::Top { spot, percent } => {
                 let (id, price) = (self.id(spot), self.price(spot, percent));
-                let qty = windvane_engine::decimal::pow10(self.rules(spot).qty_scale);
+                let qty = windvane_model::decimal::pow10(self.rules(spot).qty_scale);
                 let tick = self.price(spot, 0) / 60_000;
                 let level = |price| Level { price, qty };
                 let event = MarketEvent::Top {
@@ -364,7 +364,7 @@ fn without_doubled_modes(read: Vec<UserEvent>, told: &[UserEvent]) -> Vec<UserEv
 
 /// Checks that both accounts sent the same events.
 fn compare(pair: &mut Pair, step: &Step) -> Vec<UserEvent> {
-    let qty_one = windvane_engine::decimal::pow10(pair.rules(false).qty_scale);
+    let qty_one = windvane_model::decimal::pow10(pair.rules(false).qty_scale);
     let (read, told) = pair.said();
     let read = without_doubled_modes(read, &told);
     assert_eq!(read.len(), told.len(), "{step:?}: {read:?} {told:?}");

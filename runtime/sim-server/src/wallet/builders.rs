@@ -11,8 +11,8 @@
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use windvane_engine::decimal::{AMOUNT_ONE, div_half_even, exact_mantissa};
-use windvane_engine::{Amount, Surface, VenueOrderId};
+use windvane_model::decimal::{AMOUNT_ONE, div_half_even, exact_mantissa};
+use windvane_model::{Amount, Surface, VenueOrderId};
 use windvane_sim::{Cause, OrderEvent};
 
 use super::agents::check_network;

@@ -4,7 +4,7 @@
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::json;
-use windvane_engine::{AssetId, Surface};
+use windvane_model::{AssetId, Surface};
 
 use super::builders::number;
 use super::values;

@@ -2,7 +2,7 @@
 //! the oldest entries are dropped first.
 
 use serde_json::{Value, json};
-use windvane_engine::{Amount, AssetId, Surface};
+use windvane_model::{Amount, AssetId, Surface};
 
 use super::values;
 use crate::http::{Answer, Body, Call};

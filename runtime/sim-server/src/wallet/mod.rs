@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use alloy_primitives::Address;
 use serde_json::{Value, json};
-use windvane_engine::VenueOrderId;
+use windvane_model::VenueOrderId;
 
 use crate::http::{Answer, Call, Refusal};
 use crate::state::{AccountId, State};

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use windvane_engine::{Amount, InstrumentId, PositionSide, Side, Surface};
+use windvane_model::{Amount, InstrumentId, PositionSide, Side, Surface};
 use windvane_sim::{OrderView, PositionView};
 
 use super::values::{account_of, evm_address, text};

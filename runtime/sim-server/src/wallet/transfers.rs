@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use serde_json::json;
-use windvane_engine::Surface;
+use windvane_model::Surface;
 use windvane_sim::Cause;
 
 use super::values;

@@ -3,7 +3,7 @@
 
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
-use windvane_engine::{Amount, AssetId};
+use windvane_model::{Amount, AssetId};
 
 use crate::http::{Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, State};
@@ -78,7 +78,7 @@ pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
 }
 
 /// Converts a refusal of the matching rules.
-pub(super) fn refused(refusal: windvane_engine::protocol::Refusal) -> Refusal {
+pub(super) fn refused(refusal: windvane_model::protocol::Refusal) -> Refusal {
     Refusal::new(refusal.code, refusal.msg)
 }
 

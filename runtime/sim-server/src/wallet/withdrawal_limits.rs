@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
-use windvane_engine::{AssetId, Surface};
+use windvane_model::{AssetId, Surface};
 
 use super::fees::{CHAINS, usd_price};
 use super::values;

@@ -9,7 +9,7 @@
 use alloy_primitives::{Address, B256};
 use rust_decimal::Decimal;
 use serde_json::json;
-use windvane_engine::{Amount, AssetId, Surface};
+use windvane_model::{Amount, AssetId, Surface};
 use windvane_protocol::Brand;
 use windvane_protocol::brand::upper_first;
 use windvane_protocol::route::Version;

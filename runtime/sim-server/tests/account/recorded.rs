@@ -1,8 +1,8 @@
 //! A recording that states only tick and step: the venue enforces the rules that it announces.
 
 use serde_json::Value;
-use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 use windvane_protocol::Assets;
 use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
 

@@ -7,7 +7,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
-use windvane_engine::Time;
+use windvane_model::Time;
 
 pub use table::*;
 

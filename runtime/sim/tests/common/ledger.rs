@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use windvane_engine::protocol::{AccountReason, Fill, OrderUpdate};
-use windvane_engine::{
+use windvane_model::protocol::{AccountReason, Fill, OrderUpdate};
+use windvane_model::{
     Amount, ClientOrderId, ExecutionType, InstrumentId, Level, OrderStatus, OrderType, Side,
     Surface, TimeInForce, UserEvent,
 };

@@ -12,12 +12,12 @@
 
 pub mod ledger;
 
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
-use windvane_engine::protocol::{
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::protocol::{
     AccountReason, AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome,
 };
-use windvane_engine::{
+use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, Instrument, InstrumentId, Level, MarketEvent,
     NewOrder, OrderStatus, OrderTerms, OrderType, Price, Qty, Reply, Request, Side, Surface, Time,
     TimeInForce, UserEvent,

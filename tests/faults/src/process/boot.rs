@@ -5,9 +5,9 @@ use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_config::Leave;
 use windvane_config::assembly;
-use windvane_engine::Time;
 use windvane_live::guests::LiveGuests;
 use windvane_live::start;
+use windvane_model::Time;
 use windvane_protocol::speak::Names;
 use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{

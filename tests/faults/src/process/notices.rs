@@ -1,15 +1,16 @@
 //! Converts the engine's notices and its view to the plain types of the witness.
 
-use windvane_engine::effect::Adjustment;
-use windvane_engine::forced::ForcedCloseReport;
-use windvane_engine::holding::Ledger;
-use windvane_engine::ids::StrategyName;
-use windvane_engine::ledger::Grains;
-use windvane_engine::order::OrderTerms;
-use windvane_engine::truth::StatedPosition;
-use windvane_engine::{
-    Amount, ClientOrderId, Engine, Instrument, InstrumentId, Notice, OrderSeq, PositionSide,
-    StrategyId, Surface,
+use windvane_engine::Engine;
+use windvane_model::effect::Adjustment;
+use windvane_model::forced::ForcedCloseReport;
+use windvane_model::holding::Ledger;
+use windvane_model::ids::StrategyName;
+use windvane_model::ledger::Grains;
+use windvane_model::order::OrderTerms;
+use windvane_model::truth::StatedPosition;
+use windvane_model::{
+    Amount, ClientOrderId, Instrument, InstrumentId, Notice, OrderSeq, PositionSide, StrategyId,
+    Surface,
 };
 
 use super::overheard::Heard;
@@ -245,7 +246,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                     to,
                 } => {
                     let asset = &engine.assets()[usize::from(asset.0)];
-                    let text = |amount: &windvane_engine::Amount| amount.to_decimal().to_string();
+                    let text = |amount: &windvane_model::Amount| amount.to_decimal().to_string();
                     (
                         "balance",
                         format!("{surface}:{asset}"),

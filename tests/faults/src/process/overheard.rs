@@ -7,10 +7,11 @@
 use std::hash::{DefaultHasher, Hasher};
 
 use windvane_build::modules::Guest;
-use windvane_engine::input::FaultKind;
-use windvane_engine::order::OrderTerms;
-use windvane_engine::{Engine, Event, Intent, OrderSeq, StrategyId, Time};
+use windvane_engine::Engine;
 use windvane_live::guests::LiveGuests;
+use windvane_model::input::FaultKind;
+use windvane_model::order::OrderTerms;
+use windvane_model::{Event, Intent, OrderSeq, StrategyId, Time};
 use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
 /// An overheard act of a strategy. A state is represented by its hash.

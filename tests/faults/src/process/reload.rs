@@ -2,8 +2,8 @@
 
 use windvane_build::modules::Guest;
 use windvane_config::assembly;
-use windvane_engine::StrategyId;
 use windvane_live::start;
+use windvane_model::StrategyId;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};

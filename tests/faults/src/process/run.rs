@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windvane_client_core::outcome::Lost;
-use windvane_engine::input::Command;
-use windvane_engine::{Request, StrategyId, Time};
+use windvane_model::input::Command;
+use windvane_model::{Request, StrategyId, Time};
 use windvane_session::watchdog::KeeperInput;
 use windvane_session::{
     Call, CallAnswer, Ended, Input, JournalEvent, Output, SocketAction, is_public,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use windvane_engine::{Amount, AssetId, Notice, Request, Surface};
+use windvane_model::{Amount, AssetId, Notice, Request, Surface};
 use windvane_session::Session;
 
 use super::closes::Closes;
@@ -126,8 +126,8 @@ pub fn top(session: &Session<Overheard>, request: &Request) -> Option<Seen> {
     };
     let (id, engine) = (order.terms.instrument, session.engine());
     let instrument = engine.instrument(id)?;
-    let bid = engine.book_level(id, windvane_engine::Side::Buy, 0)?;
-    let ask = engine.book_level(id, windvane_engine::Side::Sell, 0)?;
+    let bid = engine.book_level(id, windvane_model::Side::Buy, 0)?;
+    let ask = engine.book_level(id, windvane_model::Side::Sell, 0)?;
     Some(Seen::Top {
         instrument: instrument.name(),
         bid: instrument.price(bid.price).to_string(),

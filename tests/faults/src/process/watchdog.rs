@@ -1,8 +1,8 @@
 //! The watchdog process of spot orders, from the side of the run. The session's keeper decides, as
 //! in `runtime/live/src/watchdog/keeper.rs`.
 
-use windvane_engine::Time;
 use windvane_live::start;
+use windvane_model::Time;
 use windvane_session::Input;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput};
 

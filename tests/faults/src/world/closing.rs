@@ -3,7 +3,7 @@
 //! resumes.
 
 use serde_json::json;
-use windvane_engine::input::Command;
+use windvane_model::input::Command;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, World};

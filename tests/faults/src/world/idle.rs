@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 use serde_json::json;
-use windvane_engine::input::Command;
+use windvane_model::input::Command;
 
 use super::elsewhere::SYMBOL;
 use super::incidents::Incident;

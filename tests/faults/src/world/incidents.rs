@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windvane_config::OnLiquidation;
-use windvane_engine::StrategyId;
-use windvane_engine::input::Command;
+use windvane_model::StrategyId;
+use windvane_model::input::Command;
 
 use super::net::{PUBLIC, REST, USER};
 use super::{Event, MS, S, Standing, World};

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use windvane_engine::StrategyId;
-use windvane_engine::input::Command;
-use windvane_engine::latches::Latches;
+use windvane_model::StrategyId;
+use windvane_model::input::Command;
+use windvane_model::latches::Latches;
 use windvane_session::Kept;
 
 use super::incidents::Incident;

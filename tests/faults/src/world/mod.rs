@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use windvane_client_core::bans::WrittenBan;
-use windvane_engine::codec::RecordBody;
-use windvane_engine::latches::{Latch, Latches};
-use windvane_engine::record::Block;
-use windvane_engine::{ClientOrderId, Input, Intent};
+use windvane_model::codec::RecordBody;
+use windvane_model::latches::{Latch, Latches};
+use windvane_model::record::Block;
+use windvane_model::{ClientOrderId, Input, Intent};
 
 use crate::check::ticks::Ticks;
 use crate::disk::{Damage, Disk, ROLLED_BACK, Written};

@@ -5,7 +5,7 @@
 //! and a venue of these documents accepts a client order id again once its order has ended.
 
 use serde_json::Value;
-use windvane_engine::Time;
+use windvane_model::Time;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Prepared;
 use windvane_session::{Call, late_by, venue_surface};

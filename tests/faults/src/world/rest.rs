@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use windvane_config::Stream;
-use windvane_engine::Surface;
-use windvane_engine::input::Command;
+use windvane_model::Surface;
+use windvane_model::input::Command;
 use windvane_session::Kept;
 
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};

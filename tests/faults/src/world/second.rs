@@ -3,7 +3,7 @@
 //! order every few seconds, and cancels its orders when its operator stops it.
 
 use serde_json::json;
-use windvane_engine::{ClientOrderId, OrderSeq};
+use windvane_model::{ClientOrderId, OrderSeq};
 
 use super::incidents::Incident;
 use super::{BORN_NS, Event, S, World};

@@ -14,8 +14,8 @@ use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Gateway};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
-use windvane_engine::{ClientOrderId, Surface, Time};
 use windvane_live::{exchange, start};
+use windvane_model::{ClientOrderId, Surface, Time};
 use windvane_session::watchdog::{
     KeeperOutput, RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan,
     WatchdogSays,

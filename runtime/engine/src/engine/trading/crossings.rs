@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::effect::Notice;
-use crate::ids::OrderSeq;
-use crate::order::TimeInForce;
-use crate::order_state::OrderState;
+use windvane_model::effect::Notice;
+use windvane_model::ids::OrderSeq;
+use windvane_model::order::TimeInForce;
+use windvane_model::order_state::OrderState;
+use windvane_model::trading::Refusals;
 
 use super::super::Engine;
-use super::evidence::FREE_REFUSALS;
-use super::{Party, Refusals};
+use super::Party;
+use super::evidence::{FREE_REFUSALS, count_one};
 
 /// A post-only order that ends by itself and unfilled within this time never rested.
 const AT_ONCE_MS: i64 = 2_000;
@@ -42,7 +42,7 @@ impl Engine {
             return;
         }
         let series = self.crossings.0.entry(party).or_default();
-        if series.count_one(now, 0, None) == FREE_REFUSALS + 1 {
+        if count_one(series, now, 0, None) == FREE_REFUSALS + 1 {
             self.notices.push_back(Notice::Crossed {
                 time: now,
                 strategy: party.0,

@@ -5,18 +5,19 @@
 //! refusal because of the balance suffices if nothing is available; otherwise three in a row are
 //! needed.
 
-use crate::decimal::Amount;
-use crate::effect::{NotPlaced, Notice};
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
-use crate::live::StopReason;
-use crate::order::{OrderTerms, Surface};
-use crate::order_state::{OrderMove, OrderState};
-use crate::orders::Order;
-use crate::protocol::{OrderReport, Outcome, Refusal};
-use crate::refusal::Blame;
+use windvane_model::decimal::Amount;
+use windvane_model::effect::{NotPlaced, Notice};
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
+use windvane_model::live::StopReason;
+use windvane_model::order::{OrderTerms, Surface};
+use windvane_model::order_state::{OrderMove, OrderState};
+use windvane_model::orders::Order;
+use windvane_model::protocol::{OrderReport, Outcome, Refusal};
+use windvane_model::refusal::Blame;
+use windvane_model::trading::{BlockState, Refusals, TradingBlock, spends};
 
 use super::super::Engine;
-use super::{BlockState, Party, Refusals, Right, Trading, TradingBlock, doubled, opens, spends};
+use super::{Party, Right, Trading, doubled, opens};
 
 /// This many responses about the key must agree.
 const KEY_AGREES: u32 = 2;
@@ -46,27 +47,30 @@ const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
 const NOTHING_TO_CANCEL: [i32; 2] = [-2011, -2013];
 
-impl Refusals {
-    /// Counts one refusal, and sets a pause of at most `most_ms` after the free ones. Returns the
-    /// number of refusals.
-    pub(super) fn count_one(&mut self, now: Time, code: i32, most_ms: Option<i64>) -> u32 {
-        let over = self.last.max(self.pause_until).plus_ms(SERIES_MS);
-        if self.count == 0 || now > over {
-            *self = Self {
-                since: now,
-                ..Self::default()
-            };
-        }
-        self.count = self.count.saturating_add(1);
-        self.last = now;
-        self.code = code;
-        if self.count > FREE_REFUSALS {
-            let pause_ms = doubled(PAUSE_MS, self.count - FREE_REFUSALS - 1);
-            let most_ms = most_ms.unwrap_or(PAUSE_MS.1);
-            self.pause_until = now.plus_ms(pause_ms.min(most_ms));
-        }
-        self.count
+/// Counts one refusal, and sets a pause of at most `most_ms` after the free ones. Returns the
+/// number of refusals.
+pub(super) fn count_one(
+    refusals: &mut Refusals,
+    now: Time,
+    code: i32,
+    most_ms: Option<i64>,
+) -> u32 {
+    let over = refusals.last.max(refusals.pause_until).plus_ms(SERIES_MS);
+    if refusals.count == 0 || now > over {
+        *refusals = Refusals {
+            since: now,
+            ..Refusals::default()
+        };
     }
+    refusals.count = refusals.count.saturating_add(1);
+    refusals.last = now;
+    refusals.code = code;
+    if refusals.count > FREE_REFUSALS {
+        let pause_ms = doubled(PAUSE_MS, refusals.count - FREE_REFUSALS - 1);
+        let most_ms = most_ms.unwrap_or(PAUSE_MS.1);
+        refusals.pause_until = now.plus_ms(pause_ms.min(most_ms));
+    }
+    refusals.count
 }
 
 impl Engine {
@@ -136,11 +140,11 @@ impl Engine {
     fn count_refusal(&mut self, party: Party, terms: &OrderTerms, refusal: &Refusal) -> u32 {
         if !opens(terms) || self.closes_held(party.0, terms) {
             let refusals = self.exit_refusals.entry(party).or_default();
-            return refusals.count_one(self.now, refusal.code, Some(PAUSE_EXIT_MS));
+            return count_one(refusals, self.now, refusal.code, Some(PAUSE_EXIT_MS));
         }
         let most_ms = refusal.is_not_sent().then_some(PAUSE_NOT_SENT_MS);
         let refusals = self.trading.refusals.entry(party).or_default();
-        refusals.count_one(self.now, refusal.code, most_ms)
+        count_one(refusals, self.now, refusal.code, most_ms)
     }
 
     /// Whether an order closes at most the strategy's position.
@@ -189,7 +193,7 @@ impl Engine {
         }
     }
 
-    fn lack_funds(&mut self, surface: Surface, asset: crate::AssetId, code: i32) {
+    fn lack_funds(&mut self, surface: Surface, asset: windvane_model::AssetId, code: i32) {
         let block = TradingBlock::Funds(surface, asset);
         let (times, last) = self.trading.short_of.entry((surface, asset)).or_default();
         (*times, *last) = (times.saturating_add(1), self.now);

@@ -3,11 +3,10 @@
 //! strategy opens a position on it. A quiet or polled market has no such rhythm and is not judged.
 
 use serde::{Deserialize, Serialize};
-
-use crate::ids::{InstrumentId, Time};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::trading::{BlockState, TradingBlock};
 
 use super::super::Engine;
-use super::{BlockState, TradingBlock};
 
 /// Mark prices that are at most this far apart are regular.
 const RHYTHM_MS: i64 = 5_000;

@@ -18,18 +18,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use windvane_model::decimal::{Amount, Decimal};
+use windvane_model::doubt::Doubt;
+use windvane_model::effect::Notice;
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
+use windvane_model::instrument::{Instrument, SymbolStatus};
+use windvane_model::order::{OrderTerms, Side, Surface};
+use windvane_model::planted;
+use windvane_model::rules::{Rejection, Rule};
+use windvane_model::trading::BlockState;
+use windvane_model::trading::Refusals;
+use windvane_model::trading::TradingBlock;
+
 use crate::callback::Callback;
-use crate::decimal::{Amount, Decimal};
-use crate::effect::Notice;
-use crate::ids::{AssetId, InstrumentId, StrategyId, Time};
-use crate::instrument::{Instrument, SymbolStatus};
-use crate::live::StopReason;
-use crate::order::{OrderTerms, Side, Surface};
-use crate::planted;
-use crate::rules::{Rejection, Rule};
 
 use super::Engine;
-use super::doubt::Doubt;
 
 pub(super) use crossings::Crossings;
 pub(super) use feeds::Feeds;
@@ -41,130 +44,6 @@ pub use words::BlockWords;
 const TRIAL_MS: (i64, i64) = (10_000, 600_000);
 /// The longest pause between two tries to arm a countdown.
 const COUNTDOWN_TRIAL_MS: i64 = 60_000;
-
-/// A reason why opening orders are blocked, and its scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TradingBlock {
-    /// The venue refuses the key or agent on routes that need the trading right.
-    Key(Surface),
-    /// The venue accepts no order of the account.
-    Account(Surface),
-    /// The venue accepts only orders that reduce a position.
-    ReduceOnly(Surface),
-    /// The last account snapshot has `canTrade` false.
-    CanTrade(Surface),
-    /// The venue accepts no request: a ban, the firewall, a weight limit, a shutdown.
-    Stopped(Surface),
-    /// The venue accepts no opening order for the instrument.
-    Instrument(InstrumentId),
-    /// The balance of the asset is too small for the orders.
-    Funds(Surface, AssetId),
-    /// The market data of the instrument stopped.
-    StaleMarket(InstrumentId),
-    /// The venue does not arm the countdown of the instrument.
-    Countdown(InstrumentId),
-}
-
-impl TradingBlock {
-    /// The surface whose whole account is blocked; `None` for an instrument or an asset.
-    pub const fn account(self) -> Option<Surface> {
-        match self {
-            Self::Key(surface)
-            | Self::Account(surface)
-            | Self::ReduceOnly(surface)
-            | Self::CanTrade(surface)
-            | Self::Stopped(surface) => Some(surface),
-            Self::Instrument(_) | Self::Funds(..) | Self::StaleMarket(_) | Self::Countdown(_) => {
-                None
-            }
-        }
-    }
-
-    /// The shortest and the longest pause between two tries, in milliseconds.
-    const fn trial_ms(self) -> (i64, i64) {
-        match self {
-            // A try to arm a countdown needs no order.
-            Self::Countdown(_) => (TRIAL_MS.0, COUNTDOWN_TRIAL_MS),
-            _ => TRIAL_MS,
-        }
-    }
-
-    /// Whether an order may be the only evidence that ends the block: then one order is let through
-    /// after a pause.
-    const fn needs_trial(self) -> bool {
-        matches!(
-            self,
-            Self::Account(_)
-                | Self::ReduceOnly(_)
-                | Self::Instrument(_)
-                | Self::Funds(..)
-                | Self::Countdown(_)
-        )
-    }
-
-    /// Whether the block concerns orders for one side of an instrument.
-    fn concerns(self, id: InstrumentId, rules: &Instrument, side: Side) -> bool {
-        match self {
-            Self::Instrument(blocked) | Self::StaleMarket(blocked) | Self::Countdown(blocked) => {
-                blocked == id
-            }
-            Self::Funds(surface, asset) => surface == rules.surface && asset == spends(rules, side),
-            block => block.account() == Some(rules.surface),
-        }
-    }
-
-    /// The rule with which opening orders are refused.
-    const fn rule(self) -> Rule {
-        match self {
-            Self::Instrument(_) | Self::StaleMarket(_) | Self::Countdown(_) => {
-                Rule::InstrumentBlocked
-            }
-            Self::Funds(..) => Rule::FundsBlocked,
-            _ => Rule::AccountBlocked,
-        }
-    }
-}
-
-/// The state of a block in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BlockState {
-    /// When it began.
-    pub since: Time,
-    /// When it ends, if the venue stated it.
-    pub until: Option<Time>,
-    /// The venue's last code; 0 if the block did not come from a refusal.
-    pub code: i32,
-    /// Why the venue accepts no request.
-    pub stop: Option<StopReason>,
-    /// Number of orders that the venue rejected for this reason.
-    pub rejected: u64,
-    /// Number of opening orders that were not sent because of the block.
-    pub not_sent: u64,
-    /// When one order may be tried.
-    pub trial: Option<Time>,
-    /// Number of tries so far.
-    trials: u32,
-    /// Strategies may try an order until the next order is answered; the account stays degraded.
-    on_trial: bool,
-    /// The available balance of the asset when the venue refused.
-    available: Amount,
-}
-
-/// Consecutive refusals of a strategy's orders for one side of an instrument.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusals {
-    /// Time of the first refusal.
-    pub since: Time,
-    /// Time of the last refusal.
-    pub last: Time,
-    /// Number of refusals.
-    pub count: u32,
-    /// The code of the last refusal; 0 for an order that was not sent.
-    pub code: i32,
-    /// No similar order is sent before this time: an opening order after refused openings, an exit
-    /// after refused exits.
-    pub pause_until: Time,
-}
 
 /// Orders of one strategy for one side of one instrument.
 type Party = (StrategyId, InstrumentId, Side);
@@ -228,12 +107,26 @@ const fn doubled(bounds_ms: (i64, i64), times: u32) -> i64 {
     if ms < bounds_ms.1 { ms } else { bounds_ms.1 }
 }
 
-/// The asset that an opening order needs.
-const fn spends(instrument: &Instrument, side: Side) -> AssetId {
-    match (instrument.surface, side) {
-        (Surface::Spot, Side::Sell) => instrument.base,
-        _ => instrument.quote,
+/// The shortest and the longest pause between two tries, in milliseconds.
+const fn trial_ms(block: TradingBlock) -> (i64, i64) {
+    match block {
+        // A try to arm a countdown needs no order.
+        TradingBlock::Countdown(_) => (TRIAL_MS.0, COUNTDOWN_TRIAL_MS),
+        _ => TRIAL_MS,
     }
+}
+
+/// Whether an order may be the only evidence that ends the block: then one order is let through
+/// after a pause.
+const fn needs_trial(block: TradingBlock) -> bool {
+    matches!(
+        block,
+        TradingBlock::Account(_)
+            | TradingBlock::ReduceOnly(_)
+            | TradingBlock::Instrument(_)
+            | TradingBlock::Funds(..)
+            | TradingBlock::Countdown(_)
+    )
 }
 
 /// Whether the venue may let an order open a position.
@@ -408,8 +301,8 @@ impl Engine {
         let now = self.now;
         if let Some(state) = self.trading.blocks.get_mut(&block) {
             state.code = code;
-            if block.needs_trial() {
-                let again = now.plus_ms(doubled(block.trial_ms(), state.trials));
+            if needs_trial(block) {
+                let again = now.plus_ms(doubled(trial_ms(block), state.trials));
                 state.trial = state.trial.max(Some(again));
             } else {
                 // The operator allowed one order as a trial. Without that, no order ends this
@@ -428,7 +321,7 @@ impl Engine {
         let state = BlockState {
             since: now,
             code,
-            trial: block.needs_trial().then(|| now.plus_ms(TRIAL_MS.0)),
+            trial: needs_trial(block).then(|| now.plus_ms(TRIAL_MS.0)),
             available,
             ..BlockState::default()
         };

@@ -1,9 +1,9 @@
 //! Orders with an unknown outcome, for display: their strategy opens nothing more in their
 //! instrument.
 
-use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::instrument::Instrument;
-use crate::order_state::OrderState;
+use windvane_model::ids::{InstrumentId, StrategyId, Time};
+use windvane_model::instrument::Instrument;
+use windvane_model::order_state::OrderState;
 
 use super::super::Engine;
 use super::BlockWords;

@@ -1,14 +1,15 @@
 //! How blocks end: by time, by an increased balance, by a probe of the trading right that changes
 //! nothing, by one order after a pause if nothing else can show it, or by the operator.
 
-use crate::effect::Effect;
-use crate::ids::{ClientOrderId, InstrumentId, OrderSeq};
-use crate::instrument::SymbolStatus;
-use crate::order::Surface;
-use crate::protocol::Request;
+use windvane_model::effect::Effect;
+use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq};
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::order::Surface;
+use windvane_model::protocol::Request;
+use windvane_model::trading::TradingBlock;
 
 use super::super::Engine;
-use super::{Right, TradingBlock, doubled};
+use super::{Right, doubled, trial_ms};
 
 /// The trading right is probed if no response has proven it for this long.
 const VERIFY_MS: i64 = 300_000;
@@ -76,7 +77,7 @@ impl Engine {
                 && let Some(state) = self.trading.blocks.get_mut(&block)
             {
                 state.trials += 1;
-                state.trial = Some(now.plus_ms(doubled(block.trial_ms(), state.trials)));
+                state.trial = Some(now.plus_ms(doubled(trial_ms(block), state.trials)));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Descriptions of the trading status for people.
 
-use crate::ids::InstrumentId;
-use crate::instrument::{Instrument, SymbolStatus};
-use crate::live::StopReason;
-use crate::order::Surface;
+use windvane_model::ids::InstrumentId;
+use windvane_model::instrument::{Instrument, SymbolStatus};
+use windvane_model::live::StopReason;
+use windvane_model::order::Surface;
+use windvane_model::trading::{BlockState, TradingBlock};
 
 use super::super::Engine;
-use super::{BlockState, TradingBlock};
 
 /// The description of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]

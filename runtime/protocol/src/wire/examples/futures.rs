@@ -1,7 +1,7 @@
 //! Examples of orders, account, positions, agents and builders of the futures surface.
 
 use rust_decimal::Decimal;
-use windvane_engine::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
+use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use super::Example;
 use crate::wire::futures::{

@@ -1,7 +1,7 @@
 //! Examples of the spot surface.
 
 use rust_decimal::Decimal;
-use windvane_engine::{OrderType, Side, TimeInForce};
+use windvane_model::{OrderType, Side, TimeInForce};
 
 use super::Example;
 use crate::wire::spot::{

@@ -1,6 +1,6 @@
 //! The futures account: modes, balances, trades, income, listen keys (docs/interface/account.md).
 
-use windvane_engine::{PositionSide, Side};
+use windvane_model::{PositionSide, Side};
 
 use crate::wire::common::{CommissionRate, Empty, ListenKey, SimpleResult};
 use crate::wire::fields::{record, request};

@@ -6,7 +6,7 @@ use std::fmt;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
-use windvane_engine::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
+use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use super::Order;
 use crate::error::VenueError;

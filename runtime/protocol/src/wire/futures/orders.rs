@@ -1,7 +1,7 @@
 //! Futures orders (docs/interface/orders.md): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
-use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
+use windvane_model::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use crate::wire::SimpleResult;
 use crate::wire::fields::{record, request};

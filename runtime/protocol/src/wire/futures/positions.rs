@@ -1,7 +1,7 @@
 //! Futures positions: leverage, margin, risk (docs/interface/futures.md).
 
 use rust_decimal::Decimal;
-use windvane_engine::PositionSide;
+use windvane_model::PositionSide;
 
 use crate::wire::common::SimpleResult;
 use crate::wire::fields::{record, request};

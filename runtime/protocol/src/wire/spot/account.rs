@@ -1,6 +1,6 @@
 //! The spot account (docs/interface/account.md): balances, trades, listen keys.
 
-use windvane_engine::Side;
+use windvane_model::Side;
 
 use crate::wire::common::{CommissionRate, Empty, ListenKey};
 use crate::wire::fields::{record, request};

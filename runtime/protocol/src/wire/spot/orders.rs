@@ -1,7 +1,7 @@
 //! Spot orders (docs/interface/orders.md): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
-use windvane_engine::{OrderType, Side, TimeInForce};
+use windvane_model::{OrderType, Side, TimeInForce};
 
 use crate::wire::SimpleResult;
 use crate::wire::fields::{record, request};
@@ -20,7 +20,7 @@ record! {
         cum_qty?: Exact = "cumQty",
         executed_qty: Exact = "executedQty",
         cum_quote?: Exact = "cumQuote",
-        status: Word<windvane_engine::OrderStatus> = "status",
+        status: Word<windvane_model::OrderStatus> = "status",
         time_in_force: Word<TimeInForce> = "timeInForce",
         order_type: Word<OrderType> = "type",
         orig_type?: Word<OrderType> = "origType",

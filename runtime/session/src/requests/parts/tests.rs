@@ -6,9 +6,9 @@ use windvane_client_core::gateway::{Answer, Identity, Unsigned};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Refusal;
 use windvane_client_core::{Api, Asked as AskedRoute, Gateway, Lost};
-use windvane_engine::instrument::{Filters, SymbolStatus};
-use windvane_engine::refusal::Blame;
-use windvane_engine::{
+use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_model::refusal::Blame;
+use windvane_model::{
     Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side, Surface,
 };
 use windvane_protocol::error::{Judgement, Limit, judge};
@@ -416,7 +416,7 @@ fn our_own_advice_is_not_taken_for_a_balance_refusal() {
             panic!("the code is passed on")
         };
         let (code, msg) = (-2010, msg.to_owned());
-        windvane_engine::protocol::Refusal { code, msg }.blame()
+        windvane_model::protocol::Refusal { code, msg }.blame()
     };
     assert_eq!(blame("Order would immediately match."), Blame::Order);
     assert_eq!(blame("Account has insufficient balance."), Blame::Funds);

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use rust_decimal::Decimal;
 use serde_json::json;
-use windvane_engine::decimal::exact_mantissa;
-use windvane_engine::protocol::Outcome;
-use windvane_engine::{AssetId, Reply, Request, Surface, Time};
+use windvane_model::decimal::exact_mantissa;
+use windvane_model::protocol::Outcome;
+use windvane_model::{AssetId, Reply, Request, Surface, Time};
 use windvane_sim::{Cause, VenueMessage};
 
 use super::{

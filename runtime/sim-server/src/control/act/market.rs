@@ -2,9 +2,9 @@
 
 use rust_decimal::Decimal;
 use serde_json::json;
-use windvane_engine::decimal::MARK_SCALE;
-use windvane_engine::instrument::SymbolStatus;
-use windvane_engine::{Instrument, MarketEvent, Surface, Time, VenueOrderId};
+use windvane_model::decimal::MARK_SCALE;
+use windvane_model::instrument::SymbolStatus;
+use windvane_model::{Instrument, MarketEvent, Surface, Time, VenueOrderId};
 
 use super::{
     ActError, Done, account_of, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit,

@@ -11,8 +11,8 @@ mod weight;
 
 use rust_decimal::Decimal;
 use serde_json::Value;
-use windvane_engine::decimal::exact_mantissa;
-use windvane_engine::{Amount, InstrumentId, Price, Qty, Surface, Time};
+use windvane_model::decimal::exact_mantissa;
+use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
 
 use super::fields::{FieldError, Fields, required};
 use crate::http::Refusal;
@@ -33,8 +33,8 @@ pub(super) enum ActError {
     Refused { code: i32, msg: String },
 }
 
-impl From<windvane_engine::protocol::Refusal> for ActError {
-    fn from(refusal: windvane_engine::protocol::Refusal) -> Self {
+impl From<windvane_model::protocol::Refusal> for ActError {
+    fn from(refusal: windvane_model::protocol::Refusal) -> Self {
         Self::Refused {
             code: refusal.code,
             msg: refusal.msg,

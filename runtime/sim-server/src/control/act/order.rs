@@ -1,8 +1,8 @@
 //! Actions of others on the account's orders and positions.
 
 use serde_json::json;
-use windvane_engine::protocol::Outcome;
-use windvane_engine::{
+use windvane_model::protocol::Outcome;
+use windvane_model::{
     ClientOrderId, InstrumentId, NewOrder, OrderTerms, OrderType, PositionSide, Qty, Reply,
     Request, Side, Time, TimeInForce, VenueOrderId,
 };

@@ -1,8 +1,8 @@
 //! The server reads the parameters of an order as the same terms that the engine sent.
 
 use proptest::prelude::*;
-use windvane_engine::instrument::{Filters, SymbolStatus};
-use windvane_engine::{AssetId, Request};
+use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_model::{AssetId, Request};
 use windvane_protocol::speak::{Asked, FuturesAccount, Names, Speaker};
 
 use super::*;

@@ -1,0 +1,56 @@
+//! The degraded reasons of a run, as a list and as sentences.
+
+use windvane_model::doubt::{Doubt, write_another_instance};
+use windvane_model::instrument::Instrument;
+use windvane_model::order::Surface;
+
+use super::Engine;
+use super::session::Session;
+
+impl Engine {
+    /// The degraded reasons, in a fixed order; empty if the run is not live.
+    pub fn doubts(&self) -> Vec<Doubt> {
+        let doubts = self.live.as_ref().map(Session::doubts);
+        doubts.into_iter().flatten().collect()
+    }
+
+    /// The degraded reasons as sentences.
+    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
+        doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
+    }
+
+    fn told_doubt(&self, doubt: Doubt) -> String {
+        match doubt {
+            Doubt::Stream(surface) if self.is_not_compared(surface) => {
+                return format!(
+                    "the {surface} user stream is up, and the account was not compared with the venue since then"
+                );
+            }
+            Doubt::TradingBlocked(surface) => {
+                let sentence = self.blocked_sentence(surface);
+                // The sentence is empty if the block has ended since.
+                if !sentence.is_empty() {
+                    return sentence;
+                }
+            }
+            _ => {}
+        }
+        let mut text = String::new();
+        let of_another = self.order_of_another();
+        let of_another = of_another.filter(|_| doubt == Doubt::AnotherInstance);
+        let instrument = doubt.instrument().and_then(|id| self.instrument(id));
+        let name = instrument.map(Instrument::name).unwrap_or_default();
+        // Writing to memory cannot fail.
+        let _ = match of_another {
+            Some(order) => write_another_instance(&mut text, order.as_str()),
+            None => doubt.write(&mut text, &name),
+        };
+        text
+    }
+
+    /// Whether a user stream is connected and no round ended since then.
+    fn is_not_compared(&self, surface: Surface) -> bool {
+        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
+        line.is_some_and(|line| line.stream_up && line.clean.is_none())
+    }
+}

@@ -1,0 +1,102 @@
+//! Commissions that only account events show: the events of the fills leave them out, and the venue
+//! serves no account trades.
+//!
+//! The difference between an account event and the books is commissions if all of these hold:
+//! - The listed positions equal the books, and no booked fill is newer than the balance.
+//! - The balance cannot contain a fill that is not booked yet.
+//! - The balance is lower, by at most the possible commissions of the fills.
+
+use windvane_evidence::late_fees::{LateFee, SURFACE, shares_by_value};
+use windvane_model::decimal::Amount;
+use windvane_model::effect::Cause;
+use windvane_model::ids::AssetId;
+use windvane_model::order::Surface;
+use windvane_model::protocol::BalanceUpdate;
+use windvane_model::truth::AccountTruth;
+
+use super::Engine;
+
+impl Engine {
+    /// Books the commissions that an account event shows. Returns whether the books then match it,
+    /// apart from rounding.
+    pub(super) fn book_stated_fees(&mut self, surface: Surface, statement: &AccountTruth) -> bool {
+        let Some(fees) = self.evidence().stated_fees(surface, statement) else {
+            return false;
+        };
+        for (told, fills) in &fees {
+            self.book_stated_fee(told, fills);
+        }
+        for (told, fills) in &fees {
+            self.forget_stated_fills(statement, told.asset, fills);
+        }
+        true
+    }
+
+    fn book_stated_fee(&mut self, told: &BalanceUpdate, fills: &[LateFee]) {
+        let asset = told.asset;
+        let paid = self.balance(SURFACE, asset).total - told.total;
+        if fills
+            .iter()
+            .any(|late| self.evidence().quote_of(late) == asset)
+        {
+            self.charge_by_value(fills, paid);
+        } else {
+            let cost = self.cost_of_stated_fee(asset, paid, fills);
+            self.charge_by_value(fills, cost);
+            *self.other_fees.entry(asset).or_default() += paid;
+            self.fee_costs.total += cost;
+        }
+        self.take_balance(SURFACE, told, Cause::Commission);
+        let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
+        let shares = shares_by_value(&values, paid);
+        let Some(line) = self.line_mut(SURFACE) else {
+            return;
+        };
+        // A snapshot that is behind shows the balance after the commissions.
+        for (late, share) in fills.iter().zip(shares) {
+            line.past.move_since(late.booked, asset, -share);
+        }
+    }
+
+    /// The value of commissions in another asset.
+    fn cost_of_stated_fee(&mut self, asset: AssetId, paid: Amount, fills: &[LateFee]) -> Amount {
+        if !self.evidence().is_outside_equity(SURFACE, asset) {
+            return Amount::ZERO;
+        }
+        let value = self.evidence().value_in_equity(asset, paid);
+        value.unwrap_or_else(|| {
+            self.tell_unpriced(asset);
+            self.evidence().estimated_fees_of(fills.iter())
+        })
+    }
+
+    /// Forgets fills whose commission is booked.
+    fn forget_stated_fills(&mut self, statement: &AccountTruth, asset: AssetId, fills: &[LateFee]) {
+        let kept = self.evidence().fills_beside(statement, asset, fills);
+        if let Some(kept) = kept {
+            self.late_fees.keep(kept);
+        }
+    }
+
+    /// Forgets older fills after an account event agreed with the books: fills from long before it
+    /// had no commission.
+    pub(super) fn forget_free_stated_fills(&mut self, surface: Surface, statement: &AccountTruth) {
+        let kept = self.evidence().fills_after_agreement(surface, statement);
+        if let Some(kept) = kept {
+            self.late_fees.keep(kept);
+        }
+    }
+
+    /// Forgets the parts of the pending account event about positions that were closed since. If
+    /// the venue serves account trades, the next account event does this: until then, its balance
+    /// may be from before the close.
+    pub(super) fn forget_older_lines(&mut self) {
+        let Some(kept) = self.evidence().newer_lines() else {
+            return;
+        };
+        let line = self.line_mut(SURFACE);
+        if let Some((statement, _)) = line.and_then(|line| line.told.as_mut()) {
+            statement.positions = kept;
+        }
+    }
+}

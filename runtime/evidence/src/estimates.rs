@@ -1,0 +1,200 @@
+//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an
+//! account trade states the true one.
+//!
+//! The estimate is in the quote asset. The true commission may be in another asset, and the event
+//! of the fill may leave it out. So the venue's balances may differ from the books for
+//! [`ESTIMATED_MS`]:
+//! - a quote asset by at most the estimates, or the highest rate that account trades stated;
+//! - any other asset is lower by at most the possible commissions.
+
+use std::collections::BTreeMap;
+
+use windvane_model::decimal::Amount;
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::truth::AccountTruth;
+
+use crate::Evidence;
+use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
+use crate::past::READ_LAG_MS;
+
+/// An estimate explains a difference for this long: by then account trades list the fill and were
+/// read.
+pub const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
+
+/// How much estimates may let a balance differ.
+#[derive(Clone, Copy, Debug)]
+enum Slack {
+    /// The estimates are in this asset: by this amount.
+    Amount(i128),
+    /// The estimates are in another asset: the balance is lower by at most this value in the equity
+    /// asset.
+    Value(i128),
+}
+
+/// A commission that is booked as an estimate and that no accepted snapshot contains yet.
+#[derive(Clone, Copy, Debug)]
+pub struct EstimatedFee {
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Position side.
+    pub side: PositionSide,
+    /// The owning strategy; unowned fills have no estimate.
+    pub owner: Option<StrategyId>,
+    /// The asset of the estimate.
+    pub quote: AssetId,
+    /// The quote amount of the fill.
+    pub value: Amount,
+    /// The estimate.
+    pub estimate: Amount,
+    /// When the venue made the fill.
+    pub made: Time,
+    /// When the fill was booked.
+    pub booked: Time,
+}
+
+impl LateFee {
+    /// The estimate that is booked for this fill, unless an accepted snapshot contains its
+    /// commission.
+    pub fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
+        (!self.in_reading).then(|| EstimatedFee {
+            instrument: self.instrument,
+            side: self.side,
+            owner: self.owner,
+            quote,
+            value: self.value,
+            estimate,
+            made: self.made,
+            booked: self.booked,
+        })
+    }
+}
+
+impl Evidence<'_> {
+    fn young_estimates(&self) -> Vec<EstimatedFee> {
+        let is_young = |fee: &EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
+        self.estimated_commissions().filter(is_young).collect()
+    }
+
+    /// The venue's time of the newest fill with an estimate.
+    fn newest_estimate(&self) -> Option<Time> {
+        self.estimated_commissions().map(|fee| fee.made).max()
+    }
+
+    /// Whether estimates may explain a difference.
+    pub fn has_young_estimate(&self) -> bool {
+        let is_young = |fee: EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
+        self.estimated_commissions().any(is_young)
+    }
+
+    /// How much a balance may differ because commissions are booked as estimates. `waiting` are
+    /// fills without a booked commission.
+    fn slack_of_estimates(&self, waiting: &[LateFee], asset: AssetId) -> Option<Slack> {
+        let estimates = self.young_estimates();
+        if estimates.is_empty() {
+            return None;
+        }
+        let mut in_quote = estimates.iter().filter(|fee| fee.quote == asset).peekable();
+        if in_quote.peek().is_some() {
+            let most: i128 = in_quote.map(|fee| self.most_beside_estimate(fee)).sum();
+            let waiting = waiting.iter().filter(|late| self.quote_of(late) == asset);
+            let waiting: i128 = waiting.map(|late| self.most_fee(late.value)).sum();
+            return Some(Slack::Amount(most + waiting));
+        }
+        let most: i128 = estimates.iter().map(|fee| self.most_fee(fee.value)).sum();
+        let waiting: i128 = waiting.iter().map(|late| self.most_fee(late.value)).sum();
+        Some(Slack::Value(most + waiting))
+    }
+
+    /// The largest difference between the true commission and the estimate. The true commission is
+    /// at most twice the estimate, or one and a half times the highest stated rate.
+    fn most_beside_estimate(&self, fee: &EstimatedFee) -> i128 {
+        let known = self.late_fees.highest_ppm.unwrap_or_default();
+        let stated = fee.value.abs().part(known.saturating_mul(3) / 2, 1_000_000);
+        fee.estimate.abs().max(stated).0
+    }
+
+    fn is_within(&self, slack: Slack, asset: AssetId, moved: Amount) -> bool {
+        match slack {
+            Slack::Amount(most) => moved.abs().0 <= most,
+            Slack::Value(most) => {
+                let value = self.value_in_equity(asset, moved);
+                moved < Amount::ZERO && value.is_none_or(|value| value.abs().0 <= most)
+            }
+        }
+    }
+
+    /// Whether a balance may differ by this amount because commissions are booked as estimates.
+    pub fn may_be_estimates(&self, waiting: &[LateFee], asset: AssetId, moved: Amount) -> bool {
+        let slack = self.slack_of_estimates(waiting, asset);
+        slack.is_some_and(|slack| self.is_within(slack, asset, moved))
+    }
+
+    /// Whether the balance of an account event differs by at most the estimated commissions, from
+    /// the present books or from a recent state.
+    pub fn estimates_explain(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
+        let waiting = self.waiting_outside_reading();
+        let slack = self.slack_of_estimates(&waiting, asset);
+        let Some(slack) = slack.filter(|_| surface == SURFACE) else {
+            return false;
+        };
+        let is_explained =
+            |known: Amount| total == known || self.is_within(slack, asset, total - known);
+        let line = self.line(surface);
+        is_explained(self.balance(surface, asset).total)
+            || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
+    }
+
+    /// Whether an account event from before the newest own fill differs from a recent state of the
+    /// account by at most the estimated commissions, which account trades will replace.
+    pub fn agreed_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
+            return false;
+        }
+        let waiting = self.waiting_outside_reading();
+        let slacks = statement.balances.iter().filter_map(|told| {
+            let slack = self.slack_of_estimates(&waiting, told.asset)?;
+            Some((told.asset, slack))
+        });
+        let slacks: BTreeMap<AssetId, Slack> = slacks.collect();
+        let same = |asset, told: Amount, known: Amount| {
+            let slack = slacks.get(&asset);
+            self.is_same(surface, asset, told, known)
+                || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
+        };
+        let line = self.line(surface);
+        line.is_some_and(|line| {
+            let stated = statement.balances.iter();
+            let stated = stated.filter_map(|told| line.newest.balance(told.asset));
+            let is_late = stated.max() < self.newest_estimate();
+            is_late && line.past.was(self.now, statement, same)
+        })
+    }
+
+    /// The part of a change that corrects estimated commissions, if account trades do not state the
+    /// true ones. Only an increase of at most the estimates counts; a larger one may be a deposit
+    /// as a whole.
+    pub fn correction_of_estimates(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        moved: Amount,
+    ) -> Amount {
+        let in_asset = self
+            .estimated_commissions()
+            .filter(|fee| fee.quote == asset);
+        let most: Amount = in_asset.map(|fee| fee.estimate).sum();
+        let is_correction =
+            surface == SURFACE && !self.tells_trades() && moved > Amount::ZERO && moved <= most;
+        if is_correction { moved } else { Amount::ZERO }
+    }
+
+    /// The sum of the estimates, if commissions were paid in an asset without a price.
+    pub fn young_sum(&self, paid: Amount) -> Amount {
+        if paid > Amount::ZERO {
+            self.young_estimates().iter().map(|fee| fee.estimate).sum()
+        } else {
+            Amount::ZERO
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Fills that were booked in another order than the venue made them: which difference of a balance
+//! and an entry cost that explains.
+
+use windvane_model::decimal::Amount;
+use windvane_model::ids::InstrumentId;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
+use windvane_model::truth::AccountTruth;
+
+use crate::Evidence;
+
+/// A reported entry is rounded by at least one part in this many.
+const ENTRY_PARTS: i128 = 100_000_000;
+
+/// A balance, and the position whose entry differs by the same amount.
+pub type Shift = (BalanceUpdate, (InstrumentId, PositionSide));
+
+impl Evidence<'_> {
+    /// The amounts that the order of fills shifted; `None` if anything else differs.
+    pub fn shifts_by_order(
+        &self,
+        surface: Surface,
+        statement: &AccountTruth,
+    ) -> Option<Vec<Shift>> {
+        let is_possible = surface == Surface::Futures
+            && self.positions_agree(&statement.positions)
+            && !self.misses_fill(surface);
+        if !is_possible {
+            return None;
+        }
+        let differs = |told: &&BalanceUpdate| {
+            let known = self.balance(surface, told.asset).total;
+            !self.is_same(surface, told.asset, told.total, known)
+        };
+        let different = statement.balances.iter().filter(differs);
+        different
+            .map(|told| Some((*told, self.position_with_shift(statement, told)?)))
+            .collect()
+    }
+
+    /// The only position whose entry differs by the same amount as a balance.
+    fn position_with_shift(
+        &self,
+        statement: &AccountTruth,
+        told: &BalanceUpdate,
+    ) -> Option<(InstrumentId, PositionSide)> {
+        let line = self.line(Surface::Futures)?;
+        let at = line.newest.balance(told.asset)?;
+        if line.past.has_fill_after(at) {
+            return None;
+        }
+        let moved = told.total - self.balance(Surface::Futures, told.asset).total;
+        let mut found = None;
+        for position in &statement.positions {
+            let rules = self.instrument(position.instrument)?;
+            if rules.quote != told.asset {
+                continue;
+            }
+            let (shift, rounding) = self.shift_of_entry(position)?;
+            if shift.abs() <= rounding {
+                continue;
+            }
+            if found.is_some() || (moved - shift).abs() > rounding {
+                return None;
+            }
+            found = Some((position.instrument, position.position_side));
+        }
+        found
+    }
+
+    /// How much more a reported position costs than in the books, and the amount that the venue may
+    /// have rounded.
+    fn shift_of_entry(&self, told: &PositionUpdate) -> Option<(Amount, Amount)> {
+        let (id, side) = (told.instrument, told.position_side);
+        let rules = self.instrument(id)?;
+        let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
+        let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
+        let rounding = Amount(half_tick.max(told.cost.0.abs() / ENTRY_PARTS));
+        let known = self.ledgers.account.at(id, side).position.cost;
+        Some((told.cost - known, rounding))
+    }
+}

@@ -1,0 +1,421 @@
+//! Commissions that the event of a fill leaves out. The interface
+//! (docs/interface/user-stream.md#order_trade_update) omits both commission fields without a
+//! commission. So either the commission is zero, or the venue states it only in the balance and in
+//! the account trade.
+//!
+//! - The engine remembers a fill without a commission.
+//! - If a balance then differs by at most the possible commissions, the engine reads the account
+//!   trades of the fills, at most every [`AGAIN_MS`]. It books each commission once. Until then the
+//!   account's loss limits use the balance of the event, and the run stays ready.
+//! - If the trade of a fill is not listed after the longest lag, or the account agrees with the
+//!   books after the fill, the fill had no commission.
+//!
+//! If the venue serves no account trades, only the balance shows the commissions. So the engine
+//! takes the account event of the fills at once, if its balance is lower by at most the possible
+//! commissions. Account snapshots may be behind for as long as fills go on; they correct the
+//! balance if no account event came. Each fill gets its share of the change in proportion to its
+//! value.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use windvane_model::decimal::{Amount, div_half_even};
+use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
+use windvane_model::names::Names;
+use windvane_model::order::{PositionSide, Surface};
+use windvane_model::planted;
+use windvane_model::protocol::BalanceUpdate;
+use windvane_model::truth::{AccountTrade, AccountTruth};
+
+use crate::Evidence;
+use crate::past::READ_LAG_MS;
+
+/// Events of this surface may leave out commissions.
+pub const SURFACE: Surface = Surface::Futures;
+
+/// Time between two reads of account trades: one read returns the commissions of all fills in
+/// between.
+pub(crate) const AGAIN_MS: i64 = 3_000;
+
+/// The largest commission of a fill while no rate is known, in ppm: 1 percent. The documents name
+/// no bound.
+const FEE_MAX_PPM: i64 = 10_000;
+
+/// The smallest bound once a rate is known, in ppm: 0.1 percent. A maker's rate says nothing about
+/// a taker's.
+const FEE_USUAL_PPM: i64 = 1_000;
+
+/// At most this many fills are remembered.
+const WAITING_MAX: usize = 1_000;
+
+/// Fills whose commission is not known.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct LateFees {
+    pub(crate) waiting: VecDeque<LateFee>,
+    /// A balance differs, so account trades must be read.
+    wanted: bool,
+    /// When account trades were last read for commissions.
+    asked: Option<Time>,
+    /// The highest commission that account trades stated for such fills, in ppm of the fill.
+    pub(crate) highest_ppm: Option<i64>,
+}
+
+/// The fills that an account snapshot contains.
+#[derive(Clone, Copy, Debug)]
+pub enum Contained {
+    /// Every booked fill.
+    All,
+    /// The fills that the venue made up to this time.
+    UpTo(Time),
+}
+
+impl Contained {
+    /// Whether the snapshot contains a fill of this time. A fill of unknown time may be newer.
+    pub fn has(self, made: Time) -> bool {
+        match self {
+            Self::All => true,
+            Self::UpTo(taken) => made != Time::default() && made <= taken,
+        }
+    }
+}
+
+/// A fill whose commission is not known.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct LateFee {
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Position side.
+    pub side: PositionSide,
+    /// The owning strategy; `None` for a fill of an outside party.
+    pub owner: Option<StrategyId>,
+    /// The order at the venue.
+    pub order_id: VenueOrderId,
+    /// The trade.
+    pub trade_id: TradeId,
+    /// The quote amount of the fill.
+    pub value: Amount,
+    /// The venue's time of the fill.
+    pub made: Time,
+    /// When it was booked.
+    pub booked: Time,
+    /// An account snapshot that contains the fill was accepted: its balance includes the
+    /// commission.
+    pub in_reading: bool,
+}
+
+impl LateFee {
+    /// Whether a list requested at this time contains the trade.
+    pub fn is_listed_by(&self, asked: Time) -> bool {
+        asked >= self.booked.plus_ms(READ_LAG_MS)
+    }
+
+    /// The identity of the fill.
+    pub const fn key(&self) -> (InstrumentId, VenueOrderId, TradeId) {
+        (self.instrument, self.order_id, self.trade_id)
+    }
+
+    /// The same fill under the ids of another configuration; `None` if that has no such instrument.
+    pub fn renamed(&self, names: &Names) -> Option<Self> {
+        let instrument = *names.instruments.get(&self.instrument)?;
+        let owner = self.owner;
+        let owner = owner.and_then(|owner| names.strategies.get(&owner).copied());
+        Some(Self {
+            instrument,
+            owner,
+            ..*self
+        })
+    }
+
+    /// Notes that an account snapshot which contains these fills was accepted.
+    pub fn note_reading(&mut self, contained: Contained) {
+        self.in_reading |= contained.has(self.made);
+    }
+
+    /// The order id is compared too, because two own orders that traded with each other share a
+    /// trade id.
+    pub(crate) fn is_same_fill(&self, other: &Self) -> bool {
+        let id = |late: &Self| (late.instrument, late.trade_id, late.order_id);
+        id(self) == id(other)
+    }
+}
+
+impl LateFees {
+    /// Remembers a fill that was booked without a commission.
+    pub fn wait_for(&mut self, late: LateFee) {
+        if self.waiting.len() >= WAITING_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(late);
+    }
+
+    /// Account trades must be read, because a balance differs by at most the possible commissions.
+    pub const fn want(&mut self) {
+        self.wanted = true;
+    }
+
+    /// Whether account trades may be read for commissions now.
+    pub fn is_due(&self, now: Time) -> bool {
+        let is_due = |asked: Time| now >= asked.plus_ms(AGAIN_MS);
+        self.wanted && self.asked.is_none_or(is_due)
+    }
+
+    /// Notes that account trades are read for commissions.
+    pub const fn note_asked(&mut self, now: Time) {
+        self.asked = Some(now);
+    }
+
+    /// When account trades were last read for commissions.
+    pub fn asked(&self) -> Time {
+        self.asked.unwrap_or_default()
+    }
+
+    /// Whether account trades must be read once more.
+    pub const fn set_wanted(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    /// Forgets fills that account trades do not list.
+    pub fn retain(&mut self, may_come: impl Fn(&LateFee) -> bool) {
+        self.waiting.retain(may_come);
+    }
+
+    /// Takes the fill of a listed trade. A commission of zero sets the rate.
+    pub fn take(&mut self, instrument: InstrumentId, trade: &AccountTrade) -> Option<LateFee> {
+        let is_same = |late: &LateFee| {
+            late.instrument == instrument
+                && (late.trade_id, late.order_id) == (trade.fill.trade_id, trade.order_id)
+        };
+        let place = self.waiting.iter().position(is_same)?;
+        let late = if planted!(LateFeeTwice) {
+            self.waiting.get(place).copied()
+        } else {
+            self.waiting.remove(place)
+        };
+        if trade.fill.fee == Amount::ZERO {
+            self.note_rate(Amount::ZERO, trade.fill.quote_qty);
+            return None;
+        }
+        late
+    }
+
+    /// Notes the rate of a commission that a trade stated: its cost and the value of its fill.
+    pub fn note_rate(&mut self, cost: Amount, value: Amount) {
+        let parts = cost.abs().0.saturating_mul(1_000_000);
+        let ppm = parts.checked_div(value.abs().0).unwrap_or_default();
+        let ppm = i64::try_from(ppm).unwrap_or(FEE_MAX_PPM).min(FEE_MAX_PPM);
+        // Rounded up, so that any commission counts as at least one ppm.
+        let ppm = ppm + i64::from(cost != Amount::ZERO);
+        self.highest_ppm = self.highest_ppm.max(Some(ppm));
+    }
+
+    /// Forgets older fills after a snapshot requested at this time agreed with the books: they had
+    /// no commission.
+    pub fn forget_free(&mut self, asked: Time) {
+        self.waiting
+            .retain(|late| late.in_reading || !late.is_listed_by(asked));
+        self.wanted &= !self.waiting.is_empty();
+    }
+
+    /// Takes all fills.
+    pub fn take_all(&mut self) -> Vec<LateFee> {
+        Vec::from(std::mem::take(&mut self.waiting))
+    }
+
+    /// Replaces the fills by those that are still without a commission.
+    pub fn keep(&mut self, waiting: VecDeque<LateFee>) {
+        self.waiting = waiting;
+    }
+
+    /// Notes that an account snapshot which contains these fills was accepted.
+    pub fn note_reading(&mut self, contained: Contained) {
+        for late in &mut self.waiting {
+            late.note_reading(contained);
+        }
+        self.wanted = !self.waiting.is_empty();
+    }
+
+    /// Takes over the fills that an earlier process waited for.
+    pub fn inherit(&mut self, old: &Self, names: &Names) {
+        for late in &old.waiting {
+            self.waiting.extend(late.renamed(names));
+        }
+        self.wanted = !self.waiting.is_empty();
+        self.highest_ppm = old.highest_ppm;
+    }
+}
+
+impl Evidence<'_> {
+    /// Whether the account matches the statement, apart from commissions that account trades will
+    /// state.
+    pub fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        self.tells_trades() && self.differs_by_fees(surface, statement)
+    }
+
+    /// Whether the venue serves account trades of futures.
+    pub fn tells_trades(&self) -> bool {
+        let line = self.line(SURFACE);
+        line.is_some_and(|line| !line.no_trades)
+    }
+
+    /// Whether commissions of fills without a booked one, which account trades will state, may
+    /// lower a balance by this amount.
+    pub fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+        let is_lower = surface == SURFACE && moved < Amount::ZERO;
+        let waiting = || self.waiting_outside_reading();
+        is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
+    }
+
+    /// Like [`Engine::may_lack_fees`], or account trades will replace an estimate.
+    pub fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+        let is_possible = surface == SURFACE && self.tells_trades();
+        self.may_lack_fees(surface, asset, moved)
+            || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
+    }
+
+    /// Whether the account matches the statement, apart from unknown commissions.
+    fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        let differs = |told: &BalanceUpdate| {
+            let moved = told.total - self.balance(surface, told.asset).total;
+            (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
+        };
+        let mut different = statement.balances.iter().filter_map(differs).peekable();
+        surface == SURFACE
+            && (!self.late_fees.waiting.is_empty() || self.has_young_estimate())
+            && self.positions_agree(&statement.positions)
+            && different.peek().is_some()
+            && different.all(|may_be| may_be)
+    }
+
+    fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
+        let waiting = self.waiting_outside_reading();
+        self.may_be_fees_of(&waiting, asset, moved) || self.may_be_estimates(&waiting, asset, moved)
+    }
+
+    pub(crate) fn waiting_outside_reading(&self) -> Vec<LateFee> {
+        let waiting = self.late_fees.waiting.iter();
+        waiting.filter(|late| !late.in_reading).copied().collect()
+    }
+
+    /// The highest possible commission of a fill with this value.
+    pub(crate) fn most_fee(&self, value: Amount) -> i128 {
+        // The price of another asset changes between the fill and the comparison.
+        let known = self.late_fees.highest_ppm;
+        let usual = |ppm: i64| (ppm.saturating_mul(3) / 2).max(FEE_USUAL_PPM);
+        let most_ppm = known.map_or(FEE_MAX_PPM, usual);
+        value.abs().part(most_ppm, 1_000_000).0
+    }
+
+    /// Whether the commissions of these fills may change a balance by this amount.
+    pub(crate) fn may_be_fees_of(&self, fills: &[LateFee], asset: AssetId, moved: Amount) -> bool {
+        let most = |late: &LateFee| self.most_fee(late.value);
+        let in_asset = fills.iter().filter(|late| self.quote_of(late) == asset);
+        let own: i128 = in_asset.map(most).sum();
+        if own > 0 {
+            return moved.abs().0 <= own;
+        }
+        let all: i128 = fills.iter().map(most).sum();
+        let value = self.value_in_equity(asset, moved);
+        all > 0 && value.is_none_or(|value| value.abs().0 <= all)
+    }
+
+    /// The quote asset of a fill's instrument.
+    pub fn quote_of(&self, late: &LateFee) -> AssetId {
+        self.instruments[usize::from(late.instrument.0)].quote
+    }
+
+    /// The change of equity that a pending account event shows for commissions that are not booked
+    /// yet.
+    pub fn fees_to_come(&self) -> Amount {
+        let line = self.line(SURFACE);
+        let statement = line.and_then(|line| line.told.as_ref());
+        let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
+        else {
+            return Amount::ZERO;
+        };
+        // A commission lowers equity. An increase of a balance may be a deposit.
+        self.gain_of_fees(statement).min(Amount::ZERO)
+    }
+
+    /// The difference of the balances, in the equity asset.
+    fn gain_of_fees(&self, statement: &AccountTruth) -> Amount {
+        let balances = statement.balances.iter().map(|told| {
+            let moved = told.total - self.balance(SURFACE, told.asset).total;
+            if self.is_outside_equity(SURFACE, told.asset) {
+                let value = self.value_in_equity(told.asset, moved);
+                value.unwrap_or_else(|| -self.estimated_fees(-moved) - self.young_sum(-moved))
+            } else {
+                self.worth(SURFACE, told.asset, moved)
+            }
+        });
+        balances.sum()
+    }
+
+    /// The estimated value of paid commissions in an asset without a price, from the value of their
+    /// fills.
+    pub fn estimated_fees(&self, paid: Amount) -> Amount {
+        let waiting = self.late_fees.waiting.iter();
+        let waiting = waiting.filter(|late| !late.in_reading);
+        if paid > Amount::ZERO {
+            self.estimated_fees_of(waiting)
+        } else {
+            Amount::ZERO
+        }
+    }
+
+    /// The estimated commissions of these fills.
+    pub fn estimated_fees_of<'a>(&self, fills: impl Iterator<Item = &'a LateFee>) -> Amount {
+        let fee_ppm = self.live.map_or(0, |live| live.fee_estimate_ppm);
+        fills.map(|late| late.value.part(fee_ppm, 1_000_000)).sum()
+    }
+
+    /// The first trade of an instrument to read for commissions.
+    pub fn first_late_fee(&self, instrument: InstrumentId) -> Option<TradeId> {
+        let of_instrument = self.fee_trades().filter(|(id, _)| *id == instrument);
+        of_instrument.map(|(_, trade_id)| trade_id).min()
+    }
+
+    /// The fills whose account trades may state a commission.
+    pub fn fee_trades(&self) -> impl Iterator<Item = (InstrumentId, TradeId)> {
+        let fills = self.late_fee_fills();
+        fills.map(|late| (late.instrument, late.trade_id))
+    }
+
+    /// The fills whose event left out the commission: without a booked commission, or with an
+    /// estimate.
+    pub fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
+        let waiting = self.late_fees.waiting.iter();
+        waiting.chain(self.stated_fills.unstated())
+    }
+
+    /// Number of such fills.
+    pub fn late_fee_count(&self) -> usize {
+        self.late_fee_fills().count()
+    }
+
+    /// The sum of the commissions shown by a snapshot that is about to be accepted, if account
+    /// trades do not state them.
+    pub fn fees_by_agreement(&self, surface: Surface, account: &AccountTruth) -> Option<Amount> {
+        // The part that belongs to fills with an estimate is not known.
+        let is_fees = !self.tells_trades()
+            && !self.has_young_estimate()
+            && self.differs_by_fees(surface, account);
+        is_fees.then(|| -self.gain_of_fees(account))
+    }
+}
+
+/// Shares an amount among fills in proportion to their value. The shares sum to the amount.
+pub fn shares_by_value(values: &[Amount], amount: Amount) -> Vec<Amount> {
+    let mut value: Amount = values.iter().map(|value| value.abs()).sum();
+    let mut left = amount;
+    let share = |own: &Amount| {
+        let own = own.abs();
+        let share = if value == Amount::ZERO {
+            Amount::ZERO
+        } else {
+            Amount(div_half_even(left.0.saturating_mul(own.0), value.0))
+        };
+        (value, left) = (value - own, left - share);
+        share
+    };
+    values.iter().map(share).collect()
+}

@@ -1,0 +1,48 @@
+//! What the venue stated about the account, and how it is compared with the books: account
+//! snapshots and events, account trades, incomes, commissions that came late, and what outside
+//! parties and the venue closed. Its types remember statements; [`Evidence`] judges them against
+//! the books, without changing anything. The engine alone uses it, and books what follows.
+//!
+//! What may never enter this crate: changes of books and orders, requests, events for strategies,
+//! IO, a clock, floating point, and any other crate of this workspace but the model.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic, clippy::float_cmp)]
+
+pub mod agreement;
+pub mod close_gains;
+pub mod close_values;
+pub mod coins;
+pub mod comparison;
+pub mod estimates;
+mod evidence;
+pub mod external;
+pub mod fee_costs;
+pub mod fill_order;
+pub mod forced;
+pub mod forced_questions;
+pub mod forced_reports;
+pub mod forced_rest;
+pub mod forced_traces;
+pub mod income;
+pub mod instances;
+pub mod late_fees;
+pub mod line;
+pub mod marks;
+pub mod newest_orders;
+pub mod others;
+pub mod outside;
+pub mod outside_orders;
+pub mod past;
+pub mod payments;
+pub mod recent_orders;
+pub mod stated_balances;
+pub mod stated_fees;
+pub mod stated_fills;
+pub mod stated_positions;
+pub mod statement;
+pub mod stream;
+pub mod taken;
+pub mod transfers;
+
+pub use evidence::{Evidence, Key, Lines, NO_DOUBTS, NO_LINES};

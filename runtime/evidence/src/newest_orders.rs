@@ -1,0 +1,121 @@
+//! The newest orders of each instrument (docs/interface/orders.md#all-orders), read if the
+//! venue serves no account trades. Like account trades (`recent_orders`), they reveal an instance
+//! whose orders fill at once.
+//!
+//! The account is read first. Startup waits for the responses. The engine requests one instrument
+//! after the other, once for each user stream and once at the end of a watch, because each request
+//! weighs 5. If the venue refuses one, the engine sends no more, and notifies people that another
+//! instance may be unseen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::instrument::Instrument;
+use windvane_model::order::Surface;
+use windvane_model::protocol::Outcome;
+use windvane_model::truth::{TradedOrder, Truth};
+
+use crate::line::OF_ANY_ROUTE;
+use crate::recent_orders::Question;
+
+/// The state of requests for the newest orders.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct NewestOrders {
+    questions: BTreeMap<InstrumentId, Question>,
+    /// Surfaces where the venue refuses to list orders, on the present user stream.
+    refused: BTreeSet<Surface>,
+    /// Surfaces for which people were notified that another instance may be unseen.
+    told: BTreeSet<Surface>,
+}
+
+/// What a response about the newest orders means.
+#[derive(Clone, Copy, Debug)]
+pub enum NewestAnswer<'a> {
+    /// Nothing yet.
+    Nothing,
+    /// The venue does not list the orders of a surface.
+    Refused,
+    /// The newest orders.
+    Listed(&'a [TradedOrder]),
+}
+
+impl NewestOrders {
+    /// Allows the requests again: the venue may have refused only at that moment.
+    pub fn allow(&mut self, surface: Surface) {
+        self.refused.remove(&surface);
+    }
+
+    /// Plans requests about the instruments of a surface, unless the venue refuses them.
+    pub fn plan(
+        &mut self,
+        surface: Surface,
+        instruments: impl IntoIterator<Item = InstrumentId>,
+        now: Time,
+    ) {
+        if self.refused.contains(&surface) {
+            return;
+        }
+        for instrument in instruments {
+            self.questions.insert(instrument, Question::new(now));
+        }
+    }
+
+    /// Whether no list of orders is expected.
+    pub fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
+    /// The next instrument of a surface.
+    pub fn next(&self, surface: Surface, instruments: &[Instrument]) -> Option<InstrumentId> {
+        let mut asked = self.questions.keys().copied();
+        asked.find(|id| instruments[usize::from(id.0)].surface == surface)
+    }
+
+    /// Notes that a request about an instrument is sent, if it is due. Returns whether it is.
+    pub fn ask(&mut self, instrument: InstrumentId, now: Time) -> bool {
+        let question = self.questions.get_mut(&instrument);
+        let Some(question) = question.filter(|question| question.is_due(now)) else {
+            return false;
+        };
+        question.note_sent(now);
+        true
+    }
+
+    /// Whether a request about an instrument is given up.
+    pub fn is_over(&self, instrument: InstrumentId, now: Time) -> bool {
+        let question = self.questions.get(&instrument);
+        question.is_some_and(|question| question.is_over(now))
+    }
+
+    /// Takes the response about the newest orders of an instrument.
+    pub fn take_answer<'a>(
+        &mut self,
+        instrument: InstrumentId,
+        outcome: &'a Outcome<Truth>,
+    ) -> NewestAnswer<'a> {
+        let Some(question) = self.questions.get_mut(&instrument) else {
+            return NewestAnswer::Nothing;
+        };
+        question.note_answer();
+        match outcome {
+            Outcome::Done(Truth::NewestOrders(orders)) => {
+                self.questions.remove(&instrument);
+                NewestAnswer::Listed(orders)
+            }
+            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
+                NewestAnswer::Refused
+            }
+            _ => NewestAnswer::Nothing,
+        }
+    }
+
+    /// The venue does not list the orders of a surface. Returns whether people are not notified yet
+    /// that another instance may be unseen.
+    pub fn end(&mut self, surface: Surface, instruments: &[Instrument]) -> bool {
+        self.questions
+            .retain(|id, _| instruments[usize::from(id.0)].surface != surface);
+        self.refused.insert(surface);
+        self.told.insert(surface)
+    }
+}

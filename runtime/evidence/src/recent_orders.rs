@@ -1,0 +1,198 @@
+//! Orders of the newest account trades that this process does not know. An order that filled at
+//! once never rests, so no list of open orders shows the instance that placed it. Its account trade
+//! names the order, and the order has a client order id (docs/interface/orders.md#query-an-order).
+//!
+//! The account is read first, and the queries are sent after it. Startup waits for their responses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
+use windvane_model::names::Names;
+use windvane_model::order::Surface;
+use windvane_model::protocol::Outcome;
+use windvane_model::truth::{TradedOrder, Truth};
+
+use crate::line::OF_ANY_ROUTE;
+use crate::past::READ_LAG_MS;
+
+/// Number of orders that are queried per instrument and read. Each costs a weight of 1.
+pub const ORDERS_MAX: usize = 3;
+
+/// At most this many orders that events name are queried at a time.
+const QUESTIONS_MAX: usize = 64;
+
+/// Older trades are ignored.
+pub const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Time from a failed query to the next.
+const ASK_AGAIN_MS: i64 = 4_000;
+
+/// A query without a response for this long is sent again.
+const LOST_MS: i64 = 15_000;
+
+/// An order is queried for at most this long: startup must end even if the route fails.
+const GIVE_UP_MS: i64 = 60_000;
+
+/// An order of an instrument.
+pub type TradedKey = (InstrumentId, VenueOrderId);
+
+/// Orders of account trades whose client order ids are not known yet.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct RecentOrders {
+    questions: BTreeMap<TradedKey, Question>,
+    /// Surfaces that were read again after the end of the watch for another instance.
+    read_after_watch: BTreeSet<Surface>,
+}
+
+/// A query that waits for its response.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// When the trade was listed here, or when the list became necessary.
+    listed: Time,
+    /// When the first and the last query were sent.
+    sent: Option<(Time, Time)>,
+    waits: bool,
+}
+
+impl Question {
+    /// A query that is not sent yet.
+    pub const fn new(listed: Time) -> Self {
+        Self {
+            listed,
+            sent: None,
+            waits: false,
+        }
+    }
+
+    /// Whether it is given up: it had no useful response for too long.
+    pub fn is_over(&self, now: Time) -> bool {
+        self.sent
+            .is_some_and(|(first, _)| now > first.plus_ms(GIVE_UP_MS))
+    }
+
+    /// Whether it is sent now.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.sent.is_none_or(|(_, last)| {
+            let wait_ms = if self.waits { LOST_MS } else { ASK_AGAIN_MS };
+            now >= last.plus_ms(wait_ms)
+        })
+    }
+
+    /// It is sent.
+    pub fn note_sent(&mut self, now: Time) {
+        let first = self.sent.map_or(now, |(first, _)| first);
+        self.sent = Some((first, now));
+        self.waits = true;
+    }
+
+    /// It was answered.
+    pub const fn note_answer(&mut self) {
+        self.waits = false;
+    }
+}
+
+impl RecentOrders {
+    /// Notes the orders of the newest trades of an instrument.
+    pub fn note_newest(&mut self, instrument: InstrumentId, orders: &[VenueOrderId], now: Time) {
+        let questions = &mut self.questions;
+        for order_id in orders {
+            let key = (instrument, *order_id);
+            questions.entry(key).or_insert_with(|| Question::new(now));
+        }
+        // An earlier page may have named more: the newest orders have the highest ids.
+        let of_instrument = questions.range((instrument, VenueOrderId(i64::MIN))..);
+        let unsent: Vec<TradedKey> = of_instrument
+            .take_while(|((of, _), _)| *of == instrument)
+            .filter(|(_, question)| question.sent.is_none())
+            .map(|(key, _)| *key)
+            .collect();
+        for key in unsent.iter().rev().skip(ORDERS_MAX) {
+            questions.remove(key);
+        }
+    }
+
+    /// Notes an order that an event names, to query when it was placed.
+    pub fn note(&mut self, key: TradedKey, now: Time) {
+        if self.questions.len() < QUESTIONS_MAX {
+            self.questions.entry(key).or_insert(Question::new(now));
+        }
+    }
+
+    /// Whether no order is queried.
+    pub fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
+    /// Notes that the queries are sent that are due and whose instrument is not held back. Returns
+    /// their orders.
+    pub fn ask(&mut self, now: Time, held_back: impl Fn(InstrumentId) -> bool) -> Vec<TradedKey> {
+        let mut due = Vec::new();
+        for (key, question) in &mut self.questions {
+            if question.is_due(now) && !held_back(key.0) {
+                question.note_sent(now);
+                due.push(*key);
+            }
+        }
+        due
+    }
+
+    /// Gives up queries that time out, except those of instruments that are held back. Returns
+    /// whether one of the others was sent.
+    pub fn give_up(&mut self, now: Time, held_back: impl Fn(InstrumentId) -> bool) -> bool {
+        self.questions
+            .retain(|(id, _), question| !question.is_over(now) || held_back(*id));
+        let mut left = self.questions.values();
+        left.any(|question| question.sent.is_some())
+    }
+
+    /// Takes the response about an order. Returns whether it settles the query, with the order if
+    /// it is known.
+    pub fn take_answer<'a>(
+        &mut self,
+        key: TradedKey,
+        outcome: &'a Outcome<Truth>,
+        now: Time,
+    ) -> Option<Option<&'a TradedOrder>> {
+        let question = self.questions.get_mut(&key)?;
+        question.note_answer();
+        let order = match outcome {
+            Outcome::Done(Truth::TradedOrder(order)) => Some(order),
+            // The query may be behind the list of trades.
+            Outcome::Refused(refusal)
+                if !OF_ANY_ROUTE.contains(&refusal.code)
+                    && now > question.listed.plus_ms(READ_LAG_MS) =>
+            {
+                None
+            }
+            _ => return None,
+        };
+        self.questions.remove(&key);
+        Some(order)
+    }
+
+    /// A watch for another instance begins: every surface must be read again at its end.
+    pub fn begin_watch(&mut self) {
+        self.read_after_watch.clear();
+    }
+
+    /// A surface was read again after the end of the watch.
+    pub fn note_read_after_watch(&mut self, surface: Surface) {
+        self.read_after_watch.insert(surface);
+    }
+
+    /// Whether a surface was read again after the end of the watch.
+    pub fn was_read_after_watch(&self, surface: Surface) -> bool {
+        self.read_after_watch.contains(&surface)
+    }
+
+    /// Takes over the open queries of an earlier process.
+    pub fn inherit(&mut self, old: &Self, names: &Names) {
+        for ((id, order_id), question) in &old.questions {
+            if let Some(id) = names.instruments.get(id) {
+                let question = Question::new(question.listed);
+                self.questions.insert((*id, *order_id), question);
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Fills that an order's totals contain before any event reports them.
+//!
+//! The response to a new order, or to a query, may be ahead of the user stream by seconds.
+//! - Usually the event follows at once and is exact, so the engine waits for it for [`EVENT_MS`].
+//!   Until then the account's loss limits count the fill at its stated price.
+//! - After that, the engine books the fill from the totals, with an estimated commission.
+//! - When the event or the account trade of the same fill arrives later, it is not booked again:
+//!   its commission replaces the estimate.
+//!
+//! Spot waits for the account trades instead, because a commission in the base asset changes the
+//! position.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use windvane_model::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
+use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
+use windvane_model::instrument::Instrument;
+use windvane_model::ledger::value;
+use windvane_model::names::Names;
+use windvane_model::order::{Price, Side, Surface};
+use windvane_model::orders::Orders;
+use windvane_model::planted;
+use windvane_model::protocol::{Fill, OrderReport, OrderUpdate};
+
+use crate::Evidence;
+use crate::estimates::EstimatedFee;
+use crate::late_fees::{Contained, LateFee};
+use crate::past::READ_LAG_MS;
+
+/// At most this many booked fills are remembered.
+const MADE_UP_MAX: usize = 1_000;
+
+/// Fills known from the totals of orders.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct StatedFills {
+    /// The latest totals of orders whose fills have no event yet.
+    waiting: BTreeMap<OrderSeq, Statement>,
+    /// Fills that were booked from totals and whose events did not arrive yet.
+    made_up: BTreeMap<OrderSeq, MadeUp>,
+    /// Fills whose event came without a commission, and the estimates that are booked for them.
+    unstated: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
+}
+
+impl StatedFills {
+    /// The fills whose event came without a commission.
+    pub fn unstated(&self) -> impl Iterator<Item = &LateFee> {
+        self.unstated.values().map(|(late, _)| late)
+    }
+
+    /// Forgets such fills that account trades do not list: their estimates stay booked.
+    pub fn retain_unstated(&mut self, may_come: impl Fn(&LateFee) -> bool) {
+        self.unstated.retain(|_, (late, _)| may_come(late));
+    }
+
+    /// The latest totals of an order whose fill has no event yet.
+    pub fn waiting(&self, order: OrderSeq) -> Option<&Statement> {
+        self.waiting.get(&order)
+    }
+
+    /// Waits for the event of a fill.
+    pub fn wait_for(&mut self, order: OrderSeq, stated: Statement) {
+        self.waiting.insert(order, stated);
+    }
+
+    /// Takes the totals of an order whose event did not arrive in time.
+    pub fn take_waiting(&mut self, order: OrderSeq) -> Option<Statement> {
+        self.waiting.remove(&order)
+    }
+
+    /// Remembers a fill that was booked from totals with an estimated commission.
+    pub fn remember_estimate(&mut self, seq: OrderSeq, fill: &Fill, made: Time, now: Time) {
+        let booked = &mut self.made_up;
+        let known = booked.get(&seq);
+        let estimate = MadeUp {
+            qty: known.map_or(0, |known| known.qty) + fill.qty.0,
+            quote: known.map_or(Amount::ZERO, |known| known.quote) + fill.quote_qty,
+            fee: known.map_or(Amount::ZERO, |known| known.fee) + fill.fee,
+            made: known.map_or(made, |known| known.made),
+            booked: known.map_or(now, |known| known.booked),
+            in_reading: known.is_some_and(|known| known.in_reading),
+        };
+        booked.insert(seq, estimate);
+        if booked.len() > MADE_UP_MAX {
+            booked.pop_first();
+        }
+    }
+
+    /// Takes the estimated commission of a part whose own event or account trade arrived, by its
+    /// quantity and quote amount.
+    pub fn take_estimate(&mut self, seq: OrderSeq, qty: i64, quote: Amount) -> Option<Estimate> {
+        let booked = self.made_up.get_mut(&seq)?;
+        let is_last = qty >= booked.qty || quote >= booked.quote;
+        let fee = if is_last {
+            booked.fee
+        } else {
+            Amount(div_half_even(
+                booked.fee.0.saturating_mul(quote.0),
+                booked.quote.0,
+            ))
+        };
+        let estimate = Estimate {
+            fee,
+            booked: booked.booked,
+            in_reading: booked.in_reading,
+        };
+        booked.qty -= qty;
+        booked.quote -= quote;
+        booked.fee -= fee;
+        if is_last {
+            self.made_up.remove(&seq);
+        }
+        Some(estimate)
+    }
+
+    /// Keeps an estimate until an account trade states the commission, because the event of the
+    /// fill left it out.
+    pub fn keep_estimate(&mut self, late: LateFee, estimate: Amount) {
+        let unstated = &mut self.unstated;
+        unstated.insert(late.key(), (late, estimate));
+        if unstated.len() > MADE_UP_MAX {
+            unstated.pop_first();
+        }
+    }
+
+    /// Takes the estimate of a fill whose account trade arrived.
+    pub fn take_unstated(
+        &mut self,
+        key: (InstrumentId, VenueOrderId, TradeId),
+    ) -> Option<(LateFee, Amount)> {
+        self.unstated.remove(&key)
+    }
+
+    /// Notes that an account snapshot which contains these fills was accepted.
+    pub fn note_reading(
+        &mut self,
+        surface: Surface,
+        contained: Contained,
+        orders: &Orders,
+        instruments: &[Instrument],
+    ) {
+        if surface == Surface::Futures {
+            for (late, _) in self.unstated.values_mut() {
+                late.note_reading(contained);
+            }
+        }
+        for (seq, booked) in &mut self.made_up {
+            let order = orders.known(*seq);
+            let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
+            let is_of_surface = of == Some(surface);
+            booked.in_reading |= is_of_surface && contained.has(booked.made);
+        }
+    }
+
+    /// Notes that a snapshot requested at this time agrees with the books: the estimates that it
+    /// contains need no correction.
+    pub fn confirm(&mut self, asked: Time, orders: &Orders, instruments: &[Instrument]) {
+        let is_contained = |booked: Time| asked >= booked.plus_ms(READ_LAG_MS);
+        for (seq, booked) in &mut self.made_up {
+            let order = orders.known(*seq);
+            let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
+            booked.in_reading |= of == Some(Surface::Futures) && is_contained(booked.booked);
+        }
+        for (late, _) in self.unstated.values_mut() {
+            if late.is_listed_by(asked) {
+                late.note_reading(Contained::All);
+            }
+        }
+    }
+
+    /// Whether a fill in this instrument is stated and not booked yet.
+    #[inline]
+    pub fn waits_in(&self, instrument: InstrumentId, orders: &Orders) -> bool {
+        let mut waiting = self.waiting.keys();
+        waiting.any(|seq| {
+            let order = orders.known(*seq);
+            order.is_some_and(|order| order.instrument() == instrument)
+        })
+    }
+
+    /// Takes over the estimates of an earlier process, of orders that this one knows. Returns
+    /// whether account trades must be read for some. The engine queries orders for fills that it
+    /// had not booked.
+    pub fn inherit(&mut self, old: &Self, orders: &Orders, names: &Names) -> bool {
+        let booked = old.made_up.iter();
+        let booked = booked.filter(|(seq, _)| orders.known(**seq).is_some());
+        self.made_up = booked.map(|(seq, one)| (*seq, *one)).collect();
+        let mut wants = false;
+        for (late, estimate) in old.unstated.values() {
+            if let Some(late) = late.renamed(names) {
+                self.keep_estimate(late, *estimate);
+                wants = true;
+            }
+        }
+        wants
+    }
+}
+
+/// The totals of an order.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Statement {
+    /// Executed quantity.
+    pub executed_qty: i64,
+    /// Its quote amount.
+    pub cum_quote: Amount,
+    /// The venue's time of the last change.
+    pub updated: Time,
+}
+
+impl Statement {
+    /// The totals of a report.
+    pub const fn of(report: &OrderReport) -> Self {
+        Self {
+            executed_qty: report.executed_qty.0,
+            cum_quote: report.cum_quote,
+            updated: report.update_time,
+        }
+    }
+}
+
+/// A fill that was booked from totals.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct MadeUp {
+    /// The quantity without an event, mantissa.
+    qty: i64,
+    /// The quote amount of that quantity.
+    quote: Amount,
+    /// The estimated commission of that quantity, in the quote asset.
+    fee: Amount,
+    /// The venue's time of the fill.
+    made: Time,
+    /// When it was booked, by our clock.
+    booked: Time,
+    /// An account snapshot that contains the fill was accepted: it includes the true commission.
+    in_reading: bool,
+}
+
+/// An estimated commission that the true one replaces.
+pub struct Estimate {
+    /// The commission, in the quote asset.
+    pub fee: Amount,
+    /// When its fill was booked.
+    pub booked: Time,
+    /// The balance already includes the true commission.
+    pub in_reading: bool,
+}
+
+impl Evidence<'_> {
+    /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
+    pub fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
+        let made_up = self.stated_fills.made_up.iter();
+        let made_up = made_up.filter(|(_, one)| !one.in_reading);
+        let made_up = made_up.filter_map(|(seq, one)| {
+            let order = self.orders.known(*seq)?;
+            let instrument = order.instrument();
+            (self.surface_of(instrument) == Surface::Futures).then(|| EstimatedFee {
+                instrument,
+                side: order.terms.position_side,
+                owner: Some(order.strategy),
+                quote: self.instruments[usize::from(instrument.0)].quote,
+                value: one.quote,
+                estimate: one.fee,
+                made: one.made,
+                booked: one.booked,
+            })
+        });
+        let unstated = self.stated_fills.unstated.values();
+        let unstated = unstated
+            .filter_map(|(late, estimate)| late.with_estimate(self.quote_of(late), *estimate));
+        made_up.chain(unstated)
+    }
+
+    /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
+    /// reported it.
+    pub fn has_made_up_fill(&self) -> bool {
+        let is_futures = |seq: &OrderSeq| {
+            let order = self.orders.known(*seq);
+            order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
+        };
+        let mut made_up = self.stated_fills.made_up.iter();
+        made_up.any(|(seq, one)| !one.in_reading && is_futures(seq))
+    }
+
+    /// The change of the account's equity by fills that are stated and not booked yet.
+    pub fn gain_of_stated_fills(&self) -> Amount {
+        let gain = |(seq, stated): (&OrderSeq, &Statement)| {
+            let order = self.orders.known(*seq)?;
+            let rules = &self.instruments[usize::from(order.instrument().0)];
+            if Some(rules.quote) != self.equity_asset() {
+                return None;
+            }
+            let mark = self.markets[usize::from(order.instrument().0)].mark(rules.price_scale)?;
+            let qty = (stated.executed_qty - order.executed_qty).max(0);
+            let paid = stated.cum_quote - order.cum_quote;
+            let gain = value(rules, qty, mark) - paid;
+            let gain = if order.terms.side == Side::Buy {
+                gain
+            } else {
+                -gain
+            };
+            (qty > 0).then(|| gain - self.estimated_fee(paid))
+        };
+        self.stated_fills.waiting.iter().filter_map(gain).sum()
+    }
+
+    /// The estimated commission of a fill with this quote amount.
+    pub fn estimated_fee(&self, quote_qty: Amount) -> Amount {
+        let fee_ppm = self.live.map_or(0, |live| live.fee_estimate_ppm);
+        quote_qty.part(fee_ppm, 1_000_000)
+    }
+
+    /// The totals of an order whose event exceeds the booked fills. All parts of a resting order
+    /// have the price of the last one, so that the missing part can be booked like the totals in a
+    /// response. `None` if they state nothing new.
+    pub fn skipped_fill(&self, seq: OrderSeq, update: &OrderUpdate) -> Option<Statement> {
+        let fill = update.fill.filter(|fill| fill.maker)?;
+        let order = self.orders.known(seq)?;
+        let rules = &self.instruments[usize::from(order.instrument().0)];
+        let skipped = update.executed_qty.0 - order.executed_qty;
+        let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
+        let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
+        // Events arrive out of order: a newer event may have reported a larger total.
+        let waiting = self.stated_fills.waiting.get(&seq);
+        let is_newest = waiting.is_none_or(|known| update.executed_qty.0 > known.executed_qty);
+        let is_new = skipped > 0 && is_newest;
+        if !is_new || !is_whole || !is_futures || planted!(StatedFillWaits) {
+            return None;
+        }
+        Some(Statement {
+            executed_qty: update.executed_qty.0,
+            cum_quote: order.cum_quote + rules.notional(fill.price.0, skipped),
+            updated: update.transaction_time,
+        })
+    }
+}
+
+/// The average price of a quantity for a quote amount, rounded to the decimals of the instrument's
+/// prices; `None` if the amount is not known.
+pub fn average_price(rules: &Instrument, quote_qty: Amount, qty: i64) -> Option<Price> {
+    let unit = i128::from(pow10(rules.price_scale)) * i128::from(pow10(rules.qty_scale));
+    let raw = quote_qty.0.checked_mul(unit).filter(|raw| *raw > 0)?;
+    let average = div_half_even(raw, i128::from(qty) * AMOUNT_ONE);
+    i64::try_from(average).ok().map(Price)
+}

@@ -1,0 +1,50 @@
+//! Changes of a balance without an event: the process was not running, or the event was lost.
+//!
+//! Fees of fills that were derived from totals are estimates, and the venue rounds. So a small
+//! difference counts as profit or loss.
+
+use windvane_model::decimal::Amount;
+use windvane_model::order::Surface;
+use windvane_model::protocol::BalanceUpdate;
+
+use crate::Evidence;
+
+/// Estimates and rounding are at most one part in this many of the positions' cost.
+const UNSEEN_PARTS: i128 = 1_000;
+
+impl Evidence<'_> {
+    /// How much larger a reported balance is than the books explain.
+    pub fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
+        let moved = told.total - self.balance(surface, told.asset).total - told.change;
+        moved - self.correction_of_estimates(surface, told.asset, moved)
+    }
+
+    /// Whether such a change is large enough to request the income history.
+    pub fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
+        let moved = self.untold_change(surface, told);
+        if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
+            return moved != Amount::ZERO;
+        }
+        let worth = self.worth(surface, told.asset, moved);
+        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, told.asset, moved)
+    }
+
+    /// Estimates and rounding are at most this amount.
+    pub fn unseen(&self, surface: Surface) -> Amount {
+        Amount(self.cost_of_positions(surface).0 / UNSEEN_PARTS)
+    }
+
+    /// The cost of a surface's positions and of the last fill.
+    pub fn cost_of_positions(&self, surface: Surface) -> Amount {
+        let line = self.line(surface);
+        let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());
+        if surface == Surface::Spot {
+            return last;
+        }
+        let account = self.ledgers.account.iter();
+        let of_surface = account.filter(|(id, ..)| self.surface_of(*id) == surface);
+        last + of_surface
+            .map(|(_, _, holding)| holding.position.cost.abs())
+            .sum::<Amount>()
+    }
+}

@@ -1,0 +1,59 @@
+//! The domain of Windvane as types: what is traded and by which rules, orders and their states, books and
+//! ledgers, everything that enters an engine ([`Input`]) and leaves it ([`Effect`], [`Notice`]), and the
+//! records of both. The engine is made of it; the venue's language, the simulated exchange, recordings and
+//! reports use it without the engine.
+//!
+//! What may never enter this crate: decisions for an account, IO, a clock, async, threads, randomness,
+//! floating point, shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic, clippy::float_cmp)]
+
+pub mod planted;
+
+pub mod book;
+pub mod codec;
+pub mod config;
+pub mod decimal;
+pub mod doubt;
+pub mod effect;
+pub mod event;
+pub mod forced;
+pub mod holding;
+pub mod ids;
+pub mod input;
+pub mod instrument;
+pub mod invariant;
+pub mod latches;
+pub mod ledger;
+pub mod live;
+pub mod market;
+pub mod market_state;
+pub mod names;
+pub mod order;
+pub mod order_state;
+pub mod orders;
+pub mod protocol;
+pub mod record;
+pub mod refusal;
+pub mod risk;
+pub mod rules;
+pub mod run_state;
+pub mod timer;
+pub mod trading;
+pub mod truth;
+
+pub use decimal::{Amount, Decimal};
+pub use effect::{Effect, Notice};
+pub use event::{Event, EventKind, Intent};
+pub use ids::{
+    AssetId, ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time, TradeId, VenueOrderId,
+};
+pub use input::Input;
+pub use instrument::Instrument;
+pub use market::{Level, MarketEvent};
+pub use order::{
+    ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
+    Surface, TimeInForce, WorkingType,
+};
+pub use protocol::{Outcome, Reply, Request, UserEvent};
