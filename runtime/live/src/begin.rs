@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
-use windvane_protocol::speak::Names;
+use windvane_protocol::adapter::Names;
 use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Foreign, JOURNAL_STALL_MS, Module, Parts, Session,
@@ -178,7 +178,7 @@ impl Prepared<'_> {
         };
         let mut requests = self.found.requests.take();
         if let Some(requests) = &mut requests {
-            requests.know(spoken.clone(), self.found.futures_account.clone());
+            requests.configure(spoken.clone(), self.found.futures_account.clone());
         }
         let http = ways
             .clone()

@@ -10,7 +10,7 @@ use windvane_engine::{Instrument, Time};
 use windvane_journal::Directory;
 use windvane_protocol::Assets;
 
-use windvane_protocol::speak::{FuturesAccount, Names};
+use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_session::{PublicStreams, Requests, weights};
 
 use super::clock::Clock;

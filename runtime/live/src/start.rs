@@ -14,8 +14,8 @@ use windvane_engine::decimal::rescale;
 use windvane_engine::live::{LiveConfig, OnStart, OnStop};
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_protocol::Assets;
+use windvane_protocol::adapter::Names;
 use windvane_protocol::market_stream::{Feed, Topic};
-use windvane_protocol::speak::Names;
 use windvane_session::watchdog::WatchdogPlan;
 use windvane_session::weights::Wants;
 use windvane_session::{

@@ -11,8 +11,8 @@ use windvane_client_core::streams::feed::{
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::{InstrumentId, Surface, Time};
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::market_stream::Topic;
-use windvane_protocol::speak::Asked;
 
 use crate::exchange::{EmitMarket, PublicFeed, Received};
 use crate::requests::Requests;
@@ -29,7 +29,7 @@ pub(crate) enum Want {
     /// Do this with a connection.
     Socket(Surface, LinkId, SocketAction),
     /// Send a query to the venue.
-    Ask(Surface, QuestionId, Asked),
+    Ask(Surface, QuestionId, EncodedCall),
     /// A frame of a connection, for [`PublicStreams::frame`].
     Frame(Surface, ConnectionId, Received),
     /// A frame from polling.
@@ -230,7 +230,7 @@ impl PublicStreams {
                 FeedOutput::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 FeedOutput::Close(link) => Want::Socket(surface, link, SocketAction::Close),
                 FeedOutput::Ask(question, route, parameters) => {
-                    Want::Ask(surface, question, Asked { route, parameters })
+                    Want::Ask(surface, question, EncodedCall { route, parameters })
                 }
                 FeedOutput::Frame(connection, frame) => Want::Frame(surface, connection, frame),
                 FeedOutput::Item(FeedItem::Frame(frame)) => Want::Polled(surface, frame),

@@ -12,9 +12,9 @@ use windvane_client_core::settings::Api;
 use windvane_client_core::{Gateway, Lost};
 use windvane_engine::{Instrument, Surface, Time};
 use windvane_protocol::Brand;
+use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::route;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
-use windvane_protocol::speak::FuturesAccount;
 use windvane_session::{
     Call, CallAnswer, Documented, FindAccount, InstrumentName, Known, RequestTerms, Requests,
     Signing, Start, StartError, StartInput, StartOutput, StartTerms, surfaces,

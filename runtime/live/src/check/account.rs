@@ -9,7 +9,7 @@ use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
-use windvane_protocol::speak::{FuturesAccount, Note};
+use windvane_protocol::adapter::{FuturesAccount, Note};
 use windvane_session::{Exchange, Question};
 
 use super::Report;
@@ -155,7 +155,7 @@ fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
 /// The advice if the venue does not serve a route. Only the futures account can be read from
 /// another route.
 fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
-    let account = exchange.ask(Question::FuturesAccount);
+    let account = exchange.encode_query(Question::FuturesAccount);
     if account.is_some_and(|call| call.route == asked.route) {
         return "the venue has no such route: set account.user to the main wallet's address; then \
                 the account is read from the info endpoint"

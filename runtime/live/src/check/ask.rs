@@ -12,7 +12,7 @@ use windvane_client_core::gateway::Answer;
 use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Request, Surface};
-use windvane_protocol::speak::{Asked, Heard, Note};
+use windvane_protocol::adapter::{CallResult, EncodedCall, Note};
 use windvane_session::{Exchange, Question, venue_surface};
 
 use super::venue::PATIENCE;
@@ -63,27 +63,27 @@ impl<'a> Asker<'a> {
     /// Performs the calls of a request. Each waits for its share of the budget. `None` if the
     /// request cannot be encoded.
     pub(super) async fn request(self, request: &Request) -> Option<Answered> {
-        let calls = self.exchange.encode(request).ok()?;
+        let calls = self.exchange.encode_request(request).ok()?;
         let patient = self.client.with_patience(PATIENCE);
         let patient = Asker::new(&patient, self.exchange);
         let mut outcomes = Vec::new();
         for call in &calls {
             outcomes.push(patient.call(call).await);
         }
-        let heard = outcomes.iter().map(|outcome| match outcome {
-            Ok(text) => Heard::Done(text),
-            Err(NotDone::Refused(refusal)) => Heard::Refused {
+        let results = outcomes.iter().map(|outcome| match outcome {
+            Ok(text) => CallResult::Done(text),
+            Err(NotDone::Refused(refusal)) => CallResult::Refused {
                 code: refusal.code(),
                 msg: "",
             },
-            Err(_) => Heard::Unknown,
+            Err(_) => CallResult::Unknown,
         });
-        let heard: Vec<_> = heard.collect();
-        let said = self.exchange.reply(request, &heard);
+        let results: Vec<_> = results.collect();
+        let decoded = self.exchange.decode_reply(request, &results);
         let mut outcomes = outcomes.into_iter();
         Some(Answered {
-            replies: said.said,
-            notes: said.notes,
+            replies: decoded.items,
+            notes: decoded.notes,
             failed: outcomes.next().and_then(Result::err),
             failed_later: outcomes.find_map(Result::err),
         })
@@ -94,7 +94,7 @@ impl<'a> Asker<'a> {
     ///
     /// # Errors
     /// The request was not carried out, or its result is unknown.
-    pub(super) async fn call(self, call: &Asked) -> Result<String, NotDone> {
+    pub(super) async fn call(self, call: &EncodedCall) -> Result<String, NotDone> {
         let (client, exchange) = (self.client, self.exchange);
         let cost = exchange.cost(call);
         let passed = client.pass(call.route, &cost).await;
@@ -105,9 +105,9 @@ impl<'a> Asker<'a> {
         let signed = signed.unwrap_or_else(|| exchange.gateway().sign(&unsigned));
         let prepared =
             signed.map_err(|error| NotDone::Refused(RequestError::from(error).into()))?;
-        let came = client.exchange(call.route.surface, prepared).await;
-        let headers = came.as_ref().map(|raw| raw.texts()).unwrap_or_default();
-        let answer = match &came {
+        let received = client.exchange(call.route.surface, prepared).await;
+        let headers = received.as_ref().map(|raw| raw.texts()).unwrap_or_default();
+        let answer = match &received {
             Ok(raw) => Ok(Answer {
                 status: raw.status,
                 headers: &headers,
@@ -116,16 +116,16 @@ impl<'a> Asker<'a> {
             Err(failure) => Err(failure.clone()),
         };
         let judged = exchange.judge(client.now(), &unsigned, (&cost, departed), answer);
-        judged.map(|()| came.map(|raw| raw.text).unwrap_or_default())
+        judged.map(|()| received.map(|raw| raw.text).unwrap_or_default())
     }
 
     /// Performs the call of a query.
     ///
     /// # Errors
     /// The query failed, or the exchange has no such query.
-    pub(super) async fn question(self, question: Question<'_>) -> Result<String, NotDone> {
-        let Some(call) = self.exchange.ask(question) else {
-            let error = RequestError::NoRoute(format!("{question:?}"));
+    pub(super) async fn query(self, query: Question<'_>) -> Result<String, NotDone> {
+        let Some(call) = self.exchange.encode_query(query) else {
+            let error = RequestError::NoRoute(format!("{query:?}"));
             return Err(NotDone::Refused(error.into()));
         };
         self.call(&call).await
@@ -137,20 +137,20 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// The clock could not be read.
     pub(super) async fn clock(self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
-        let mut taken = Vec::new();
+        let mut samples = Vec::new();
         for _ in 0..samples {
             let sent_us = self.client.now().local_us;
-            let text = self.question(Question::Clock(surface)).await?;
+            let text = self.query(Question::Clock(surface)).await?;
             let received_us = self.client.now().local_us;
             let shown = self.exchange.clock_ms(&text);
             let server_ms = shown.ok_or_else(|| unreadable("it contains no time", &text))?;
-            taken.push(Sample {
+            samples.push(Sample {
                 sent_us,
                 received_us,
                 server_ms,
             });
         }
-        let offset = estimate(&taken).ok_or_else(|| {
+        let offset = estimate(&samples).ok_or_else(|| {
             NotDone::Wait(Wait {
                 why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
                 after: std::time::Duration::from_secs(1),

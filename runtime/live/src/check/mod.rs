@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
-use windvane_protocol::speak::{FuturesAccount, Names};
+use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_session::StartTerms;
 use windvane_session::weights::{Plan, Use};
 
@@ -251,7 +251,7 @@ async fn look_outside(
     if trading {
         let account = futures_account(config, &names, client).await;
         let names = Names::new(&market.instruments, market.assets.names());
-        exchange.know(names, account.clone());
+        exchange.configure(names, account.clone());
         let asker = Asker::new(client, &*exchange);
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {

@@ -126,7 +126,7 @@ impl Keeping {
                     self.give(KeeperInput::Beat { number, stopped_ms });
                 }
                 Ok(Event::Said(life, words)) if life == self.lives => {
-                    self.give(KeeperInput::Said(words));
+                    self.give(KeeperInput::Message(words));
                 }
                 Ok(Event::Closed(life)) if life == self.lives && self.process.is_some() => {
                     self.closed();

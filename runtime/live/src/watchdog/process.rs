@@ -82,7 +82,7 @@ pub async fn watch(
         http: Http::new((way.clone(), way), mailbox, clock),
         inbox,
         words: Some(listen()?),
-        say: speak()?,
+        say: adapter()?,
         clock,
         client,
     };
@@ -220,7 +220,7 @@ fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
 
 /// The channel to the run. A run that is stopped does not read, so messages beyond the queue are
 /// lost.
-fn speak() -> std::io::Result<SyncSender<WatchdogSays>> {
+fn adapter() -> std::io::Result<SyncSender<WatchdogSays>> {
     let (say, said) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("stdout".to_owned());
     thread.spawn(move || write_words(&said))?;

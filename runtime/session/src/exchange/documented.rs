@@ -7,9 +7,11 @@ use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
 use windvane_engine::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
+use windvane_protocol::adapter::{
+    Adapter, CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
+};
 use windvane_protocol::error::code;
 use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
-use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
 use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
@@ -24,7 +26,7 @@ const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
 #[derive(Clone, Debug)]
 pub struct Documented {
     gateway: Gateway,
-    speaker: Speaker,
+    adapter: Adapter,
     signing: Signing,
 }
 
@@ -41,14 +43,14 @@ impl Documented {
     /// The exchange behind a gateway. With `only_documents`, only routes of documents 1 to 3 are
     /// used (`market_data = "documented"`).
     pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&[], &[]),
             futures_account: FuturesAccount::Routes,
             documented: only_documents,
         };
         Self {
             gateway,
-            speaker,
+            adapter,
             signing,
         }
     }
@@ -64,23 +66,23 @@ impl Exchange for Documented {
     }
 
     fn names(&self) -> &Names {
-        &self.speaker.names
+        &self.adapter.names
     }
 
-    fn know(&mut self, names: Names, futures_account: FuturesAccount) {
-        self.speaker.names = names;
-        self.speaker.futures_account = futures_account;
+    fn configure(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.adapter.names = names;
+        self.adapter.futures_account = futures_account;
     }
 
-    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
-        self.speaker.ask(request)
+    fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError> {
+        self.adapter.encode_request(request)
     }
 
-    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError> {
-        self.speaker.open_orders_by_symbol(surface)
+    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
+        self.adapter.open_orders_by_symbol(surface)
     }
 
-    fn ask(&self, question: Question<'_>) -> Option<Asked> {
+    fn encode_query(&self, question: Question<'_>) -> Option<EncodedCall> {
         let name = match question {
             Question::Listing(surface) => format!("{surface}.exchange_info"),
             Question::Clock(surface) => format!("{surface}.time"),
@@ -111,14 +113,14 @@ impl Exchange for Documented {
             }
             _ => {}
         }
-        Some(Asked { route, parameters })
+        Some(EncodedCall { route, parameters })
     }
 
-    fn cost(&self, call: &Asked) -> Cost {
+    fn cost(&self, call: &EncodedCall) -> Cost {
         Cost::of(call.route, &call.parameters)
     }
 
-    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned {
+    fn unsigned(&self, local_us: i64, call: &EncodedCall) -> Unsigned {
         let route = (call.route, None);
         self.gateway
             .unsigned(local_us, route, &call.parameters, None)
@@ -129,7 +131,7 @@ impl Exchange for Documented {
         is_here.then(|| self.gateway.sign(unsigned))
     }
 
-    fn rehearse(&self, call: &Asked) -> Option<Prepared> {
+    fn rehearse(&self, call: &EncodedCall) -> Option<Prepared> {
         let stamp = Stamp {
             timestamp_ms: 0,
             nonce_us: 0,
@@ -160,12 +162,12 @@ impl Exchange for Documented {
         refusal_code(not_done) == Some(code::INVALID_LISTEN_KEY.code)
     }
 
-    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
-        self.speaker.reply(request, heard)
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
+        self.adapter.decode_reply(request, results)
     }
 
-    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
-        self.speaker.refuse(request, error)
+    fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply> {
+        self.adapter.refuse(request, error)
     }
 
     fn clock_ms(&self, text: &str) -> Option<i64> {
@@ -190,9 +192,9 @@ impl Exchange for Documented {
         key_expiry_ms(text)
     }
 
-    fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String> {
+    fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String> {
         let event = user_stream::decode(surface, text).map_err(|error| error.to_string())?;
-        let said = self.speaker.user_event(&event);
+        let said = self.adapter.user_event(&event);
         said.map_err(|error| error.to_string())
     }
 

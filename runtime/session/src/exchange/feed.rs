@@ -7,8 +7,8 @@ use windvane_client_core::streams::feed::{
     ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Verdict,
 };
 use windvane_engine::{InstrumentId, Surface, planted};
+use windvane_protocol::adapter::{MarketError, MarketReader, Missing, Names};
 use windvane_protocol::market_stream::{self, MarketStreamFrame};
-use windvane_protocol::speak::{MarketError, MarketReader, Missing, Names};
 use windvane_protocol::{BookLevels, Frame};
 
 use super::{EmitMarket, PublicFeed, Received};

@@ -23,8 +23,10 @@ use windvane_engine::{
     Instrument, InstrumentId, MarketEvent, Reply, Request, Surface, Time, UserEvent,
 };
 use windvane_protocol::Assets;
+use windvane_protocol::adapter::{
+    CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
+};
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
 
 use crate::start::{InstrumentName, StartError};
 
@@ -87,40 +89,40 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// Its request budget, its clocks, and the bans of this address.
     fn gateway(&self) -> &Gateway;
 
-    /// Instruments and assets by the exchange's names; empty before [`Self::know`].
+    /// Instruments and assets by the exchange's names; empty before [`Self::configure`].
     fn names(&self) -> &Names;
 
     /// Takes the results of a start. From here on, requests of the engine can be encoded.
-    fn know(&mut self, names: Names, futures_account: FuturesAccount);
+    fn configure(&mut self, names: Names, futures_account: FuturesAccount);
 
     /// The calls of an engine request, to be made in this order.
     ///
     /// # Errors
     /// The request cannot be encoded.
-    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError>;
+    fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError>;
 
     /// The calls to list the open orders of a surface, one for each configured symbol. Use them if
     /// one list of all orders costs more.
     ///
     /// # Errors
     /// The route must not be used.
-    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError>;
+    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError>;
 
     /// The call of a session query; `None` if the exchange has no such call.
-    fn ask(&self, question: Question<'_>) -> Option<Asked>;
+    fn encode_query(&self, question: Question<'_>) -> Option<EncodedCall>;
 
     /// The budget cost of a call.
-    fn cost(&self, call: &Asked) -> Cost;
+    fn cost(&self, call: &EncodedCall) -> Cost;
 
     /// A call with its timestamp and nonces, before it is signed.
-    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned;
+    fn unsigned(&self, local_us: i64, call: &EncodedCall) -> Unsigned;
 
     /// The signed bytes of a call; `None` if a signer elsewhere must sign it.
     fn sign(&self, unsigned: &Unsigned) -> Option<Result<Prepared, PrepareError>>;
 
     /// The signed bytes of an order that is not sent, so that the next order finds its code in the
     /// processor caches. This does not use up budget or nonces. `None` if it would have no benefit.
-    fn rehearse(&self, call: &Asked) -> Option<Prepared>;
+    fn rehearse(&self, call: &EncodedCall) -> Option<Prepared>;
 
     /// Classifies the response to a call, and corrects the budget.
     ///
@@ -140,11 +142,11 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// Whether a renewal was refused because the listen key does not exist any more.
     fn is_of_dead_key(&self, not_done: &NotDone) -> bool;
 
-    /// The replies to a request, from the results of its calls ([`Self::encode`]) in their order.
-    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply>;
+    /// The replies to a request, from the results of its calls ([`Self::encode_request`]) in their order.
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply>;
 
     /// The replies to a request that was not sent.
-    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply>;
+    fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply>;
 
     /// The clock in a response to [`Question::Clock`], in Unix milliseconds.
     fn clock_ms(&self, text: &str) -> Option<i64>;
@@ -163,7 +165,7 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The frame cannot be decoded. Its events are lost.
-    fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String>;
+    fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String>;
 
     /// Checks whether a response to [`Question::Listing`] is complete.
     ///

@@ -3,8 +3,8 @@
 //! response was incomplete.
 
 use windvane_client_core::outcome::NotDone;
+use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::route::Route;
-use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::{Exchange, Question};
 
@@ -31,7 +31,7 @@ impl Account {
     ) {
         let is_asked_for = self.other.is_some()
             && exchange
-                .ask(Question::FuturesAccount)
+                .encode_query(Question::FuturesAccount)
                 .is_some_and(|call| call.route.name == route.name);
         if !is_asked_for {
             return;
@@ -42,7 +42,7 @@ impl Account {
                 if let Some(other) = self.other.take() {
                     tracing::warn!("the venue has no account route; the info endpoint is used");
                     let names = exchange.names().clone();
-                    exchange.know(names, other);
+                    exchange.configure(names, other);
                 }
             }
             Ok(_) | Err(_) => {}

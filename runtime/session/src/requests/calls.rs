@@ -6,8 +6,8 @@ use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
 use windvane_engine::{Time, constant};
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::Asked;
 
 use super::{Call, CallEnded, Done, Purpose, Requests};
 
@@ -52,7 +52,7 @@ pub enum CallAnswer<'a> {
 /// A call that must be made.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    pub(super) asked: Asked,
+    pub(super) asked: EncodedCall,
     pub(super) lane: Lane,
     /// How long it may wait for the budget, in nanoseconds.
     pub(super) patience_ns: i64,
@@ -137,7 +137,12 @@ impl Requests {
     }
 
     /// A call that the session makes for itself.
-    pub(super) const fn plain_call(&self, asked: Asked, lane: Lane, purpose: Purpose) -> Wanted {
+    pub(super) const fn plain_call(
+        &self,
+        asked: EncodedCall,
+        lane: Lane,
+        purpose: Purpose,
+    ) -> Wanted {
         Wanted {
             asked,
             lane,

@@ -21,9 +21,9 @@ use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::QuestionId;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
+use windvane_protocol::adapter::{EncodedCall, FuturesAccount, Names};
 use windvane_protocol::route::Route;
 use windvane_protocol::sign::Prepared;
-use windvane_protocol::speak::{Asked, FuturesAccount, Names};
 
 pub use calls::{CallAnswer, CallId};
 pub(crate) use clocks::Reading;
@@ -95,7 +95,7 @@ enum Purpose {
     /// A query of public data that is polled.
     Poll(Surface, QuestionId),
     /// A query of a start or of a watchdog, by its own number.
-    Asked(u64),
+    Query(u64),
 }
 
 /// Results and work for the session.
@@ -124,7 +124,7 @@ pub(crate) enum Done {
     /// How long a call waited for its budget, in nanoseconds, even if it gave up after that.
     Waited(Lane, i64),
     /// The result of a query by [`Requests::ask`].
-    Asked(u64, Result<String, NotDone>),
+    QueryEnded(u64, Result<String, NotDone>),
 }
 
 /// How a call ended, for the metrics.
@@ -216,8 +216,8 @@ impl Requests {
     }
 
     /// Ends the start: from here on, requests of the engine can be encoded.
-    pub fn know(&mut self, names: Names, futures_account: FuturesAccount) {
-        self.exchange.know(names, futures_account);
+    pub fn configure(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.exchange.configure(names, futures_account);
     }
 
     /// How long nothing may be sent to a surface, in milliseconds.
@@ -258,7 +258,7 @@ impl Requests {
     /// Encodes and signs the last order once more. Orders are rare, and the code and data on their
     /// path would otherwise leave the processor caches. This does not use up budget or nonces.
     pub(crate) fn rehearse(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
-        let calls = self.exchange.encode(self.last.as_ref()?).ok()?;
+        let calls = self.exchange.encode_request(self.last.as_ref()?).ok()?;
         let call = calls.first()?;
         Some((call.route.surface, self.exchange.rehearse(call)?))
     }
@@ -294,7 +294,7 @@ impl Requests {
             Purpose::Poll(surface, question) => {
                 self.done.push_back(Done::Polled(surface, question, became));
             }
-            Purpose::Asked(number) => self.done.push_back(Done::Asked(number, became)),
+            Purpose::Query(number) => self.done.push_back(Done::QueryEnded(number, became)),
         }
         self.tell_stops(now);
     }
@@ -372,12 +372,12 @@ impl Requests {
         (lane, patience_ms): (Lane, i64),
         number: u64,
     ) -> bool {
-        let Some(asked) = self.exchange.ask(question) else {
+        let Some(asked) = self.exchange.encode_query(question) else {
             return false;
         };
         let call = Wanted {
             patience_ns: patience_ms * 1_000_000,
-            ..self.plain_call(asked, lane, Purpose::Asked(number))
+            ..self.plain_call(asked, lane, Purpose::Query(number))
         };
         self.call(now, call);
         true
@@ -390,7 +390,7 @@ impl Requests {
         question: Question<'_>,
         (lane, purpose): (Lane, Purpose),
     ) -> bool {
-        let Some(asked) = self.exchange.ask(question) else {
+        let Some(asked) = self.exchange.encode_query(question) else {
             return false;
         };
         let call = self.plain_call(asked, lane, purpose);
@@ -403,7 +403,7 @@ impl Requests {
         &mut self,
         now: Time,
         (surface, question): (Surface, QuestionId),
-        asked: Asked,
+        asked: EncodedCall,
     ) {
         let purpose = Purpose::Poll(surface, question);
         let call = self.plain_call(asked, Lane::Query, purpose);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::route::Surface;
-use windvane_protocol::speak::Asked;
 
 use super::Requests;
 use super::parts::Became;
@@ -60,7 +60,7 @@ impl Requests {
     /// The replacement for a read of a mode: a fresh cached response, or any cached response if
     /// little weight is left. With little weight and no cached response, the read is postponed.
     /// `None` if the venue must be asked.
-    pub(super) fn known_mode(&self, now: Time, call: &Asked, lane: Lane) -> Option<Became> {
+    pub(super) fn known_mode(&self, now: Time, call: &EncodedCall, lane: Lane) -> Option<Became> {
         let route = call.route.name;
         if !self.exchange.capabilities().modes.contains(&route) {
             return None;

@@ -9,7 +9,7 @@ use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_engine::live::LiveInput;
 use windvane_engine::truth::Subject;
 use windvane_engine::{ClientOrderId, Request, Time, planted};
-use windvane_protocol::speak::{Asked, Heard, Note, SpeakError};
+use windvane_protocol::adapter::{CallResult, EncodeError, EncodedCall, Note};
 
 use super::calls::{Wanted, fresh_ns};
 use super::{Done, Purpose, Requests, venue_surface};
@@ -29,7 +29,7 @@ const SYMBOLS_MAX: usize = 40;
 pub(super) struct Carried {
     request: Request,
     lane: Lane,
-    asked: Vec<Asked>,
+    asked: Vec<EncodedCall>,
     became: Vec<Became>,
     handed: Time,
     since: Option<Time>,
@@ -125,8 +125,8 @@ impl Requests {
         }
     }
 
-    fn refuse(&mut self, request: &Request, error: &SpeakError) {
-        if let SpeakError::Undocumented(route) = error {
+    fn refuse(&mut self, request: &Request, error: &EncodeError) {
+        if let EncodeError::Undocumented(route) = error {
             tracing::info!(
                 route,
                 "the request was not sent: its route is not in documents 1 to 3"
@@ -144,7 +144,7 @@ impl Requests {
         &self,
         now: Time,
         (request, lane): (&Request, Lane),
-    ) -> Result<Vec<Asked>, SpeakError> {
+    ) -> Result<Vec<EncodedCall>, EncodeError> {
         if let Request::Read(Subject::OpenOrders { surface }) = request {
             let of = venue_surface(*surface);
             let left = self.gateway().weight_left(self.ms(now), of, lane);
@@ -154,7 +154,7 @@ impl Requests {
                 return self.exchange.open_orders_by_symbol(*surface);
             }
         }
-        self.exchange.encode(request)
+        self.exchange.encode_request(request)
     }
 
     /// Makes the next call of a request, or finishes the request after the last one.
@@ -180,7 +180,7 @@ impl Requests {
         }
     }
 
-    fn wanted(&self, number: u64, carried: &Carried, call: &Asked) -> Wanted {
+    fn wanted(&self, number: u64, carried: &Carried, call: &EncodedCall) -> Wanted {
         let request = &carried.request;
         let places = matches!(request, Request::Place(_) | Request::PlaceBatch(_))
             || carried.lane == Lane::Place;
@@ -250,7 +250,7 @@ impl Requests {
         let Some(carried) = self.carried.remove(&number) else {
             return;
         };
-        let late = SpeakError::Late(waited);
+        let late = EncodeError::Late(waited);
         self.refuse(&carried.request, &late);
         let Request::Place(order) = &carried.request else {
             return;
@@ -278,25 +278,25 @@ impl Requests {
             ..
         } = carried;
         let modes = self.exchange.capabilities().modes;
-        let is_pending = |(call, became): (&Asked, &Became)| {
+        let is_pending = |(call, became): (&EncodedCall, &Became)| {
             modes.contains(&call.route.name) && became.is_pending()
         };
         if matches!(request, Request::Read(_)) && asked.iter().zip(&became).any(is_pending) {
             self.done.push_back(Done::Live(LiveInput::ModesPending));
         }
         let words: Vec<String> = became.iter().map(words).collect();
-        let heard: Vec<Heard<'_>> = became
+        let heard: Vec<CallResult<'_>> = became
             .iter()
             .zip(&words)
             .map(|(became, words)| heard(became, words))
             .collect();
-        let said = self.exchange.reply(&request, &heard);
+        let said = self.exchange.decode_reply(&request, &heard);
         for note in &said.notes {
             if self.elsewhere.is_news(note) {
                 log_note(note, "in an answer");
             }
         }
-        self.done.push_back(Done::Replies(said.said));
+        self.done.push_back(Done::Replies(said.items));
         self.placed(now, &request);
     }
 
@@ -335,23 +335,25 @@ fn words(became: &Became) -> String {
     }
 }
 
-fn heard<'a>(became: &'a Became, words: &'a str) -> Heard<'a> {
+fn heard<'a>(became: &'a Became, words: &'a str) -> CallResult<'a> {
     match became {
-        Became::Done(text) => Heard::Done(text),
-        Became::Not(NotDone::Refused(refusal)) => Heard::Refused {
+        Became::Done(text) => CallResult::Done(text),
+        Became::Not(NotDone::Refused(refusal)) => CallResult::Refused {
             code: refusal.code(),
             // The engine searches this text for the word "balance", and our own advice contains
             // that word too. So the venue's text alone is passed on.
             msg: refusal.msg().unwrap_or(words),
         },
-        Became::Postponed | Became::Not(NotDone::Unknown(_)) => Heard::Unknown,
+        Became::Postponed | Became::Not(NotDone::Unknown(_)) => CallResult::Unknown,
         Became::Not(NotDone::Wait(wait)) => match &wait.why {
-            WaitReason::Budget(_) | WaitReason::NoConnection(_) => Heard::NotSent { msg: words },
-            WaitReason::Venue(pause) => Heard::Wait {
+            WaitReason::Budget(_) | WaitReason::NoConnection(_) => {
+                CallResult::NotSent { msg: words }
+            }
+            WaitReason::Venue(pause) => CallResult::Wait {
                 code: pause.complaint.error.as_ref().map(|error| error.code),
                 msg: words,
             },
-            WaitReason::NoAnswer(_) | WaitReason::Busy(_) => Heard::Wait {
+            WaitReason::NoAnswer(_) | WaitReason::Busy(_) => CallResult::Wait {
                 code: None,
                 msg: words,
             },

@@ -2,7 +2,7 @@
 
 use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
-use windvane_protocol::speak::FuturesAccount;
+use windvane_protocol::adapter::FuturesAccount;
 
 use crate::exchange::Question;
 

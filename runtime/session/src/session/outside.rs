@@ -8,7 +8,7 @@ use windvane_engine::live::LiveInput;
 use windvane_engine::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
-use windvane_protocol::speak::Note;
+use windvane_protocol::adapter::Note;
 
 use super::{Output, Session};
 use crate::account::Account;
@@ -263,7 +263,7 @@ impl<G: Guests> Session<G> {
                 Done::Waited(lane, ns) => self.outputs.push_back(Output::BudgetWait(lane, ns)),
                 Done::Live(input) => self.live(now, input),
                 // This result belongs to a start, which is over.
-                Done::Asked(..) => {}
+                Done::QueryEnded(..) => {}
                 Done::Depth(id, text) => self.depth(now, id, text.as_deref()),
                 Done::Key(surface, key) => {
                     if let (Some(streams), Some(requests)) = (&mut self.streams, &self.requests) {
@@ -366,7 +366,7 @@ impl<G: Guests> Session<G> {
                 for note in &said.notes {
                     log_note(note, "in a user event");
                 }
-                for event in &said.said {
+                for event in &said.items {
                     let is_mode = matches!(
                         event,
                         UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }

@@ -17,8 +17,8 @@ use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::{Instrument, Surface, Time, planted};
 use windvane_protocol::Assets;
+use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::FuturesAccount;
 
 use crate::exchange::Question;
 use crate::quiet::Quiet;
@@ -209,7 +209,7 @@ impl Start {
                 }
                 Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
-                Done::Asked(_, became) => self.came(now, became),
+                Done::QueryEnded(_, became) => self.came(now, became),
                 Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
                 // The session later reports the venue's stops to its engine. A start makes no calls
                 // of the other kinds.

@@ -36,7 +36,7 @@ pub enum KeeperInput {
         stopped_ms: u64,
     },
     /// A message of the process.
-    Said(WatchdogSays),
+    Message(WatchdogSays),
     /// The process ended, was killed, or could not be started.
     Gone {
         /// How long the venue wants no requests at all, in milliseconds.
@@ -116,7 +116,7 @@ impl Keeper {
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
             KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
-            KeeperInput::Said(words) => self.said(now, words),
+            KeeperInput::Message(words) => self.said(now, words),
             KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
             KeeperInput::End => self.end(now),
             KeeperInput::Timeout => self.timeout(now),
@@ -264,7 +264,7 @@ mod tests {
                 now,
             };
             assert_eq!(rig.outputs(), [started(false)]);
-            rig.give(KeeperInput::Said(WatchdogSays::Armed));
+            rig.give(KeeperInput::Message(WatchdogSays::Armed));
             rig
         }
 
@@ -324,7 +324,7 @@ mod tests {
             Some(Time(0).plus_ms(ANSWER_MS)),
             "the wait counts from the first heartbeat"
         );
-        rig.give(KeeperInput::Said(WatchdogSays::Heard { number: 1 }));
+        rig.give(KeeperInput::Message(WatchdogSays::Heard { number: 1 }));
         assert_eq!(rig.keeper.poll_timeout(), None);
     }
 
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_process_that_cancels_lives_as_long_as_it_reports() {
         let mut rig = Rig::armed();
-        let acting = KeeperInput::Said(WatchdogSays::Acting);
+        let acting = KeeperInput::Message(WatchdogSays::Acting);
         assert_eq!(rig.give(acting), [told(false)]);
         rig.now = rig.now.plus_ms(SILENT_MS - 1);
         rig.give(acting);

@@ -449,7 +449,7 @@ impl Watchdog {
                 }
                 Done::Send(call) => self.outputs.push_back(WatchdogOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(WatchdogOutput::Abandon(id)),
-                Done::Asked(number, became) => {
+                Done::QueryEnded(number, became) => {
                     // Results of requests that were sent before it acts are ignored.
                     if let Some(errand) = self.errands.remove(&number) {
                         self.errand_done(now, errand, became);

@@ -7,7 +7,7 @@ use windvane_engine::{
     ClientOrderId, Instrument, InstrumentId, Level, MarketEvent, NewOrder, OrderTerms, OrderType,
     PositionSide, Price, Qty, Request, Side, Time, TimeInForce, UserEvent,
 };
-use windvane_protocol::speak::{FuturesAccount, Names, Speaker};
+use windvane_protocol::adapter::{Adapter, FuturesAccount, Names};
 use windvane_protocol::user_stream::decode;
 use windvane_sim::{Venue, VenueMessage};
 
@@ -108,7 +108,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Pair {
     state: State,
     twin: Venue,
-    speaker: Speaker,
+    adapter: Adapter,
     now: Time,
     placed: usize,
 }
@@ -127,7 +127,7 @@ impl Pair {
         for symbol in state.board.symbols() {
             symbol.show(|event| twin.market(START, symbol.id, event));
         }
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&instruments, state.assets.names()),
             futures_account: FuturesAccount::Routes,
             documented: false,
@@ -135,7 +135,7 @@ impl Pair {
         Self {
             state,
             twin,
-            speaker,
+            adapter,
             now: START,
             placed: 0,
         }
@@ -309,7 +309,7 @@ impl Pair {
             };
             let text = record(&self.state, ACCOUNT, &sent, now_ms).to_string();
             let event = decode(surface, &text).unwrap();
-            let said = self.speaker.user_event(&event).unwrap();
+            let said = self.adapter.user_event(&event).unwrap();
             assert!(said.notes.is_empty(), "{text}: {:?}", said.notes);
             read.extend(said.said);
         }

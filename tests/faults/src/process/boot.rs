@@ -8,7 +8,7 @@ use windvane_config::assembly;
 use windvane_engine::Time;
 use windvane_live::guests::LiveGuests;
 use windvane_live::start;
-use windvane_protocol::speak::Names;
+use windvane_protocol::adapter::Names;
 use windvane_session::recovery::{Before, RecoveryTerms, left_of};
 use windvane_session::{
     Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use toy::Toy;
 use windvane_client::{Addresses, Settings};
 use windvane_protocol::Brand;
+use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::route::Surface as RouteSurface;
 use windvane_protocol::sign::{Credentials, Dialect, Network};
-use windvane_protocol::speak::FuturesAccount;
 
 use super::super::{Report, Verdict, account, local, streams};
 use super::*;

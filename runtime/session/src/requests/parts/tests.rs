@@ -5,16 +5,16 @@ use windvane_client_core::budget::{Cost, Shares};
 use windvane_client_core::gateway::{Answer, Identity, Unsigned};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Refusal;
-use windvane_client_core::{Api, Asked as AskedRoute, Gateway, Lost};
+use windvane_client_core::{Api, EncodedCall as AskedRoute, Gateway, Lost};
 use windvane_engine::instrument::{Filters, SymbolStatus};
 use windvane_engine::refusal::Blame;
 use windvane_engine::{
     Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side, Surface,
 };
+use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_protocol::error::{Judgement, Limit, judge};
 use windvane_protocol::route;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
-use windvane_protocol::speak::{FuturesAccount, Names};
 use windvane_protocol::{Assets, Brand};
 
 use super::*;
@@ -70,7 +70,7 @@ fn requests(signing: Signing) -> Requests {
     };
     let exchange = Box::new(Documented::new(gateway, false, signing));
     let mut requests = Requests::new(exchange, terms, NOW, vec![Surface::Futures], 0);
-    requests.know(names(), FuturesAccount::Routes);
+    requests.configure(names(), FuturesAccount::Routes);
     requests
 }
 

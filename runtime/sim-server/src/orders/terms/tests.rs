@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use windvane_engine::instrument::{Filters, SymbolStatus};
 use windvane_engine::{AssetId, Request};
-use windvane_protocol::speak::{Asked, FuturesAccount, Names, Speaker};
+use windvane_protocol::adapter::{Adapter, EncodedCall, FuturesAccount, Names};
 
 use super::*;
 
@@ -122,7 +122,7 @@ prop_compose! {
 }
 
 /// The orders of a request, as the server reads them.
-fn read(call: &Asked, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
+fn read(call: &EncodedCall, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
     let instrument = if rules.surface == Surface::Spot {
         SPOT
     } else {
@@ -167,17 +167,17 @@ proptest! {
             instrument(Surface::Futures, price, qty),
             instrument(Surface::Spot, price, qty),
         ];
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&instruments, &["USDT".to_owned(), "BTC".to_owned()]),
             futures_account: FuturesAccount::Routes,
             documented: false,
         };
         let rules = &instruments[usize::from(case.spot)];
         for order in &case.orders {
-            let calls = speaker.ask(&Request::Place(*order)).unwrap();
+            let calls = adapter.encode_request(&Request::Place(*order)).unwrap();
             prop_assert_eq!(read(&calls[0], rules, case.hedge), vec![*order]);
         }
-        let calls = speaker.ask(&Request::PlaceBatch(case.orders.clone())).unwrap();
+        let calls = adapter.encode_request(&Request::PlaceBatch(case.orders.clone())).unwrap();
         let read: Vec<_> = calls.iter().flat_map(|call| read(call, rules, case.hedge)).collect();
         prop_assert_eq!(read, case.orders);
     }

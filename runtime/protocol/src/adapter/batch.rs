@@ -6,7 +6,7 @@ use std::ops::Range;
 use windvane_engine::protocol::{OrderReport, Outcome, Refusal};
 use windvane_engine::{ClientOrderId, NewOrder, Surface};
 
-use super::{HearError, Names};
+use super::{DecodeError, Names};
 use crate::error::{Class, VenueError};
 use crate::wire::futures::{BatchEntry, Order};
 
@@ -73,8 +73,8 @@ fn fits_batch(names: &Names, order: &NewOrder) -> bool {
 pub(super) fn outcomes(
     ids: &[ClientOrderId],
     entries: &[BatchEntry],
-    report: impl Fn(&Order) -> Result<OrderReport, HearError>,
-    mut note: impl FnMut(HearError),
+    report: impl Fn(&Order) -> Result<OrderReport, DecodeError>,
+    mut note: impl FnMut(DecodeError),
 ) -> Vec<Outcome<OrderReport>> {
     let is = |order: &Order, id: &ClientOrderId| order.client_order_id == id.as_str();
     let in_place = entries.len() == ids.len()
@@ -94,10 +94,10 @@ pub(super) fn outcomes(
                 Some(BatchEntry(Err(error))) if error.class() != Class::Unknown => {
                     return Outcome::Refused(refusal(error));
                 }
-                Some(BatchEntry(Err(error))) => HearError::Record(error.to_string()),
-                _ => HearError::Other {
+                Some(BatchEntry(Err(error))) => DecodeError::Record(error.to_string()),
+                _ => DecodeError::Other {
                     found: "other orders".to_owned(),
-                    asked: id.to_string(),
+                    requested: id.to_string(),
                 },
             },
         };

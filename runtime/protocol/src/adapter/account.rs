@@ -15,11 +15,11 @@ use windvane_engine::{
     Time, TradeId, VenueOrderId,
 };
 
-use super::ask::{INCOME_PAGE, TRADES_PAGE};
+use super::encode::{INCOME_PAGE, TRADES_PAGE};
 use super::figures::{amount, exact, nearest, product, quantity, time};
 use super::order;
 use super::reply::record;
-use super::{FuturesAccount, HearError, Note, Speaker, known};
+use super::{Adapter, DecodeError, FuturesAccount, Note, known};
 use crate::wire::info::Envelope;
 use crate::wire::market::PriceTicker;
 use crate::wire::scalar::OneOrMany;
@@ -28,11 +28,11 @@ use crate::wire::{Exact, Flag, Whole, Word, futures, info, spot as spot_wire};
 
 /// Every open order of a surface.
 pub(super) fn open_orders(
-    speaker: &Speaker,
+    adapter: &Adapter,
     surface: Surface,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<Vec<OpenOrder>, HearError> {
+) -> Result<Vec<OpenOrder>, DecodeError> {
     let orders: Vec<futures::Order> = match surface {
         Surface::Futures => record(body)?,
         Surface::Spot => {
@@ -44,7 +44,7 @@ pub(super) fn open_orders(
     for listed in &orders {
         let order = ClientOrderId::told(&listed.client_order_id);
         let symbol = &listed.symbol;
-        if speaker.names.instrument(surface, symbol).is_none() && order.parse_own().is_some() {
+        if adapter.names.instrument(surface, symbol).is_none() && order.parse_own().is_some() {
             notes.push(Note::Elsewhere {
                 surface,
                 symbol: symbol.clone(),
@@ -52,7 +52,7 @@ pub(super) fn open_orders(
             });
             continue;
         }
-        let symbol = speaker.configured(surface, symbol, "open order", notes);
+        let symbol = adapter.configured(surface, symbol, "open order", notes);
         if let Some((id, rules)) = symbol {
             match order::open_order(id, rules, listed) {
                 Ok(order) => open.push(order),
@@ -72,14 +72,14 @@ pub(super) fn open_orders(
 
 /// The latest orders with which the venue itself closed positions of a symbol.
 pub(super) fn forced_orders(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     body: &str,
-) -> Result<Vec<OpenOrder>, HearError> {
-    let rules = speaker.heard_rules(id)?;
+) -> Result<Vec<OpenOrder>, DecodeError> {
+    let rules = adapter.rules_of(id)?;
     let orders: Vec<futures::Order> = record(body)?;
     let orders = orders.iter().map(|listed| {
-        speaker.is_symbol(id, &listed.symbol)?;
+        adapter.is_symbol(id, &listed.symbol)?;
         order::open_order(id, rules, listed)
     });
     orders.collect()
@@ -87,37 +87,37 @@ pub(super) fn forced_orders(
 
 /// One order from outside this program.
 pub(super) fn outside_order(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     body: &str,
-) -> Result<OpenOrder, HearError> {
-    let rules = speaker.heard_rules(id)?;
+) -> Result<OpenOrder, DecodeError> {
+    let rules = adapter.rules_of(id)?;
     let listed: futures::Order = record(body)?;
-    speaker.is_symbol(id, &listed.symbol)?;
+    adapter.is_symbol(id, &listed.symbol)?;
     order::open_order(id, rules, &listed)
 }
 
 /// The client order id of one order.
 pub(super) fn traded_order(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     body: &str,
-) -> Result<TradedOrder, HearError> {
-    let rules = speaker.heard_rules(id)?;
+) -> Result<TradedOrder, DecodeError> {
+    let rules = adapter.rules_of(id)?;
     let listed: futures::Order = match rules.surface {
         Surface::Futures => record(body)?,
         Surface::Spot => order::as_futures(record::<spot_wire::Order>(body)?),
     };
-    placed_order(speaker, id, &listed)
+    placed_order(adapter, id, &listed)
 }
 
 /// The newest orders of an instrument, oldest first.
 pub(super) fn newest_orders(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     body: &str,
-) -> Result<Vec<TradedOrder>, HearError> {
-    let rules = speaker.heard_rules(id)?;
+) -> Result<Vec<TradedOrder>, DecodeError> {
+    let rules = adapter.rules_of(id)?;
     let listed: Vec<futures::Order> = match rules.surface {
         Surface::Futures => record(body)?,
         Surface::Spot => {
@@ -125,16 +125,16 @@ pub(super) fn newest_orders(
             orders.into_iter().map(order::as_futures).collect()
         }
     };
-    let orders = listed.iter().map(|order| placed_order(speaker, id, order));
+    let orders = listed.iter().map(|order| placed_order(adapter, id, order));
     orders.collect()
 }
 
 fn placed_order(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     listed: &futures::Order,
-) -> Result<TradedOrder, HearError> {
-    speaker.is_symbol(id, &listed.symbol)?;
+) -> Result<TradedOrder, DecodeError> {
+    adapter.is_symbol(id, &listed.symbol)?;
     Ok(TradedOrder {
         client_order_id: ClientOrderId::told(&listed.client_order_id),
         placed: time("time", listed.time.unwrap_or_default().0)?,
@@ -143,18 +143,18 @@ fn placed_order(
 
 /// One page of the income history, oldest first. Entries in assets that are not configured are
 /// skipped: the engine keeps no balance for them.
-pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> {
+pub(super) fn income(adapter: &Adapter, body: &str) -> Result<Truth, DecodeError> {
     let rows: Vec<futures::Income> = record(body)?;
     let more = rows.len() >= INCOME_PAGE;
     let mut entries = Vec::with_capacity(rows.len());
     for row in &rows {
-        let Some(asset) = speaker.names.asset(&row.asset) else {
+        let Some(asset) = adapter.names.asset(&row.asset) else {
             continue;
         };
         let symbol = row.symbol.as_deref();
         entries.push(Income {
             kind: income_kind(&row.income_type),
-            instrument: symbol.and_then(|name| speaker.names.instrument(Surface::Futures, name)),
+            instrument: symbol.and_then(|name| adapter.names.instrument(Surface::Futures, name)),
             asset,
             amount: amount("income", row.income.0)?,
             time: time("time", row.time.0)?,
@@ -165,11 +165,13 @@ pub(super) fn income(speaker: &Speaker, body: &str) -> Result<Truth, HearError> 
 }
 
 /// The latest price of one symbol.
-pub(super) fn asset_price(body: &str) -> Result<Truth, HearError> {
+pub(super) fn asset_price(body: &str) -> Result<Truth, DecodeError> {
     let ticker = match record::<OneOrMany<PriceTicker>>(body)? {
         OneOrMany::One(ticker) => ticker,
         OneOrMany::Many(tickers) => tickers.into_iter().next().ok_or_else(|| {
-            HearError::Record("the list of prices is empty, but one price was requested".to_owned())
+            DecodeError::Record(
+                "the list of prices is empty, but one price was requested".to_owned(),
+            )
         })?,
     };
     Ok(Truth::AssetPrice(amount("price", ticker.price.0)?))
@@ -195,10 +197,10 @@ fn income_kind(word: &Word<IncomeType>) -> IncomeKind {
 
 /// Spot account information; `total` is free plus locked.
 pub(super) fn spot(
-    speaker: &Speaker,
+    adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, HearError> {
+) -> Result<AccountTruth, DecodeError> {
     let account: spot_wire::Account = record(body)?;
     let mut truth = AccountTruth {
         can_trade: account.can_trade.map(|flag| flag.0),
@@ -206,8 +208,8 @@ pub(super) fn spot(
         ..AccountTruth::default()
     };
     for listed in &account.balances {
-        let held = listed.free.0.max(listed.locked.0);
-        if let Some(asset) = speaker.asset(&listed.asset, held, notes) {
+        let raw = listed.free.0.max(listed.locked.0);
+        if let Some(asset) = adapter.asset(&listed.asset, raw, notes) {
             let balance = spot_balance(asset, listed.free, listed.locked)?;
             truth.balances.push(balance);
         }
@@ -220,7 +222,7 @@ pub(super) fn spot_balance(
     asset: AssetId,
     free: Exact,
     locked: Exact,
-) -> Result<BalanceUpdate, HearError> {
+) -> Result<BalanceUpdate, DecodeError> {
     let locked = amount("locked", locked.0)?;
     Ok(BalanceUpdate {
         asset,
@@ -232,21 +234,21 @@ pub(super) fn spot_balance(
 
 /// The futures account, without its modes.
 pub(super) fn futures(
-    speaker: &Speaker,
+    adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, HearError> {
-    match speaker.futures_account {
-        FuturesAccount::Routes => account_information(speaker, body, notes),
-        FuturesAccount::Info { .. } => info_balance(speaker, body, notes),
+) -> Result<AccountTruth, DecodeError> {
+    match adapter.futures_account {
+        FuturesAccount::Routes => account_information(adapter, body, notes),
+        FuturesAccount::Info { .. } => info_balance(adapter, body, notes),
     }
 }
 
 fn account_information(
-    speaker: &Speaker,
+    adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, HearError> {
+) -> Result<AccountTruth, DecodeError> {
     let account: futures::Account = record(body)?;
     let assets = account.assets.iter().map(|asset| asset.update_time);
     let positions = account.positions.iter().map(|listed| listed.update_time);
@@ -259,8 +261,8 @@ fn account_information(
     for listed in &account.assets {
         let wallet = listed
             .wallet_balance
-            .ok_or(HearError::Missing("walletBalance"))?;
-        if let Some(asset) = speaker.asset(&listed.asset, wallet.0, notes) {
+            .ok_or(DecodeError::Missing("walletBalance"))?;
+        if let Some(asset) = adapter.asset(&listed.asset, wallet.0, notes) {
             let available = listed.available_balance;
             truth
                 .balances
@@ -268,26 +270,26 @@ fn account_information(
         }
     }
     for listed in &account.positions {
-        let held = Held {
+        let raw = RawPosition {
             symbol: &listed.symbol,
             side: &listed.position_side,
             qty: listed.position_amt.0,
             entry_price: listed.entry_price.map(|price| price.0),
         };
-        truth.positions.extend(speaker.position(&held)?);
+        truth.positions.extend(adapter.position(&raw)?);
     }
     Ok(truth)
 }
 
 /// Leverage and margin type of configured symbols, if the response to a read of the futures account
 /// has them.
-pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<MarginTerms> {
+pub(super) fn margins(adapter: &Adapter, subject: Subject, body: &str) -> Vec<MarginTerms> {
     let surface = Surface::Futures;
     if subject != (Subject::Account { surface }) {
         return Vec::new();
     }
     let terms = |symbol: &str, leverage: Option<Whole>, isolated: Option<Flag>| {
-        let instrument = speaker.names.instrument(Surface::Futures, symbol)?;
+        let instrument = adapter.names.instrument(Surface::Futures, symbol)?;
         let leverage = leverage.and_then(|whole| u32::try_from(whole.0).ok());
         let isolated = isolated.map(|flag| flag.0);
         let told = leverage.is_some() || isolated.is_some();
@@ -297,7 +299,7 @@ pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<Ma
             isolated,
         })
     };
-    let mut all: Vec<MarginTerms> = match speaker.futures_account {
+    let mut all: Vec<MarginTerms> = match adapter.futures_account {
         FuturesAccount::Routes => {
             let account = record::<futures::Account>(body);
             let listed = account.map(|account| account.positions).unwrap_or_default();
@@ -325,7 +327,7 @@ pub(super) fn margins(speaker: &Speaker, subject: Subject, body: &str) -> Vec<Ma
 /// futures account has them. A position whose numbers cannot be parsed is left out: this list only
 /// completes the account, and no order depends on it.
 pub(super) fn stated(
-    speaker: &Speaker,
+    adapter: &Adapter,
     subject: Subject,
     body: &str,
 ) -> Option<Vec<StatedPosition>> {
@@ -333,7 +335,7 @@ pub(super) fn stated(
     if subject != (Subject::Account { surface }) {
         return None;
     }
-    let all: Vec<_> = match speaker.futures_account {
+    let all: Vec<_> = match adapter.futures_account {
         FuturesAccount::Routes => {
             let account = record::<futures::Account>(body).ok()?;
             let listed = account.positions.into_iter();
@@ -344,7 +346,7 @@ pub(super) fn stated(
                         one.entry_price,
                         one.unrealized_profit,
                     ];
-                    speaker.stated(&one.symbol, &one.position_side, figures)
+                    adapter.stated(&one.symbol, &one.position_side, figures)
                 })
                 .collect()
         }
@@ -355,7 +357,7 @@ pub(super) fn stated(
             listed
                 .filter_map(|one| {
                     let figures = [one.position_amount, one.entry_price, one.unrealized_profit];
-                    speaker.stated(&one.symbol, &one.position_side, figures.map(Some))
+                    adapter.stated(&one.symbol, &one.position_side, figures.map(Some))
                 })
                 .collect()
         }
@@ -365,29 +367,29 @@ pub(super) fn stated(
 }
 
 /// The newest of the known times; 0 counts as absent.
-fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, HearError> {
+fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, DecodeError> {
     let told = times.into_iter().flatten().map(|ms| ms.0).max();
     let told = told.filter(|ms| *ms > 0);
     told.map(|ms| time("updateTime", ms)).transpose()
 }
 
 fn info_balance(
-    speaker: &Speaker,
+    adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, HearError> {
+) -> Result<AccountTruth, DecodeError> {
     let answer: Envelope<info::Balance> = record(body)?;
     let balance = answer.into_result();
-    let balance = balance.map_err(|error| HearError::Record(error.to_string()))?;
+    let balance = balance.map_err(|error| DecodeError::Record(error.to_string()))?;
     if balance.account_privacy != Word::Known(AccountPrivacy::Disabled) {
-        return Err(HearError::Private(balance.account_privacy.to_string()));
+        return Err(DecodeError::Private(balance.account_privacy.to_string()));
     }
-    if let FuturesAccount::Info { address } = &speaker.futures_account
+    if let FuturesAccount::Info { address } = &adapter.futures_account
         && !address.eq_ignore_ascii_case(&balance.address)
     {
-        return Err(HearError::Other {
+        return Err(DecodeError::Other {
             found: balance.address,
-            asked: address.clone(),
+            requested: address.clone(),
         });
     }
     let mut truth = AccountTruth {
@@ -395,20 +397,20 @@ fn info_balance(
         ..AccountTruth::default()
     };
     for listed in &balance.perp_assets {
-        if let Some(asset) = speaker.asset(&listed.asset, listed.wallet_balance.0, notes) {
+        if let Some(asset) = adapter.asset(&listed.asset, listed.wallet_balance.0, notes) {
             truth
                 .balances
                 .push(wallet_balance(asset, listed.wallet_balance, None)?);
         }
     }
     for listed in balance.positions.iter().flat_map(|group| &group.positions) {
-        let held = Held {
+        let raw = RawPosition {
             symbol: &listed.symbol,
             side: &listed.position_side,
             qty: listed.position_amount.0,
             entry_price: Some(listed.entry_price.0),
         };
-        truth.positions.extend(speaker.position(&held)?);
+        truth.positions.extend(adapter.position(&raw)?);
     }
     Ok(truth)
 }
@@ -418,7 +420,7 @@ fn wallet_balance(
     asset: AssetId,
     wallet: Exact,
     available: Option<Exact>,
-) -> Result<BalanceUpdate, HearError> {
+) -> Result<BalanceUpdate, DecodeError> {
     let total = amount("walletBalance", wallet.0)?;
     let available = available.map_or(Ok(total), |text| amount("availableBalance", text.0))?;
     Ok(BalanceUpdate {
@@ -430,7 +432,7 @@ fn wallet_balance(
 }
 
 /// A position in the form that all records share.
-pub(super) struct Held<'a> {
+pub(super) struct RawPosition<'a> {
     pub(super) symbol: &'a str,
     pub(super) side: &'a Word<PositionSide>,
     /// Negative when short.
@@ -438,7 +440,7 @@ pub(super) struct Held<'a> {
     pub(super) entry_price: Option<Decimal>,
 }
 
-impl Speaker {
+impl Adapter {
     /// A position with the values that the venue reports: quantity, entry price and unrealized
     /// profit.
     pub(super) fn stated(
@@ -459,21 +461,24 @@ impl Speaker {
     }
 
     /// The position of a configured symbol.
-    pub(super) fn position(&self, held: &Held<'_>) -> Result<Option<PositionUpdate>, HearError> {
-        let id = self.names.instrument(Surface::Futures, held.symbol);
+    pub(super) fn position(
+        &self,
+        raw: &RawPosition<'_>,
+    ) -> Result<Option<PositionUpdate>, DecodeError> {
+        let id = self.names.instrument(Surface::Futures, raw.symbol);
         // Positions on other symbols are reported separately (`stated`).
         let Some((instrument, rules)) = id.and_then(|id| Some((id, self.names.rules(id)?))) else {
             return Ok(None);
         };
-        let cost = match held.entry_price {
-            Some(price) => product("entryPrice", price, held.qty)?,
-            None if held.qty.is_zero() => Amount::ZERO,
-            None => return Err(HearError::Missing("entryPrice")),
+        let cost = match raw.entry_price {
+            Some(price) => product("entryPrice", price, raw.qty)?,
+            None if raw.qty.is_zero() => Amount::ZERO,
+            None => return Err(DecodeError::Missing("entryPrice")),
         };
         Ok(Some(PositionUpdate {
             instrument,
-            position_side: known("positionSide", held.side)?,
-            qty: Qty(exact("positionAmt", held.qty, rules.qty_scale)?),
+            position_side: known("positionSide", raw.side)?,
+            qty: Qty(exact("positionAmt", raw.qty, rules.qty_scale)?),
             cost,
         }))
     }
@@ -523,7 +528,7 @@ impl Speaker {
         commission: Option<Exact>,
         asset: Option<&str>,
         notes: &mut Vec<Note>,
-    ) -> Result<(Amount, AssetId), HearError> {
+    ) -> Result<(Amount, AssetId), DecodeError> {
         let commission = commission.unwrap_or_default().0;
         let named = match asset {
             None | Some("") => Some(rules.quote),
@@ -544,12 +549,12 @@ impl Speaker {
 
 /// One page of account trades, oldest first.
 pub(super) fn trades(
-    speaker: &Speaker,
+    adapter: &Adapter,
     id: InstrumentId,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<Truth, HearError> {
-    let rules = speaker.heard_rules(id)?;
+) -> Result<Truth, DecodeError> {
+    let rules = adapter.rules_of(id)?;
     let rows: Vec<futures::UserTrade> = match rules.surface {
         Surface::Futures => record(body)?,
         Surface::Spot => {
@@ -559,8 +564,8 @@ pub(super) fn trades(
     };
     let mut trades = Vec::with_capacity(rows.len());
     for row in &rows {
-        speaker.is_symbol(id, &row.symbol)?;
-        trades.push(trade(speaker, rules, row, notes)?);
+        adapter.is_symbol(id, &row.symbol)?;
+        trades.push(trade(adapter, rules, row, notes)?);
     }
     trades.sort_by_key(|trade| trade.fill.trade_id);
     Ok(Truth::Trades {
@@ -570,13 +575,13 @@ pub(super) fn trades(
 }
 
 fn trade(
-    speaker: &Speaker,
+    adapter: &Adapter,
     rules: &Instrument,
     row: &futures::UserTrade,
     notes: &mut Vec<Note>,
-) -> Result<AccountTrade, HearError> {
+) -> Result<AccountTrade, DecodeError> {
     let commission = Some(row.commission);
-    let (fee, fee_asset) = speaker.fee(rules, commission, Some(&row.commission_asset), notes)?;
+    let (fee, fee_asset) = adapter.fee(rules, commission, Some(&row.commission_asset), notes)?;
     let quote_qty = match row.quote_qty {
         Some(quote) => amount("quoteQty", quote.0)?,
         None => product("price", row.price.0, row.qty.0)?,

@@ -2,34 +2,34 @@
 
 use proptest::prelude::*;
 use windvane_engine::{InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_protocol::adapter::{MarketError, MarketReader, Missing};
 use windvane_protocol::market_stream::{MarketStreamEvent, decode};
-use windvane_protocol::speak::{MarketError, MarketReader, Missing};
 use windvane_protocol::{BookLevels, Frame};
 
 use super::fixture::{FUTURES, SPOT, names};
 
 /// A reader, and its events as text.
-struct Ear {
+struct Collector {
     reader: MarketReader,
     levels: BookLevels,
-    said: Vec<String>,
+    events: Vec<String>,
 }
 
-impl Ear {
+impl Collector {
     fn new() -> Self {
         Self {
             reader: MarketReader::new(names()),
             levels: BookLevels::default(),
-            said: Vec::new(),
+            events: Vec::new(),
         }
     }
 
-    fn hear(&mut self, surface: Surface, text: &str) -> Result<Missing, MarketError> {
+    fn receive(&mut self, surface: Surface, text: &str) -> Result<Missing, MarketError> {
         let event = decode(text, &mut self.levels).unwrap().event;
-        let said = &mut self.said;
+        let events = &mut self.events;
         self.reader
             .frame(surface, &event, &self.levels, &mut |id, event| {
-                said.push(words(id, &event));
+                events.push(event_text(id, &event));
             })
     }
 
@@ -38,26 +38,26 @@ impl Ear {
         let Frame::Snapshot(snapshot) = decoded.frame else {
             panic!("{text}")
         };
-        let said = &mut self.said;
+        let events = &mut self.events;
         self.reader
             .snapshot(id, &snapshot, &self.levels, &mut |id, event| {
-                said.push(words(id, &event));
+                events.push(event_text(id, &event));
             })
     }
 
-    fn said(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.said)
+    fn take_events(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.events)
     }
 }
 
-fn words(id: InstrumentId, event: &MarketEvent<'_>) -> String {
+fn event_text(id: InstrumentId, event: &MarketEvent<'_>) -> String {
     let list = |levels: &[Level]| {
         let levels = levels
             .iter()
             .map(|level| format!("{}x{}", level.price, level.qty));
         levels.collect::<Vec<_>>().join(" ")
     };
-    let words = match event {
+    let event_text = match event {
         MarketEvent::Depth {
             update_id,
             snapshot,
@@ -69,23 +69,27 @@ fn words(id: InstrumentId, event: &MarketEvent<'_>) -> String {
         }
         other => format!("{other:?}"),
     };
-    format!("{} {words}", id.0)
+    format!("{} {event_text}", id.0)
 }
 
 #[test]
 fn trades_use_the_scales_of_the_instrument() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let trade =
         r#"{"e":"trade","E":2,"T":1,"s":"BTCUSDT","t":7,"p":"60000.1","q":"0.01","m":true}"#;
-    assert_eq!(ear.hear(Surface::Spot, trade), Ok(Missing::Nothing));
+    assert_eq!(
+        collector.receive(Surface::Spot, trade),
+        Ok(Missing::Nothing)
+    );
     let aggregate = r#"{"e":"aggTrade","E":2,"T":1,"s":"BTCUSDT","a":8,"f":1,"l":2,"p":"60000.10000000","q":"1","m":false}"#;
-    ear.hear(Surface::Futures, aggregate).unwrap();
+    collector.receive(Surface::Futures, aggregate).unwrap();
     let nothing = trade.replace("\"0.01\"", "\"0\"");
-    ear.hear(Surface::Spot, &nothing).unwrap();
-    ear.hear(Surface::Spot, &trade.replace("BTCUSDT", "XYZUSDT"))
+    collector.receive(Surface::Spot, &nothing).unwrap();
+    collector
+        .receive(Surface::Spot, &trade.replace("BTCUSDT", "XYZUSDT"))
         .unwrap();
     assert_eq!(
-        ear.said(),
+        collector.take_events(),
         [
             "1 Trade { price: 6000010, qty: 1000, trade_id: 7, buyer_is_maker: true }",
             "0 Trade { price: 6000010, qty: 100000, trade_id: 8, buyer_is_maker: false }",
@@ -95,26 +99,26 @@ fn trades_use_the_scales_of_the_instrument() {
 
 #[test]
 fn tradepro_takes_its_side_from_the_quotes() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let top = r#"{"u":5,"s":"BTCUSDT","b":"59999.9","B":"1","a":"60000.1","A":"2"}"#;
-    ear.hear(Surface::Spot, top).unwrap();
+    collector.receive(Surface::Spot, top).unwrap();
     for price in ["60000.1", "59999.9"] {
         let trade = format!(
             r#"{{"e":"tradepro","E":2,"T":1,"s":"BTCUSDT","t":7,"p":"{price}","q":"0.01","h":"0x1","m":["hidden","hidden"]}}"#
         );
-        ear.hear(Surface::Spot, &trade).unwrap();
+        collector.receive(Surface::Spot, &trade).unwrap();
     }
-    let said = ear.said();
+    let events = collector.take_events();
     assert!(
-        said[0].starts_with("1 Top { update_id: 5, bid: Level { price: 5999990, qty: 100000 }")
+        events[0].starts_with("1 Top { update_id: 5, bid: Level { price: 5999990, qty: 100000 }")
     );
-    assert!(said[1].contains("buyer_is_maker: false"), "{said:?}");
-    assert!(said[2].contains("buyer_is_maker: true"), "{said:?}");
+    assert!(events[1].contains("buyer_is_maker: false"), "{events:?}");
+    assert!(events[2].contains("buyer_is_maker: true"), "{events:?}");
 }
 
 #[test]
 fn marks_of_all_symbols_become_single_events() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let mark = |symbol: &str, next: i64| {
         format!(
             r#"{{"e":"markPriceUpdate","E":1,"s":"{symbol}","p":"60000.12345678","i":"","P":"","r":"-0.0001","T":{next}}}"#
@@ -123,10 +127,10 @@ fn marks_of_all_symbols_become_single_events() {
     let marks = [mark("BTCUSDT", 9), mark("ETHUSDT", 9), mark("BTCUSDT", 0)].join(",");
     let bare = format!("[{marks}]");
     let combined = format!(r#"{{"stream":"!markPrice@arr","data":{bare}}}"#);
-    ear.hear(Surface::Futures, &bare).unwrap();
-    let said = ear.said();
-    ear.hear(Surface::Futures, &combined).unwrap();
-    assert_eq!(ear.said(), said);
+    collector.receive(Surface::Futures, &bare).unwrap();
+    let events = collector.take_events();
+    collector.receive(Surface::Futures, &combined).unwrap();
+    assert_eq!(collector.take_events(), events);
     let next = Time::from_millis(9).0;
     let never = Time::NEVER.0;
     let expected = |next| {
@@ -135,7 +139,7 @@ fn marks_of_all_symbols_become_single_events() {
              Time({next}) }}"
         )
     };
-    assert_eq!(said, [expected(next), expected(never)]);
+    assert_eq!(events, [expected(next), expected(never)]);
 }
 
 fn diff(first: i64, last: i64, previous: i64, bids: &str) -> String {
@@ -146,28 +150,28 @@ fn diff(first: i64, last: i64, previous: i64, bids: &str) -> String {
 
 #[test]
 fn differences_wait_for_the_snapshot_and_stay_in_order() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let waits = Ok(Missing::Snapshot(FUTURES));
     assert_eq!(
-        ear.hear(Surface::Futures, &diff(1, 3, 0, r#"["9","1"]"#)),
+        collector.receive(Surface::Futures, &diff(1, 3, 0, r#"["9","1"]"#)),
         waits
     );
     assert_eq!(
-        ear.hear(Surface::Futures, &diff(4, 6, 3, r#"["9.5","1"]"#)),
+        collector.receive(Surface::Futures, &diff(4, 6, 3, r#"["9.5","1"]"#)),
         waits
     );
     assert_eq!(
-        ear.hear(Surface::Futures, &diff(7, 9, 6, r#"["9.5","0"]"#)),
+        collector.receive(Surface::Futures, &diff(7, 9, 6, r#"["9.5","0"]"#)),
         waits
     );
     let book = r#"{"lastUpdateId":5,"E":1,"T":1,"bids":[["9.00","2.00000"]],"asks":[["10.00","1.00000"]]}"#;
-    assert_eq!(ear.snapshot(FUTURES, book), Ok(Missing::Nothing));
+    assert_eq!(collector.snapshot(FUTURES, book), Ok(Missing::Nothing));
     assert_eq!(
-        ear.hear(Surface::Futures, &diff(10, 10, 9, "")),
+        collector.receive(Surface::Futures, &diff(10, 10, 9, "")),
         Ok(Missing::Nothing)
     );
     assert_eq!(
-        ear.said(),
+        collector.take_events(),
         [
             "0 book 5 [900x200000] [1000x100000]",
             "0 diff 6 [950x100000] []",
@@ -176,49 +180,65 @@ fn differences_wait_for_the_snapshot_and_stay_in_order() {
         ]
     );
     // Frame 11 was lost.
-    assert_eq!(ear.hear(Surface::Futures, &diff(12, 12, 11, "")), waits);
-    assert_eq!(ear.hear(Surface::Futures, &diff(13, 13, 12, "")), waits);
-    assert_eq!(ear.said(), ["0 Gap"]);
     assert_eq!(
-        ear.snapshot(FUTURES, &book.replace(":5,", ":12,")),
+        collector.receive(Surface::Futures, &diff(12, 12, 11, "")),
+        waits
+    );
+    assert_eq!(
+        collector.receive(Surface::Futures, &diff(13, 13, 12, "")),
+        waits
+    );
+    assert_eq!(collector.take_events(), ["0 Gap"]);
+    assert_eq!(
+        collector.snapshot(FUTURES, &book.replace(":5,", ":12,")),
         Ok(Missing::Nothing)
     );
-    assert_eq!(ear.said().len(), 3);
-    ear.reader
+    assert_eq!(collector.take_events().len(), 3);
+    collector
+        .reader
         .interrupted(FUTURES, &mut |_, event| assert_eq!(event, MarketEvent::Gap));
-    assert_eq!(ear.hear(Surface::Futures, &diff(14, 14, 13, "")), waits);
+    assert_eq!(
+        collector.receive(Surface::Futures, &diff(14, 14, 13, "")),
+        waits
+    );
 }
 
 #[test]
 fn a_partial_book_counts_without_differences() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let partial = r#"{"stream":"btcusdt@depth5","data":{"lastUpdateId":7,"bids":[["9","1"]],"asks":[["10","1"]]}}"#;
-    assert_eq!(ear.hear(Surface::Spot, partial), Ok(Missing::Nothing));
-    assert_eq!(ear.said(), ["1 book 7 [900x100000] [1000x100000]"]);
+    assert_eq!(
+        collector.receive(Surface::Spot, partial),
+        Ok(Missing::Nothing)
+    );
+    assert_eq!(
+        collector.take_events(),
+        ["1 book 7 [900x100000] [1000x100000]"]
+    );
     let difference = r#"{"e":"depthUpdate","E":1,"s":"BTCUSDT","U":8,"u":8,"b":[],"a":[]}"#;
     assert_eq!(
-        ear.hear(Surface::Spot, difference),
+        collector.receive(Surface::Spot, difference),
         Ok(Missing::Snapshot(SPOT))
     );
-    ear.hear(Surface::Spot, partial).unwrap();
-    assert_eq!(ear.said(), Vec::<String>::new());
+    collector.receive(Surface::Spot, partial).unwrap();
+    assert_eq!(collector.take_events(), Vec::<String>::new());
 }
 
 #[test]
 fn invalid_levels_invalidate_the_book() {
-    let mut ear = Ear::new();
+    let mut collector = Collector::new();
     let book = r#"{"lastUpdateId":5,"bids":[["9","2"]],"asks":[["10","1"]]}"#;
-    ear.snapshot(FUTURES, book).unwrap();
-    ear.said();
-    let fine = ear.hear(Surface::Futures, &diff(5, 6, 5, r#"["9.001","1"]"#));
+    collector.snapshot(FUTURES, book).unwrap();
+    collector.take_events();
+    let fine = collector.receive(Surface::Futures, &diff(5, 6, 5, r#"["9.001","1"]"#));
     assert!(matches!(fine, Err(MarketError::Figure { .. })), "{fine:?}");
-    assert_eq!(ear.said(), ["0 Gap"]);
+    assert_eq!(collector.take_events(), ["0 Gap"]);
     assert_eq!(
-        ear.hear(Surface::Futures, &diff(7, 7, 6, "")),
+        collector.receive(Surface::Futures, &diff(7, 7, 6, "")),
         Ok(Missing::Snapshot(FUTURES))
     );
     let top = r#"{"u":5,"s":"BTCUSDT","b":"59999.9","B":"-1","a":"60000.1","A":"2"}"#;
-    let error = ear.hear(Surface::Spot, top).unwrap_err();
+    let error = collector.receive(Surface::Spot, top).unwrap_err();
     assert!(error.to_string().contains("spot:BTCUSDT: B -1"), "{error}");
 }
 

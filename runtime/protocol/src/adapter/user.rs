@@ -12,87 +12,93 @@ use windvane_engine::{
     PositionSide, Price, Qty, Surface, TradeId, VenueOrderId,
 };
 
-use super::account::{Held, spot_balance};
+use super::account::{RawPosition, spot_balance};
 use super::figures::{amount, nearest, product, quantity, time};
 use super::order::{time_in_force, type_of};
-use super::{HearError, Note, Said, Speaker, known};
+use super::{Adapter, DecodeError, Note, WithNotes, known};
 use crate::user_stream::{
     AccountConfigUpdate, AccountUpdate as FuturesAccount, ExecutionReport, ForcedClose, MarginType,
     OrderUpdate as FuturesOrder, OutboundAccountPosition, UpdateReason, UserStreamEvent,
 };
 use crate::wire::{Exact, Whole, Word};
 
-impl Speaker {
+impl Adapter {
     /// The engine events of one user event. Most events give one. Events of symbols that are not
     /// configured give none, and a change of the account's modes gives up to two.
     ///
     /// # Errors
     /// A value of the event does not fit the engine. The content must then be read over REST.
-    pub fn user_event(&self, event: &UserStreamEvent) -> Result<Said<UserEvent>, HearError> {
-        let mut said = Said::new();
+    pub fn user_event(&self, event: &UserStreamEvent) -> Result<WithNotes<UserEvent>, DecodeError> {
+        let mut decoded = WithNotes::new();
         match event {
-            UserStreamEvent::ExecutionReport(report) => self.spot_order(report, &mut said)?,
+            UserStreamEvent::ExecutionReport(report) => self.spot_order(report, &mut decoded)?,
             UserStreamEvent::OrderTradeUpdate(event) => {
-                let told = Told {
+                let reported = ReportedOrder {
                     surface: Surface::Futures,
                     order: &event.order,
                     event_ms: event.event_ms,
                     quote_qty: None,
                 };
-                self.order(&told, &mut said)?;
+                self.order(&reported, &mut decoded)?;
             }
             UserStreamEvent::OutboundAccountPosition(event) => {
-                self.spot_account(event, &mut said)?;
+                self.spot_account(event, &mut decoded)?;
             }
-            UserStreamEvent::AccountUpdate(event) => self.futures_account(event, &mut said)?,
-            UserStreamEvent::MarginCall(_) => said.said.push(UserEvent::MarginCall),
-            UserStreamEvent::AccountConfigUpdate(event) => self.config(event, &mut said)?,
+            UserStreamEvent::AccountUpdate(event) => self.futures_account(event, &mut decoded)?,
+            UserStreamEvent::MarginCall(_) => decoded.items.push(UserEvent::MarginCall),
+            UserStreamEvent::AccountConfigUpdate(event) => self.config(event, &mut decoded)?,
             UserStreamEvent::ListenKeyExpired(_) => {
-                said.notes.push(Note::Event("listenKeyExpired".to_owned()));
+                decoded
+                    .notes
+                    .push(Note::Event("listenKeyExpired".to_owned()));
             }
             UserStreamEvent::Other(other) => {
                 let name = other.event.clone().unwrap_or_default();
-                said.notes.push(Note::Event(name));
+                decoded.notes.push(Note::Event(name));
             }
         }
-        Ok(said)
+        Ok(decoded)
     }
 
     fn spot_order(
         &self,
         report: &ExecutionReport,
-        said: &mut Said<UserEvent>,
-    ) -> Result<(), HearError> {
-        let told = Told {
+        decoded: &mut WithNotes<UserEvent>,
+    ) -> Result<(), DecodeError> {
+        let reported = ReportedOrder {
             surface: Surface::Spot,
             order: &as_futures(report),
             event_ms: report.event_ms,
             quote_qty: report.last_quote,
         };
-        self.order(&told, said)
+        self.order(&reported, decoded)
     }
 
-    fn order(&self, told: &Told<'_>, said: &mut Said<UserEvent>) -> Result<(), HearError> {
-        let order = told.order;
-        let notes = &mut said.notes;
-        let symbol = self.configured(told.surface, &order.symbol, "order update", notes);
+    fn order(
+        &self,
+        reported: &ReportedOrder<'_>,
+        decoded: &mut WithNotes<UserEvent>,
+    ) -> Result<(), DecodeError> {
+        let order = reported.order;
+        let notes = &mut decoded.notes;
+        let symbol = self.configured(reported.surface, &order.symbol, "order update", notes);
         let Some((id, rules)) = symbol else {
             return Ok(());
         };
-        let fill = self.fill(told, rules, notes)?;
-        let update = update(told, id, rules, fill)?;
-        said.said.push(UserEvent::Order(update));
+        let fill = self.fill(reported, rules, notes)?;
+        let update = update(reported, id, rules, fill)?;
+        decoded.items.push(UserEvent::Order(update));
         Ok(())
     }
 
     /// The fill, if the execution is a fill with a quantity.
     fn fill(
         &self,
-        told: &Told<'_>,
+        reported: &ReportedOrder<'_>,
         rules: &Instrument,
         notes: &mut Vec<Note>,
-    ) -> Result<Option<Fill>, HearError> {
-        let order = told.order;
+    ) -> Result<Option<Fill>, DecodeError> {
+        let order = reported.order;
         if !order.is_fill() || order.last_qty.0.is_zero() {
             return Ok(None);
         }
@@ -102,7 +108,7 @@ impl Speaker {
             // A forced order without a public trade. The engine identifies such a fill by the
             // order's total.
             None if is_forced(order) => Whole(0),
-            None => return Err(HearError::Missing("t, the trade id of a fill,")),
+            None => return Err(DecodeError::Missing("t, the trade id of a fill,")),
         };
         let asset = order.commission_asset.as_deref();
         let (fee, fee_asset) = self.fee(rules, order.commission, asset, notes)?;
@@ -111,11 +117,11 @@ impl Speaker {
             price if price.0.is_zero() => average.unwrap_or(price),
             price => price,
         };
-        let quote_qty = match told.quote_qty.filter(|quote| !quote.0.is_zero()) {
+        let quote_qty = match reported.quote_qty.filter(|quote| !quote.0.is_zero()) {
             Some(quote) => amount("Y", quote.0)?,
             None => product("L", last_price.0, order.last_qty.0)?,
         };
-        let realized_pnl = match told.surface {
+        let realized_pnl = match reported.surface {
             Surface::Spot => None,
             Surface::Futures => order.realized_profit,
         };
@@ -134,13 +140,13 @@ impl Speaker {
     fn spot_account(
         &self,
         event: &OutboundAccountPosition,
-        said: &mut Said<UserEvent>,
-    ) -> Result<(), HearError> {
+        decoded: &mut WithNotes<UserEvent>,
+    ) -> Result<(), DecodeError> {
         let mut balances = Vec::with_capacity(event.balances.len());
-        for told in &event.balances {
-            let held = told.free.0.max(told.locked.0);
-            if let Some(asset) = self.asset(&told.asset, held, &mut said.notes) {
-                balances.push(spot_balance(asset, told.free, told.locked)?);
+        for reported in &event.balances {
+            let held = reported.free.0.max(reported.locked.0);
+            if let Some(asset) = self.asset(&reported.asset, held, &mut decoded.notes) {
+                balances.push(spot_balance(asset, reported.free, reported.locked)?);
             }
         }
         // The document does not list the values of the reason; its only example is a withdrawal. So
@@ -152,7 +158,7 @@ impl Speaker {
         } else {
             AccountReason::Order
         };
-        said.said.push(UserEvent::Account(AccountUpdate {
+        decoded.items.push(UserEvent::Account(AccountUpdate {
             surface: Surface::Spot,
             reason,
             balances,
@@ -166,48 +172,51 @@ impl Speaker {
     fn futures_account(
         &self,
         event: &FuturesAccount,
-        said: &mut Said<UserEvent>,
-    ) -> Result<(), HearError> {
+        decoded: &mut WithNotes<UserEvent>,
+    ) -> Result<(), DecodeError> {
         let change = &event.change;
         let mut balances = Vec::with_capacity(change.balances.len());
-        for told in &change.balances {
-            let Some(asset) = self.asset(&told.asset, told.wallet.0, &mut said.notes) else {
+        for reported in &change.balances {
+            let Some(asset) = self.asset(&reported.asset, reported.wallet.0, &mut decoded.notes)
+            else {
                 continue;
             };
             balances.push(BalanceUpdate {
                 asset,
-                total: amount("wb", told.wallet.0)?,
+                total: amount("wb", reported.wallet.0)?,
                 locked: Amount::ZERO,
-                change: amount("bc", told.change.unwrap_or_default().0)?,
+                change: amount("bc", reported.change.unwrap_or_default().0)?,
             });
         }
         let mut positions = Vec::with_capacity(change.positions.len());
-        for told in &change.positions {
-            let held = Held {
-                symbol: &told.symbol,
-                side: &told.side,
-                qty: told.amount.0,
-                entry_price: Some(told.entry_price.0),
+        for reported in &change.positions {
+            let held = RawPosition {
+                symbol: &reported.symbol,
+                side: &reported.side,
+                qty: reported.amount.0,
+                entry_price: Some(reported.entry_price.0),
             };
             positions.extend(self.position(&held)?);
         }
-        let stated = change.positions.iter().filter_map(|told| {
+        let stated = change.positions.iter().filter_map(|reported| {
             let figures = [
-                Some(told.amount),
-                Some(told.entry_price),
-                told.unrealized_pnl,
+                Some(reported.amount),
+                Some(reported.entry_price),
+                reported.unrealized_pnl,
             ];
-            self.stated(&told.symbol, &told.side, figures)
+            self.stated(&reported.symbol, &reported.side, figures)
         });
-        let others: Vec<_> = stated.filter(|told| told.instrument.is_none()).collect();
+        let others: Vec<_> = stated
+            .filter(|reported| reported.instrument.is_none())
+            .collect();
         if !others.is_empty() {
-            said.said.push(UserEvent::Stated(others));
+            decoded.items.push(UserEvent::Stated(others));
         }
         if change.reason == Word::Known(UpdateReason::MarginTypeChange) {
-            for told in &change.positions {
-                let instrument = self.names.instrument(Surface::Futures, &told.symbol);
-                let isolated = match told.margin_type {
-                    Some(Word::Known(told)) => Some(told == MarginType::Isolated),
+            for reported in &change.positions {
+                let instrument = self.names.instrument(Surface::Futures, &reported.symbol);
+                let isolated = match reported.margin_type {
+                    Some(Word::Known(reported)) => Some(reported == MarginType::Isolated),
                     _ => None,
                 };
                 if let (Some(instrument), Some(isolated)) = (instrument, isolated) {
@@ -215,7 +224,7 @@ impl Speaker {
                         instrument,
                         isolated,
                     };
-                    said.said.push(changed);
+                    decoded.items.push(changed);
                 }
             }
         }
@@ -226,7 +235,7 @@ impl Speaker {
             Word::Known(reason) if moves_money(reason) => AccountReason::Other,
             _ => AccountReason::Charge,
         };
-        said.said.push(UserEvent::Account(AccountUpdate {
+        decoded.items.push(UserEvent::Account(AccountUpdate {
             surface: Surface::Futures,
             reason,
             balances,
@@ -241,18 +250,18 @@ impl Speaker {
     fn config(
         &self,
         event: &AccountConfigUpdate,
-        said: &mut Said<UserEvent>,
-    ) -> Result<(), HearError> {
+        decoded: &mut WithNotes<UserEvent>,
+    ) -> Result<(), DecodeError> {
         if let Some(change) = &event.leverage {
-            let notes = &mut said.notes;
+            let notes = &mut decoded.notes;
             let symbol = self.configured(Surface::Futures, &change.symbol, "leverage", notes);
-            let leverage = u32::try_from(change.leverage.0).map_err(|_| HearError::Figure {
+            let leverage = u32::try_from(change.leverage.0).map_err(|_| DecodeError::Figure {
                 field: "l",
                 value: change.leverage.0.into(),
                 scale: 0,
             })?;
             if let Some((instrument, _)) = symbol {
-                said.said.push(UserEvent::Leverage {
+                decoded.items.push(UserEvent::Leverage {
                     instrument,
                     leverage,
                 });
@@ -265,14 +274,14 @@ impl Speaker {
             let assets = modes.multi_assets.map(|flag| UserEvent::AssetMode {
                 multi_assets: flag.0,
             });
-            said.said.extend(hedge.into_iter().chain(assets));
+            decoded.items.extend(hedge.into_iter().chain(assets));
         }
         Ok(())
     }
 }
 
 /// An order update with the data that its order object does not contain.
-struct Told<'a> {
+struct ReportedOrder<'a> {
     surface: Surface,
     order: &'a FuturesOrder,
     event_ms: Whole,
@@ -281,13 +290,13 @@ struct Told<'a> {
 }
 
 fn update(
-    told: &Told<'_>,
+    reported: &ReportedOrder<'_>,
     instrument: InstrumentId,
     rules: &Instrument,
     fill: Option<Fill>,
-) -> Result<OrderUpdate, HearError> {
-    let order = told.order;
-    let order_type = type_told(order);
+) -> Result<OrderUpdate, DecodeError> {
+    let order = reported.order;
+    let order_type = reported_type(order);
     let stop_price = match order_type {
         OrderType::TrailingStopMarket => Exact::default(),
         _ => order.stop_price.unwrap_or_default(),
@@ -312,7 +321,7 @@ fn update(
         status: known("X", &order.status)?,
         executed_qty: Qty(quantity("z", order.cum_qty.0, rules.qty_scale)?),
         transaction_time: time("T", order.trade_ms.0)?,
-        event_time: time("E", told.event_ms.0)?,
+        event_time: time("E", reported.event_ms.0)?,
         fill,
     })
 }
@@ -329,17 +338,17 @@ fn is_forced(order: &FuturesOrder) -> bool {
 
 /// The type with which the order was placed, which a trigger does not change. A liquidation is
 /// recognized by its type or by its client order id (spec 2, `ORDER_TRADE_UPDATE`).
-fn type_told(order: &FuturesOrder) -> OrderType {
+fn reported_type(order: &FuturesOrder) -> OrderType {
     let is_liquidation = order.order_type == Word::Known(OrderType::Liquidation)
         || order.forced_close() == Some(ForcedClose::Liquidation);
     if is_liquidation {
         return OrderType::Liquidation;
     }
-    let told = order.original_type.as_ref().unwrap_or(&order.order_type);
-    type_of(told, order.price.unwrap_or_default().0)
+    let reported = order.original_type.as_ref().unwrap_or(&order.order_type);
+    type_of(reported, order.price.unwrap_or_default().0)
 }
 
-fn price(field: &'static str, value: Exact, rules: &Instrument) -> Result<Price, HearError> {
+fn price(field: &'static str, value: Exact, rules: &Instrument) -> Result<Price, DecodeError> {
     nearest(field, value.0, rules.price_scale).map(Price)
 }
 

@@ -15,8 +15,8 @@
 //! [`Outcome::Unknown`]: windvane_engine::Outcome::Unknown
 
 mod account;
-mod ask;
 mod batch;
+mod encode;
 mod figures;
 mod market;
 mod names;
@@ -28,14 +28,14 @@ mod user;
 use rust_decimal::Decimal;
 use windvane_engine::{AssetId, ClientOrderId, InstrumentId, Surface};
 
-pub use ask::Asked;
+pub use encode::EncodedCall;
 pub use market::{Emit, MarketError, MarketReader, Missing};
 pub use names::Names;
-pub use reply::Heard;
+pub use reply::CallResult;
 
 /// Encodes requests and decodes responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speaker {
+pub struct Adapter {
     /// Instruments and assets.
     pub names: Names,
     /// Where the futures account is read.
@@ -58,17 +58,17 @@ pub enum FuturesAccount {
 
 /// Decoded replies or events, with notes for the log about what was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said<T> {
+pub struct WithNotes<T> {
     /// Replies or events, in order.
-    pub said: Vec<T>,
+    pub items: Vec<T>,
     /// Notes about the parts that were left out, with the reasons.
     pub notes: Vec<Note>,
 }
 
-impl<T> Said<T> {
+impl<T> WithNotes<T> {
     const fn new() -> Self {
         Self {
-            said: Vec::new(),
+            items: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -113,7 +113,7 @@ pub enum Note {
         /// `clientOrderId`.
         order: ClientOrderId,
         /// Why.
-        error: HearError,
+        error: DecodeError,
     },
     /// It is in an asset that no configured instrument uses.
     #[error("asset {asset} is not configured: its {what} is ignored")]
@@ -129,7 +129,7 @@ pub enum Note {
         /// Route.
         route: &'static str,
         /// Why.
-        error: HearError,
+        error: DecodeError,
         /// The beginning of the body.
         excerpt: String,
     },
@@ -162,7 +162,7 @@ pub enum Note {
 
 /// Why a request cannot be encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpeakError {
+pub enum EncodeError {
     /// The instrument is not in the tables.
     #[error("instrument number {} is not in the table of names: make it of all instruments", .0.0)]
     Instrument(InstrumentId),
@@ -195,7 +195,7 @@ pub enum SpeakError {
 
 /// Why a received message cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HearError {
+pub enum DecodeError {
     /// Not the record that the documents describe.
     #[error("{0}")]
     Record(String),
@@ -237,12 +237,12 @@ pub enum HearError {
     #[error("{0} is missing")]
     Missing(&'static str),
     /// The message is about something else than the request.
-    #[error("the response is about {found:?}, but {asked:?} was requested")]
+    #[error("the response is about {found:?}, but {requested:?} was requested")]
     Other {
         /// The id or symbol in the message.
         found: String,
         /// The id or symbol in the request.
-        asked: String,
+        requested: String,
     },
     /// The account hides its state from the info endpoint.
     #[error(
@@ -256,8 +256,8 @@ pub enum HearError {
 fn known<T: Copy + std::fmt::Display>(
     field: &'static str,
     word: &crate::wire::Word<T>,
-) -> Result<T, HearError> {
-    word.known().copied().ok_or_else(|| HearError::Word {
+) -> Result<T, DecodeError> {
+    word.known().copied().ok_or_else(|| DecodeError::Word {
         field,
         word: word.to_string(),
     })

@@ -5,7 +5,7 @@ use windvane_engine::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
     Price, Qty, Request, Side, Surface, TimeInForce,
 };
-use windvane_protocol::speak::{FuturesAccount, Names, Speaker};
+use windvane_protocol::adapter::{Adapter, FuturesAccount, Names};
 use windvane_protocol::wire::examples::{self, Example};
 
 pub const FUTURES: InstrumentId = InstrumentId(0);
@@ -40,21 +40,21 @@ pub fn names() -> Names {
     Names::new(&instruments, &["USDT".to_owned(), "BTC".to_owned()])
 }
 
-pub fn speaker() -> Speaker {
-    Speaker {
+pub fn adapter() -> Adapter {
+    Adapter {
         names: names(),
         futures_account: FuturesAccount::Routes,
         documented: false,
     }
 }
 
-pub fn documented() -> Speaker {
-    Speaker {
+pub fn documented() -> Adapter {
+    Adapter {
         futures_account: FuturesAccount::Info {
             address: ADDRESS.to_owned(),
         },
         documented: true,
-        ..speaker()
+        ..adapter()
     }
 }
 

@@ -4,21 +4,22 @@
 use windvane_engine::truth::ListedRules;
 use windvane_engine::{InstrumentId, Surface};
 
-use super::{HearError, Note, Speaker};
+use super::{Adapter, DecodeError, Note};
 use crate::exchange_info;
 
 /// The rules of those configured instruments of a surface that exchange information lists.
 pub(super) fn listed(
-    speaker: &Speaker,
+    adapter: &Adapter,
     surface: Surface,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<Vec<ListedRules>, HearError> {
-    let unreadable = |error: exchange_info::ExchangeInfoError| HearError::Record(error.to_string());
+) -> Result<Vec<ListedRules>, DecodeError> {
+    let unreadable =
+        |error: exchange_info::ExchangeInfoError| DecodeError::Record(error.to_string());
     let entries = exchange_info::entries(body).map_err(unreadable)?;
     let mut all = Vec::new();
-    for id in (0..speaker.names.instruments()).map(|index| InstrumentId(index as u16)) {
-        let Some(known) = speaker.names.rules(id) else {
+    for id in (0..adapter.names.instruments()).map(|index| InstrumentId(index as u16)) {
+        let Some(known) = adapter.names.rules(id) else {
             continue;
         };
         if known.surface != surface {

@@ -11,7 +11,7 @@ use windvane_engine::{
 };
 
 use super::batch::Calls;
-use super::{FuturesAccount, SpeakError, Speaker};
+use super::{Adapter, EncodeError, FuturesAccount};
 use crate::route::{Of, Route, Source};
 use crate::wire::words::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
@@ -25,17 +25,17 @@ const NEWEST_ORDERS: i64 = 100;
 
 /// One call to the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct EncodedCall {
     /// The route.
     pub route: &'static Route,
     /// Business parameters.
     pub parameters: Parameters,
 }
 
-impl Speaker {
+impl Adapter {
     /// The calls that a request needs. Make them in this order and pass their results to
-    /// [`Speaker::reply`] in the same order. Only an empty batch needs no call.
-    pub fn ask(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
+    /// [`Adapter::decode_reply`] in the same order. Only an empty batch needs no call.
+    pub fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError> {
         match request {
             Request::Place(order) => Ok(vec![self.place(order)?]),
             Request::PlaceBatch(orders) => self.place_batch(orders),
@@ -77,34 +77,34 @@ impl Speaker {
     }
 
     /// The replies to a request that was not sent.
-    pub fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
+    pub fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply> {
         refused(request, &Refusal::not_sent(error.to_string()))
     }
 
-    pub(super) fn rules(&self, id: InstrumentId) -> Result<&Instrument, SpeakError> {
-        self.names.rules(id).ok_or(SpeakError::Instrument(id))
+    pub(super) fn rules(&self, id: InstrumentId) -> Result<&Instrument, EncodeError> {
+        self.names.rules(id).ok_or(EncodeError::Instrument(id))
     }
 
-    fn futures(&self, id: InstrumentId, what: &'static str) -> Result<&Instrument, SpeakError> {
+    fn futures(&self, id: InstrumentId, what: &'static str) -> Result<&Instrument, EncodeError> {
         let rules = self.rules(id)?;
         match rules.surface {
             Surface::Futures => Ok(rules),
-            surface @ Surface::Spot => Err(SpeakError::Surface { what, surface }),
+            surface @ Surface::Spot => Err(EncodeError::Surface { what, surface }),
         }
     }
 
-    fn call<R: WireRequest>(&self, request: &R) -> Result<Asked, SpeakError> {
+    fn call<R: WireRequest>(&self, request: &R) -> Result<EncodedCall, EncodeError> {
         let route = Of::<R>::ROUTE;
         if self.documented && route.source == Source::PublicFacts {
-            return Err(SpeakError::Undocumented(route.name));
+            return Err(EncodeError::Undocumented(route.name));
         }
-        Ok(Asked {
+        Ok(EncodedCall {
             route,
             parameters: request.parameters(),
         })
     }
 
-    fn place(&self, order: &NewOrder) -> Result<Asked, SpeakError> {
+    fn place(&self, order: &NewOrder) -> Result<EncodedCall, EncodeError> {
         let rules = self.rules(order.terms.instrument)?;
         match rules.surface {
             Surface::Spot => self.call(&spot_order(rules, order)?),
@@ -112,9 +112,9 @@ impl Speaker {
         }
     }
 
-    fn place_batch(&self, orders: &[NewOrder]) -> Result<Vec<Asked>, SpeakError> {
+    fn place_batch(&self, orders: &[NewOrder]) -> Result<Vec<EncodedCall>, EncodeError> {
         let calls = Calls::placing(&self.names, orders);
-        let asked = calls.map(|range| match &orders[range] {
+        let calls_made = calls.map(|range| match &orders[range] {
             [order] => self.place(order),
             several => {
                 let entries = several.iter().map(|order| {
@@ -125,10 +125,10 @@ impl Speaker {
                 self.call(&futures::BatchOrders::new(entries))
             }
         });
-        asked.collect()
+        calls_made.collect()
     }
 
-    fn cancel(&self, id: InstrumentId, order: &ClientOrderId) -> Result<Asked, SpeakError> {
+    fn cancel(&self, id: InstrumentId, order: &ClientOrderId) -> Result<EncodedCall, EncodeError> {
         let rules = self.rules(id)?;
         let (symbol, order) = (rules.symbol.as_str(), order.as_str());
         match rules.surface {
@@ -143,10 +143,10 @@ impl Speaker {
         &self,
         id: InstrumentId,
         orders: &[ClientOrderId],
-    ) -> Result<Vec<Asked>, SpeakError> {
+    ) -> Result<Vec<EncodedCall>, EncodeError> {
         let rules = self.rules(id)?;
         let calls = Calls::cancelling(rules.surface, orders.len());
-        let asked = calls.map(|range| match &orders[range] {
+        let calls_made = calls.map(|range| match &orders[range] {
             [order] => self.cancel(id, order),
             several => {
                 let ids: Vec<_> = several.iter().map(ToString::to_string).collect();
@@ -154,10 +154,10 @@ impl Speaker {
                 self.call(&call.client_order_ids(ids))
             }
         });
-        asked.collect()
+        calls_made.collect()
     }
 
-    fn cancel_all(&self, id: InstrumentId) -> Result<Asked, SpeakError> {
+    fn cancel_all(&self, id: InstrumentId) -> Result<EncodedCall, EncodeError> {
         let rules = self.rules(id)?;
         let symbol = rules.symbol.as_str();
         match rules.surface {
@@ -166,7 +166,7 @@ impl Speaker {
         }
     }
 
-    fn query(&self, id: InstrumentId, order: &ClientOrderId) -> Result<Asked, SpeakError> {
+    fn query(&self, id: InstrumentId, order: &ClientOrderId) -> Result<EncodedCall, EncodeError> {
         let rules = self.rules(id)?;
         let (symbol, order) = (rules.symbol.as_str(), order.as_str());
         match rules.surface {
@@ -180,8 +180,8 @@ impl Speaker {
     /// on symbols that are not configured.
     ///
     /// # Errors
-    /// The route is not allowed (see [`Speaker::documented`]).
-    pub fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError> {
+    /// The route is not allowed (see [`Adapter::documented`]).
+    pub fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
         let symbols = self.names.symbols(surface);
         let calls = symbols.map(|symbol| match surface {
             Surface::Spot => self.call(&spot::OpenOrders::new().symbol(symbol)),
@@ -190,7 +190,7 @@ impl Speaker {
         calls.collect()
     }
 
-    fn read(&self, subject: Subject) -> Result<Vec<Asked>, SpeakError> {
+    fn read(&self, subject: Subject) -> Result<Vec<EncodedCall>, EncodeError> {
         match subject {
             Subject::OpenOrders { surface } => Ok(vec![match surface {
                 Surface::Spot => self.call(&spot::OpenOrders::new())?,
@@ -226,7 +226,7 @@ impl Speaker {
             Subject::AssetPrice { asset, quote } => {
                 let name = |id| {
                     let name = self.names.asset_name(id);
-                    name.ok_or(SpeakError::Asset(id))
+                    name.ok_or(EncodeError::Asset(id))
                 };
                 let symbol = format!("{}{}", name(asset)?, name(quote)?);
                 Ok(vec![self.call(&futures::GetPrice::new().symbol(symbol))?])
@@ -292,7 +292,7 @@ impl Speaker {
 }
 
 /// A spot order. Spot has no position side and no parameters that belong to positions.
-fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, SpeakError> {
+fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, EncodeError> {
     let terms = &order.terms;
     let foreign = [
         (terms.position_side != PositionSide::Both, "positionSide"),
@@ -305,7 +305,7 @@ fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, Sp
     ];
     if let Some((_, what)) = foreign.into_iter().find(|(sent, _)| *sent) {
         let surface = Surface::Spot;
-        return Err(SpeakError::Surface { what, surface });
+        return Err(EncodeError::Surface { what, surface });
     }
     let mut sent = spot::NewOrder::new(rules.symbol.as_str(), terms.side, terms.order_type)
         .client_order_id(order.client_order_id.as_str());
@@ -318,12 +318,12 @@ fn spot_order(rules: &Instrument, order: &NewOrder) -> Result<spot::NewOrder, Sp
 }
 
 /// A futures order. It requests a response that contains its fills (`newOrderRespType=RESULT`).
-fn futures_order(rules: &Instrument, order: &NewOrder) -> Result<futures::NewOrder, SpeakError> {
+fn futures_order(rules: &Instrument, order: &NewOrder) -> Result<futures::NewOrder, EncodeError> {
     let terms = &order.terms;
     let mut sent = futures::NewOrder::new(rules.symbol.as_str(), terms.side, terms.order_type)
         .client_order_id(order.client_order_id.as_str())
         .response_type(ResponseType::Result);
-    (sent.position_side, sent.reduce_only) = position_words(terms)?;
+    (sent.position_side, sent.reduce_only) = position_fields(terms)?;
     sent.time_in_force = terms.time_in_force;
     sent.quantity = terms.qty.map(|qty| rules.qty(qty.0));
     sent.price = terms.price.map(|price| rules.price(price.0));
@@ -337,14 +337,14 @@ fn futures_order(rules: &Instrument, order: &NewOrder) -> Result<futures::NewOrd
 }
 
 /// A futures order as an entry of a batch. [`Calls`] puts only orders into a batch that fit one.
-fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrder, SpeakError> {
+fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrder, EncodeError> {
     let terms = &order.terms;
     let qty = rules.qty(terms.qty.unwrap_or_default().0);
     let symbol = rules.symbol.as_str();
     let mut sent = futures::BatchOrder::new(symbol, terms.side, terms.order_type, qty)
         .client_order_id(order.client_order_id.as_str())
         .response_type(ResponseType::Result);
-    (sent.position_side, sent.reduce_only) = position_words(terms)?;
+    (sent.position_side, sent.reduce_only) = position_fields(terms)?;
     sent.time_in_force = terms.time_in_force;
     sent.price = terms.price.map(|price| rules.price(price.0));
     sent.stop_price = terms.stop_price.map(|price| rules.price(price.0));
@@ -357,11 +357,13 @@ fn batch_order(rules: &Instrument, order: &NewOrder) -> Result<futures::BatchOrd
 
 /// `positionSide` and `reduceOnly`. In hedge mode `positionSide` must be sent and `reduceOnly` must
 /// not, not even as `false` (spec 4, section 6, point 12).
-fn position_words(terms: &OrderTerms) -> Result<(Option<PositionSide>, Option<bool>), SpeakError> {
+fn position_fields(
+    terms: &OrderTerms,
+) -> Result<(Option<PositionSide>, Option<bool>), EncodeError> {
     let side = (terms.position_side != PositionSide::Both).then_some(terms.position_side);
     let reduce = terms.reduce_only.then_some(true);
     if side.is_some() && reduce.is_some() {
-        return Err(SpeakError::ReduceOnlyInHedgeMode);
+        return Err(EncodeError::ReduceOnlyInHedgeMode);
     }
     Ok((side, reduce))
 }
@@ -371,12 +373,12 @@ fn percent(ppm: u32) -> Decimal {
     decimal(i128::from(ppm), 4)
 }
 
-fn whole_amount(amount: Amount) -> Result<Decimal, SpeakError> {
+fn whole_amount(amount: Amount) -> Result<Decimal, EncodeError> {
     let value = amount.to_decimal();
     if Amount::from_decimal(value) == Some(amount) {
         Ok(value)
     } else {
-        Err(SpeakError::Amount(amount.0))
+        Err(EncodeError::Amount(amount.0))
     }
 }
 

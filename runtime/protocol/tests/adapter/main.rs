@@ -1,4 +1,4 @@
-//! Tests of the translation between the engine and the venue's wire (`windvane_protocol::speak`).
+//! Tests of the translation between the engine and the venue's wire (`windvane_protocol::adapter`).
 
 #![allow(
     clippy::unwrap_used,
@@ -6,7 +6,7 @@
     reason = "a panic is how a test fails"
 )]
 
-mod ask;
+mod encode;
 mod fixture;
 mod market;
 mod reply;

@@ -9,15 +9,15 @@ use windvane_engine::{
     Amount, InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Request, Side, Surface,
     TimeInForce, TradeId, VenueOrderId, WorkingType,
 };
-use windvane_protocol::speak::{SpeakError, Speaker};
+use windvane_protocol::adapter::{Adapter, EncodeError};
 use windvane_protocol::wire::answers;
 
-use super::fixture::{BTC, FUTURES, SPOT, USDT, documented, id, limit, order, place, speaker};
+use super::fixture::{BTC, FUTURES, SPOT, USDT, adapter, documented, id, limit, order, place};
 
 /// Every call with its route and its parameters as sent, before encoding.
-fn said_by(speaker: &Speaker, request: &Request) -> String {
+fn encoded_by(adapter: &Adapter, request: &Request) -> String {
     let mut text = String::new();
-    for call in speaker.ask(request).unwrap() {
+    for call in adapter.encode_request(request).unwrap() {
         let known = answers::parameter_names(call.route.name).unwrap();
         let mut line = format!("{}:", call.route.name);
         for (name, value) in call.parameters.iter() {
@@ -34,17 +34,17 @@ fn said_by(speaker: &Speaker, request: &Request) -> String {
     text.trim_end().to_owned()
 }
 
-fn said(request: &Request) -> String {
-    said_by(&speaker(), request)
+fn encoded(request: &Request) -> String {
+    encoded_by(&adapter(), request)
 }
 
 #[test]
 fn a_limit_order_is_placed_on_either_surface() {
-    assert_snapshot!(said(&place("mm.k2x.1a", limit(FUTURES))), @r#"
+    assert_snapshot!(encoded(&place("mm.k2x.1a", limit(FUTURES))), @r#"
     futures.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01
       price=60000.1 newClientOrderId=mm.k2x.1a newOrderRespType=RESULT
     "#);
-    assert_snapshot!(said(&place("mm.k2x.1b", limit(SPOT))), @r#"
+    assert_snapshot!(encoded(&place("mm.k2x.1b", limit(SPOT))), @r#"
     spot.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01
       price=60000.1 newClientOrderId=mm.k2x.1b
     "#);
@@ -55,13 +55,13 @@ fn numbers_have_no_exponent_and_no_trailing_zeros() {
     let mut terms = limit(FUTURES);
     terms.price = Some(Price(6_000_000));
     terms.qty = Some(Qty(1));
-    assert_snapshot!(said(&place("a", terms)), @r#"
+    assert_snapshot!(encoded(&place("a", terms)), @r#"
     futures.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.00001
       price=60000 newClientOrderId=a newOrderRespType=RESULT
     "#);
     terms.price = Some(Price(i64::MAX));
     terms.qty = Some(Qty(100_000));
-    assert_snapshot!(said(&place("a", terms)), @r#"
+    assert_snapshot!(encoded(&place("a", terms)), @r#"
     futures.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=1
       price=92233720368547758.07 newClientOrderId=a newOrderRespType=RESULT
     "#);
@@ -71,7 +71,7 @@ fn numbers_have_no_exponent_and_no_trailing_zeros() {
 fn a_spot_market_buy_sends_its_quote_quantity() {
     let mut terms = OrderTerms::new(SPOT, Side::Buy, OrderType::Market);
     terms.quote_qty = Some(Amount(12_345_600_000));
-    assert_snapshot!(said(&place("a", terms)), @r#"
+    assert_snapshot!(encoded(&place("a", terms)), @r#"
     spot.new_order: symbol=BTCUSDT side=BUY type=MARKET quoteOrderQty=123.456
       newClientOrderId=a
     "#);
@@ -85,7 +85,7 @@ fn conditional_orders_carry_their_conditions() {
     stop.working_type = Some(WorkingType::MarkPrice);
     stop.price_protect = true;
     stop.reduce_only = true;
-    assert_snapshot!(said(&place("a", stop)), @r#"
+    assert_snapshot!(encoded(&place("a", stop)), @r#"
     futures.new_order: symbol=BTCUSDT side=BUY type=STOP timeInForce=GTC quantity=0.01
       reduceOnly=true price=60000.1 newClientOrderId=a stopPrice=61000 workingType=MARK_PRICE
       priceProtect=TRUE newOrderRespType=RESULT
@@ -93,7 +93,7 @@ fn conditional_orders_carry_their_conditions() {
     let mut close = OrderTerms::new(FUTURES, Side::Sell, OrderType::StopMarket);
     close.stop_price = Some(Price(5_900_000));
     close.close_position = true;
-    assert_snapshot!(said(&place("a", close)), @r#"
+    assert_snapshot!(encoded(&place("a", close)), @r#"
     futures.new_order: symbol=BTCUSDT side=SELL type=STOP_MARKET newClientOrderId=a
       stopPrice=59000 closePosition=true newOrderRespType=RESULT
     "#);
@@ -101,14 +101,14 @@ fn conditional_orders_carry_their_conditions() {
     trailing.qty = Some(Qty(1_000));
     trailing.activation_price = Some(Price(6_100_050));
     trailing.callback_ppm = Some(1_500);
-    assert_snapshot!(said(&place("a", trailing)), @r#"
+    assert_snapshot!(encoded(&place("a", trailing)), @r#"
     futures.new_order: symbol=BTCUSDT side=SELL type=TRAILING_STOP_MARKET quantity=0.01
       newClientOrderId=a activationPrice=61000.5 callbackRate=0.15 newOrderRespType=RESULT
     "#);
     let mut spot = limit(SPOT);
     spot.order_type = OrderType::TakeProfit;
     spot.stop_price = Some(Price(6_100_000));
-    assert_snapshot!(said(&place("a", spot)), @r#"
+    assert_snapshot!(encoded(&place("a", spot)), @r#"
     spot.new_order: symbol=BTCUSDT side=BUY type=TAKE_PROFIT timeInForce=GTC quantity=0.01
       price=60000.1 newClientOrderId=a stopPrice=61000
     "#);
@@ -118,15 +118,15 @@ fn conditional_orders_carry_their_conditions() {
 fn hedge_mode_sends_the_position_side_but_not_reduce_only() {
     let mut terms = limit(FUTURES);
     terms.position_side = PositionSide::Long;
-    assert_snapshot!(said(&place("a", terms)), @r#"
+    assert_snapshot!(encoded(&place("a", terms)), @r#"
     futures.new_order: symbol=BTCUSDT side=BUY positionSide=LONG type=LIMIT timeInForce=GTC
       quantity=0.01 price=60000.1 newClientOrderId=a newOrderRespType=RESULT
     "#);
     terms.reduce_only = true;
     let request = place("a", terms);
-    let error = speaker().ask(&request).unwrap_err();
-    assert_eq!(error, SpeakError::ReduceOnlyInHedgeMode);
-    let [Reply::Placed { outcome, .. }] = &speaker().refuse(&request, &error)[..] else {
+    let error = adapter().encode_request(&request).unwrap_err();
+    assert_eq!(error, EncodeError::ReduceOnlyInHedgeMode);
+    let [Reply::Placed { outcome, .. }] = &adapter().refuse(&request, &error)[..] else {
         panic!("one reply")
     };
     assert!(matches!(outcome, Outcome::Refused(refusal) if refusal.is_not_sent()));
@@ -135,7 +135,7 @@ fn hedge_mode_sends_the_position_side_but_not_reduce_only() {
 #[test]
 fn a_batch_is_a_compact_list_of_texts() {
     let orders = vec![order("a", limit(FUTURES)), order("b", limit(FUTURES))];
-    let text = said(&Request::PlaceBatch(orders)).replace("},", "},\n");
+    let text = encoded(&Request::PlaceBatch(orders)).replace("},", "},\n");
     assert_snapshot!(text.replace(",\"price", ",\n\"price"), @r#"
     futures.batch_orders:
       batchOrders=[{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01",
@@ -154,7 +154,7 @@ fn a_futures_batch_is_split_by_the_limits_of_one_call() {
     terms[1] = close;
     let orders = terms.iter().enumerate();
     let orders = orders.map(|(n, terms)| order(&format!("o{n}"), *terms));
-    let calls = said(&Request::PlaceBatch(orders.collect()));
+    let calls = encoded(&Request::PlaceBatch(orders.collect()));
     let counts = calls.split("futures.").skip(1).map(|call| {
         let (route, _) = call.split_once(':').unwrap();
         (route, call.matches("newClientOrderId").count())
@@ -167,7 +167,7 @@ fn a_futures_batch_is_split_by_the_limits_of_one_call() {
 #[test]
 fn spot_batches_become_single_calls() {
     let orders = vec![order("a", limit(SPOT)), order("b", limit(SPOT))];
-    assert_snapshot!(said(&Request::PlaceBatch(orders)), @r#"
+    assert_snapshot!(encoded(&Request::PlaceBatch(orders)), @r#"
     spot.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01
       price=60000.1 newClientOrderId=a
     spot.new_order: symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01
@@ -177,29 +177,32 @@ fn spot_batches_become_single_calls() {
         instrument: SPOT,
         client_order_ids: vec![id("a"), id("b")],
     };
-    assert_snapshot!(said(&request), @r#"
+    assert_snapshot!(encoded(&request), @r#"
     spot.cancel_order: symbol=BTCUSDT origClientOrderId=a
     spot.cancel_order: symbol=BTCUSDT origClientOrderId=b
     "#);
-    assert_eq!(speaker().ask(&Request::PlaceBatch(Vec::new())), Ok(vec![]));
+    assert_eq!(
+        adapter().encode_request(&Request::PlaceBatch(Vec::new())),
+        Ok(vec![])
+    );
 }
 
 #[test]
 fn cancels_and_queries_name_the_order_by_its_client_order_id() {
     for (instrument, word) in [(FUTURES, "futures"), (SPOT, "spot")] {
         let client_order_id = id("mm.k2x.1a");
-        let cancel = said(&Request::Cancel {
+        let cancel = encoded(&Request::Cancel {
             instrument,
             client_order_id,
         });
-        let query = said(&Request::Query {
+        let query = encoded(&Request::Query {
             instrument,
             client_order_id,
         });
         let named = "symbol=BTCUSDT origClientOrderId=mm.k2x.1a";
         assert_eq!(cancel, format!("{word}.cancel_order: {named}"));
         assert_eq!(query, format!("{word}.query_order: {named}"));
-        let all = said(&Request::CancelAll { instrument });
+        let all = encoded(&Request::CancelAll { instrument });
         assert_eq!(all, format!("{word}.cancel_all_orders: symbol=BTCUSDT"));
     }
     let ids = (0..11).map(|n| id(&format!("o{n}"))).collect();
@@ -207,7 +210,7 @@ fn cancels_and_queries_name_the_order_by_its_client_order_id() {
         instrument: FUTURES,
         client_order_ids: ids,
     };
-    assert_snapshot!(said(&request), @r#"
+    assert_snapshot!(encoded(&request), @r#"
     futures.cancel_batch_orders: symbol=BTCUSDT
       origClientOrderIdList=["o0","o1","o2","o3","o4","o5","o6","o7","o8","o9"]
     futures.cancel_order: symbol=BTCUSDT origClientOrderId=o10
@@ -220,15 +223,15 @@ fn settings_and_the_countdown_exist_only_on_futures() {
         instrument,
         countdown_ms: 30_000,
     };
-    assert_snapshot!(said(&countdown(FUTURES)), @"futures.countdown_cancel_all: symbol=BTCUSDT countdownTime=30000");
+    assert_snapshot!(encoded(&countdown(FUTURES)), @"futures.countdown_cancel_all: symbol=BTCUSDT countdownTime=30000");
     let leverage = |instrument| Request::SetLeverage {
         instrument,
         leverage: 21,
     };
-    assert_snapshot!(said(&leverage(FUTURES)), @"futures.change_leverage: symbol=BTCUSDT leverage=21");
-    assert_snapshot!(said(&Request::SetPositionMode { hedge: true }), @"futures.change_position_mode: dualSidePosition=true");
+    assert_snapshot!(encoded(&leverage(FUTURES)), @"futures.change_leverage: symbol=BTCUSDT leverage=21");
+    assert_snapshot!(encoded(&Request::SetPositionMode { hedge: true }), @"futures.change_position_mode: dualSidePosition=true");
     for request in [countdown(SPOT), leverage(SPOT)] {
-        let error = speaker().ask(&request).unwrap_err();
+        let error = adapter().encode_request(&request).unwrap_err();
         assert!(
             error.to_string().contains("does not exist on spot"),
             "{error}"
@@ -238,15 +241,15 @@ fn settings_and_the_countdown_exist_only_on_futures() {
 
 #[test]
 fn reads_of_the_account_are_encoded() {
-    let ask = |subject| said(&Request::Read(subject));
+    let read = |subject| encoded(&Request::Read(subject));
     for surface in [Surface::Futures, Surface::Spot] {
-        let open = ask(Subject::OpenOrders { surface });
+        let open = read(Subject::OpenOrders { surface });
         assert_eq!(open, format!("{surface}.open_orders:"));
     }
     let surface = Surface::Spot;
-    assert_snapshot!(ask(Subject::Account { surface }), @"spot.account:");
+    assert_snapshot!(read(Subject::Account { surface }), @"spot.account:");
     let surface = Surface::Futures;
-    assert_snapshot!(ask(Subject::Account { surface }), @r#"
+    assert_snapshot!(read(Subject::Account { surface }), @r#"
     futures.account:
     futures.position_mode:
     futures.multi_assets_mode:
@@ -255,33 +258,33 @@ fn reads_of_the_account_are_encoded() {
         instrument,
         from: from.map(TradeId),
     };
-    assert_snapshot!(ask(trades(FUTURES, Some(7))), @"futures.user_trades: symbol=BTCUSDT fromId=7 limit=1000");
-    assert_snapshot!(ask(trades(SPOT, None)), @"spot.user_trades: symbol=BTCUSDT limit=1000");
+    assert_snapshot!(read(trades(FUTURES, Some(7))), @"futures.user_trades: symbol=BTCUSDT fromId=7 limit=1000");
+    assert_snapshot!(read(trades(SPOT, None)), @"spot.user_trades: symbol=BTCUSDT limit=1000");
     let outside = Subject::OutsideOrder {
         instrument: FUTURES,
         order_id: VenueOrderId(17),
     };
-    assert_snapshot!(ask(outside), @"futures.query_order: symbol=BTCUSDT orderId=17");
+    assert_snapshot!(read(outside), @"futures.query_order: symbol=BTCUSDT orderId=17");
     let traded = |instrument| Subject::TradedOrder {
         instrument,
         order_id: VenueOrderId(17),
     };
-    assert_snapshot!(ask(traded(FUTURES)), @"futures.query_order: symbol=BTCUSDT orderId=17");
-    assert_snapshot!(ask(traded(SPOT)), @"spot.query_order: symbol=BTCUSDT orderId=17");
+    assert_snapshot!(read(traded(FUTURES)), @"futures.query_order: symbol=BTCUSDT orderId=17");
+    assert_snapshot!(read(traded(SPOT)), @"spot.query_order: symbol=BTCUSDT orderId=17");
     let newest = |instrument| Subject::NewestOrders { instrument };
-    assert_snapshot!(ask(newest(FUTURES)), @"futures.all_orders: symbol=BTCUSDT limit=100");
-    assert_snapshot!(ask(newest(SPOT)), @"spot.all_orders: symbol=BTCUSDT limit=100");
+    assert_snapshot!(read(newest(FUTURES)), @"futures.all_orders: symbol=BTCUSDT limit=100");
+    assert_snapshot!(read(newest(SPOT)), @"spot.all_orders: symbol=BTCUSDT limit=100");
     let (asset, quote) = (BTC, USDT);
-    assert_snapshot!(ask(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
+    assert_snapshot!(read(Subject::AssetPrice { asset, quote }), @"futures.ticker_price: symbol=BTCUSDT");
 }
 
 #[test]
 fn documented_mode_uses_only_documented_routes() {
-    let speaker = documented();
+    let adapter = documented();
     let account = Request::Read(Subject::Account {
         surface: Surface::Futures,
     });
-    assert_snapshot!(said_by(&speaker, &account), @r#"
+    assert_snapshot!(encoded_by(&adapter, &account), @r#"
     {rpc}getBalance: address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 blockTag=latest
     futures.position_mode:
     futures.multi_assets_mode:
@@ -295,16 +298,16 @@ fn documented_mode_uses_only_documented_routes() {
         leverage: 5,
     };
     for request in [trades, leverage] {
-        let error = speaker.ask(&request).unwrap_err();
-        assert!(matches!(error, SpeakError::Undocumented(_)), "{error}");
-        let replies = speaker.refuse(&request, &error);
+        let error = adapter.encode_request(&request).unwrap_err();
+        assert!(matches!(error, EncodeError::Undocumented(_)), "{error}");
+        let replies = adapter.refuse(&request, &error);
         assert!(format!("{replies:?}").contains("code: 0"), "{replies:?}");
     }
-    let routes = Speaker {
-        futures_account: super::fixture::speaker().futures_account,
-        ..speaker
+    let routes = Adapter {
+        futures_account: super::fixture::adapter().futures_account,
+        ..adapter
     };
-    assert!(routes.ask(&account).is_err());
+    assert!(routes.encode_request(&account).is_err());
 }
 
 #[test]
@@ -326,12 +329,12 @@ fn a_futures_parameter_on_spot_is_an_error_with_its_name() {
         let mut terms = limit(SPOT);
         terms.time_in_force = Some(TimeInForce::Gtx);
         change(&mut terms);
-        let error = speaker().ask(&place("a", terms)).unwrap_err();
+        let error = adapter().encode_request(&place("a", terms)).unwrap_err();
         assert!(error.to_string().starts_with(name), "{error}");
     }
-    let unknown = speaker().ask(&place("a", limit(InstrumentId(9))));
-    assert_eq!(unknown, Err(SpeakError::Instrument(InstrumentId(9))));
+    let unknown = adapter().encode_request(&place("a", limit(InstrumentId(9))));
+    assert_eq!(unknown, Err(EncodeError::Instrument(InstrumentId(9))));
     let mut endless = OrderTerms::new(SPOT, Side::Buy, OrderType::Market);
     endless.quote_qty = Some(Amount(i128::MAX));
-    assert!(speaker().ask(&place("a", endless)).is_err());
+    assert!(adapter().encode_request(&place("a", endless)).is_err());
 }

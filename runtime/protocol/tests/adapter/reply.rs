@@ -7,21 +7,21 @@ use windvane_engine::{
     Amount, OrderStatus, OrderType, PositionSide, Qty, Reply, Request, Side, Surface, Time,
     TradeId, VenueOrderId,
 };
-use windvane_protocol::speak::{HearError, Heard, Note, Said, Speaker};
+use windvane_protocol::adapter::{Adapter, CallResult, DecodeError, Note, WithNotes};
 use windvane_protocol::wire::examples;
 
 use super::fixture::{
-    ADDRESS, BTC, FUTURES, SPOT, USDT, amount, body, documented, id, limit, order, place, speaker,
+    ADDRESS, BTC, FUTURES, SPOT, USDT, adapter, amount, body, documented, id, limit, order, place,
 };
 
 /// The only reply, and the notes.
-fn only(said: Said<Reply>) -> (Reply, Vec<Note>) {
-    assert_eq!(said.said.len(), 1, "{said:?}");
-    (said.said.into_iter().next().unwrap(), said.notes)
+fn only(decoded: WithNotes<Reply>) -> (Reply, Vec<Note>) {
+    assert_eq!(decoded.items.len(), 1, "{decoded:?}");
+    (decoded.items.into_iter().next().unwrap(), decoded.notes)
 }
 
-fn quiet(said: Said<Reply>) -> Reply {
-    let (reply, notes) = only(said);
+fn quiet(decoded: WithNotes<Reply>) -> Reply {
+    let (reply, notes) = only(decoded);
     assert!(notes.is_empty(), "{notes:?}");
     reply
 }
@@ -46,7 +46,7 @@ fn an_order_that_was_placed_is_reported() {
         (SPOT, "spot.new_order", 38),
     ] {
         let request = place("mm:1", limit(instrument));
-        let reply = quiet(speaker().reply(&request, &[Heard::Done(body(route))]));
+        let reply = quiet(adapter().decode_reply(&request, &[CallResult::Done(body(route))]));
         let expected = Reply::Placed {
             client_order_id: id("mm:1"),
             outcome: Outcome::Done(report(instrument, order_id)),
@@ -61,8 +61,8 @@ fn a_query_reports_the_filled_quantity() {
         instrument: SPOT,
         client_order_id: id("mm:1"),
     };
-    let answer = Heard::Done(body("spot.query_order"));
-    let Reply::Queried { outcome, .. } = quiet(speaker().reply(&request, &[answer])) else {
+    let answer = CallResult::Done(body("spot.query_order"));
+    let Reply::Queried { outcome, .. } = quiet(adapter().decode_reply(&request, &[answer])) else {
         panic!("a query")
     };
     let expected = OrderReport {
@@ -82,7 +82,9 @@ fn the_order_of_a_trade_is_returned_with_id_and_time() {
             instrument,
             order_id: VenueOrderId(38),
         };
-        let reply = quiet(speaker().reply(&Request::Read(subject), &[Heard::Done(body(route))]));
+        let reply = quiet(
+            adapter().decode_reply(&Request::Read(subject), &[CallResult::Done(body(route))]),
+        );
         let outcome = Outcome::Done(Truth::TradedOrder(TradedOrder {
             client_order_id: id("mm:1"),
             placed: Time::from_millis(1_751_350_000_000),
@@ -98,7 +100,9 @@ fn the_newest_orders_are_returned_with_id_and_time() {
         (SPOT, "spot.all_orders", "mm:1"),
     ] {
         let subject = Subject::NewestOrders { instrument };
-        let reply = quiet(speaker().reply(&Request::Read(subject), &[Heard::Done(body(route))]));
+        let reply = quiet(
+            adapter().decode_reply(&Request::Read(subject), &[CallResult::Done(body(route))]),
+        );
         let outcome = Outcome::Done(Truth::NewestOrders(vec![TradedOrder {
             client_order_id: id(name),
             placed: Time::from_millis(1_751_350_000_000),
@@ -117,7 +121,7 @@ fn a_cancel_returns_the_terminal_state() {
             instrument,
             client_order_id: id("mm:1"),
         };
-        let reply = quiet(speaker().reply(&request, &[Heard::Done(body(route))]));
+        let reply = quiet(adapter().decode_reply(&request, &[CallResult::Done(body(route))]));
         let expected = OrderReport {
             status: OrderStatus::Canceled,
             update_time: Time::from_millis(1_751_350_001_000),
@@ -140,8 +144,8 @@ fn simple_responses_count_as_done() {
     let all = Request::CancelAll {
         instrument: FUTURES,
     };
-    let done = Heard::Done(body("futures.cancel_all_orders"));
-    let reply = quiet(speaker().reply(&all, &[done]));
+    let done = CallResult::Done(body("futures.cancel_all_orders"));
+    let reply = quiet(adapter().decode_reply(&all, &[done]));
     assert!(matches!(
         reply,
         Reply::CanceledAll {
@@ -153,8 +157,8 @@ fn simple_responses_count_as_done() {
         instrument: FUTURES,
         countdown_ms: 30_000,
     };
-    let done = Heard::Done(body("futures.countdown_cancel_all"));
-    let reply = quiet(speaker().reply(&countdown, &[done]));
+    let done = CallResult::Done(body("futures.countdown_cancel_all"));
+    let reply = quiet(adapter().decode_reply(&countdown, &[done]));
     assert!(matches!(
         reply,
         Reply::Countdown {
@@ -168,7 +172,7 @@ fn simple_responses_count_as_done() {
         r#"{"countdownTime":"30000"}"#,
         "{}",
     ] {
-        let reply = quiet(speaker().reply(&countdown, &[Heard::Done(answer)]));
+        let reply = quiet(adapter().decode_reply(&countdown, &[CallResult::Done(answer)]));
         let Reply::Countdown { outcome, .. } = reply else {
             panic!("{reply:?}");
         };
@@ -178,8 +182,8 @@ fn simple_responses_count_as_done() {
         instrument: FUTURES,
         leverage: 21,
     };
-    let done = Heard::Done(body("futures.change_leverage"));
-    let reply = quiet(speaker().reply(&leverage, &[done]));
+    let done = CallResult::Done(body("futures.change_leverage"));
+    let reply = quiet(adapter().decode_reply(&leverage, &[done]));
     assert!(matches!(
         reply,
         Reply::Leverage {
@@ -188,7 +192,7 @@ fn simple_responses_count_as_done() {
         }
     ));
     let mode = Request::SetPositionMode { hedge: true };
-    let reply = quiet(speaker().reply(&mode, &[Heard::Done("")]));
+    let reply = quiet(adapter().decode_reply(&mode, &[CallResult::Done("")]));
     assert!(matches!(
         reply,
         Reply::PositionMode {
@@ -200,28 +204,28 @@ fn simple_responses_count_as_done() {
 #[test]
 fn refused_and_waiting_requests_count_as_refused() {
     let request = place("mm:1", limit(FUTURES));
-    let code = |heard| match quiet(speaker().reply(&request, &[heard])) {
+    let code = |results| match quiet(adapter().decode_reply(&request, &[results])) {
         Reply::Placed {
             outcome: Outcome::Refused(Refusal { code, .. }),
             ..
         } => code,
         other => panic!("{other:?}"),
     };
-    let refused = |code| Heard::Refused { code, msg: "no" };
+    let refused = |code| CallResult::Refused { code, msg: "no" };
     assert_eq!(code(refused(Some(-2019))), -2019);
     assert_eq!(code(refused(None)), 0);
     assert_eq!(code(refused(Some(i64::MAX))), i32::MIN);
-    let wait = |code| Heard::Wait { code, msg: "429" };
+    let wait = |code| CallResult::Wait { code, msg: "429" };
     assert_eq!(code(wait(Some(-1015))), -1015);
     assert_eq!(code(wait(None)), -1003);
-    assert_eq!(code(Heard::NotSent { msg: "no" }), Refusal::NOT_SENT);
+    assert_eq!(code(CallResult::NotSent { msg: "no" }), Refusal::NOT_SENT);
 }
 
 #[test]
 fn an_unreadable_response_is_unknown_with_a_note() {
     let request = place("mm:1", limit(FUTURES));
     let of = |body: &str| {
-        let (reply, notes) = only(speaker().reply(&request, &[Heard::Done(body)]));
+        let (reply, notes) = only(adapter().decode_reply(&request, &[CallResult::Done(body)]));
         let unknown = Outcome::Unknown;
         let client_order_id = id("mm:1");
         assert_eq!(
@@ -237,16 +241,16 @@ fn an_unreadable_response_is_unknown_with_a_note() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(matches!(of(""), HearError::Record(_)));
-    assert!(matches!(of("<html>"), HearError::Record(_)));
+    assert!(matches!(of(""), DecodeError::Record(_)));
+    assert!(matches!(of("<html>"), DecodeError::Record(_)));
     let other_order = body("futures.new_order").replace("mm:1", "mm:2");
-    assert!(matches!(of(&other_order), HearError::Other { .. }));
+    assert!(matches!(of(&other_order), DecodeError::Other { .. }));
     let other_symbol = body("futures.new_order").replace("BTCUSDT", "ETHUSDT");
-    assert!(matches!(of(&other_symbol), HearError::Other { .. }));
+    assert!(matches!(of(&other_symbol), DecodeError::Other { .. }));
     let other_word = body("futures.new_order").replace("\"NEW\"", "\"HELD\"");
     assert!(matches!(
         of(&other_word),
-        HearError::Word {
+        DecodeError::Word {
             field: "status",
             ..
         }
@@ -254,7 +258,7 @@ fn an_unreadable_response_is_unknown_with_a_note() {
     let too_fine = body("futures.new_order").replace("\"0.01\"", "\"0.0100001\"");
     assert!(matches!(
         of(&too_fine),
-        HearError::Figure {
+        DecodeError::Figure {
             field: "origQty",
             ..
         }
@@ -262,15 +266,15 @@ fn an_unreadable_response_is_unknown_with_a_note() {
     let below = body("futures.new_order").replace("\"0.01\"", "\"-0.01\"");
     assert!(matches!(
         of(&below),
-        HearError::Negative {
+        DecodeError::Negative {
             field: "origQty",
             ..
         }
     ));
     let endless = body("futures.new_order").replace("1751350000000", "9223372036854775807");
-    assert!(matches!(of(&endless), HearError::Time { .. }));
+    assert!(matches!(of(&endless), DecodeError::Time { .. }));
 
-    let (reply, notes) = only(speaker().reply(&request, &[]));
+    let (reply, notes) = only(adapter().decode_reply(&request, &[]));
     assert!(matches!(
         reply,
         Reply::Placed {
@@ -279,7 +283,7 @@ fn an_unreadable_response_is_unknown_with_a_note() {
         }
     ));
     assert!(matches!(notes[..], [Note::Unanswered { .. }]));
-    let reply = quiet(speaker().reply(&request, &[Heard::Unknown]));
+    let reply = quiet(adapter().decode_reply(&request, &[CallResult::Unknown]));
     assert!(matches!(
         reply,
         Reply::Placed {
@@ -293,8 +297,10 @@ fn an_unreadable_response_is_unknown_with_a_note() {
 fn batch(names: &[&str], body: &str) -> Vec<Outcome<OrderReport>> {
     let orders = names.iter().map(|name| order(name, limit(FUTURES)));
     let request = Request::PlaceBatch(orders.collect());
-    let said = speaker().reply(&request, &[Heard::Done(body)]).said;
-    let outcomes = said
+    let decoded = adapter()
+        .decode_reply(&request, &[CallResult::Done(body)])
+        .items;
+    let outcomes = decoded
         .into_iter()
         .zip(names)
         .map(|(reply, name)| match reply {
@@ -335,13 +341,13 @@ fn a_batch_of_several_calls_takes_the_outcome_of_each() {
     let ids: Vec<_> = names.iter().map(|name| id(name)).collect();
     let orders = names.iter().map(|name| order(name, limit(FUTURES)));
     let placed = Request::PlaceBatch(orders.collect());
-    let refused = Heard::Refused {
+    let refused = CallResult::Refused {
         code: Some(-1015),
         msg: "",
     };
-    let words = |request: &Request, heard: &[Heard<'_>]| {
-        let said = speaker().reply(request, heard).said;
-        let words = said.iter().map(|reply| match reply {
+    let outcome_letters = |request: &Request, results: &[CallResult<'_>]| {
+        let decoded = adapter().decode_reply(request, results).items;
+        let outcome_letters = decoded.iter().map(|reply| match reply {
             Reply::Placed { outcome, .. } | Reply::Canceled { outcome, .. } => match outcome {
                 Outcome::Done(_) => 'd',
                 Outcome::Refused(_) => 'r',
@@ -349,32 +355,39 @@ fn a_batch_of_several_calls_takes_the_outcome_of_each() {
             },
             other => panic!("{other:?}"),
         });
-        words.collect::<String>()
+        outcome_letters.collect::<String>()
     };
-    assert_eq!(words(&placed, &[refused, Heard::Unknown]), "rrrrruu");
-    assert_eq!(words(&placed, &[refused]), "rrrrruu");
+    assert_eq!(
+        outcome_letters(&placed, &[refused, CallResult::Unknown]),
+        "rrrrruu"
+    );
+    assert_eq!(outcome_letters(&placed, &[refused]), "rrrrruu");
     let spot = Request::CancelBatch {
         instrument: SPOT,
         client_order_ids: ids,
     };
-    assert_eq!(words(&spot, &[refused, Heard::Unknown, refused]), "ruruuuu");
+    assert_eq!(
+        outcome_letters(&spot, &[refused, CallResult::Unknown, refused]),
+        "ruruuuu"
+    );
     let canceled = Request::CancelBatch {
         instrument: FUTURES,
         client_order_ids: vec![id("mm:1"), id("mm:2")],
     };
-    let answer = Heard::Done(body("futures.cancel_batch_orders"));
-    assert_eq!(words(&canceled, &[answer]), "dr");
+    let answer = CallResult::Done(body("futures.cancel_batch_orders"));
+    assert_eq!(outcome_letters(&canceled, &[answer]), "dr");
 }
 
 fn read_by(
-    speaker: &Speaker,
+    adapter: &Adapter,
     subject: Subject,
-    heard: &[Heard<'_>],
+    results: &[CallResult<'_>],
 ) -> (Outcome<Truth>, Vec<Note>) {
-    let mut said = speaker.reply(&Request::Read(subject), heard);
-    said.said
+    let mut decoded = adapter.decode_reply(&Request::Read(subject), results);
+    decoded
+        .items
         .retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
-    let (reply, notes) = only(said);
+    let (reply, notes) = only(decoded);
     let Reply::Read {
         subject: about,
         outcome,
@@ -386,34 +399,41 @@ fn read_by(
     (outcome, notes)
 }
 
-fn account(speaker: &Speaker, surface: Surface, heard: &[Heard<'_>]) -> (AccountTruth, Vec<Note>) {
-    match read_by(speaker, Subject::Account { surface }, heard) {
+fn account(
+    adapter: &Adapter,
+    surface: Surface,
+    results: &[CallResult<'_>],
+) -> (AccountTruth, Vec<Note>) {
+    match read_by(adapter, Subject::Account { surface }, results) {
         (Outcome::Done(Truth::Account(account)), notes) => (account, notes),
         other => panic!("{other:?}"),
     }
 }
 
-const HEDGE: Heard<'_> = Heard::Done(r#"{"dualSidePosition":"true"}"#);
-const SINGLE: Heard<'_> = Heard::Done(r#"{"multiAssetsMargin":false}"#);
+const HEDGE: CallResult<'_> = CallResult::Done(r#"{"dualSidePosition":"true"}"#);
+const SINGLE: CallResult<'_> = CallResult::Done(r#"{"multiAssetsMargin":false}"#);
 
 #[test]
 fn a_read_of_the_account_has_leverage_and_margin_types() {
     let request = Request::Read(Subject::Account {
         surface: Surface::Futures,
     });
-    let margins = |heard: &[Heard<'_>]| {
-        let said = speaker().reply(&request, heard).said.into_iter();
-        let told = said.filter_map(|reply| match reply {
+    let margins = |results: &[CallResult<'_>]| {
+        let decoded = adapter().decode_reply(&request, results).items.into_iter();
+        let reported = decoded.filter_map(|reply| match reply {
             Reply::Margins(margins) => Some(margins),
             _ => None,
         });
-        told.flatten().collect::<Vec<_>>()
+        reported.flatten().collect::<Vec<_>>()
     };
     let answer = body("futures.account");
-    let told = margins(&[Heard::Done(answer), HEDGE, SINGLE]);
-    assert!(!told.is_empty(), "{answer}");
-    assert!(told.iter().all(|one| one.leverage.is_some()), "{told:?}");
-    assert_eq!(margins(&[Heard::Unknown, HEDGE, SINGLE]), []);
+    let reported = margins(&[CallResult::Done(answer), HEDGE, SINGLE]);
+    assert!(!reported.is_empty(), "{answer}");
+    assert!(
+        reported.iter().all(|one| one.leverage.is_some()),
+        "{reported:?}"
+    );
+    assert_eq!(margins(&[CallResult::Unknown, HEDGE, SINGLE]), []);
 }
 
 #[test]
@@ -421,7 +441,7 @@ fn the_price_of_an_asset_is_read_from_an_object_or_a_list() {
     let (asset, quote) = (BTC, USDT);
     let read = |text| {
         let subject = Subject::AssetPrice { asset, quote };
-        read_by(&speaker(), subject, &[Heard::Done(text)]).0
+        read_by(&adapter(), subject, &[CallResult::Done(text)]).0
     };
     let price = Outcome::Done(Truth::AssetPrice(Amount(60_050_000_000)));
     assert_eq!(read(r#"{"symbol":"BTCUSDT","price":"600.5"}"#), price);
@@ -436,24 +456,24 @@ fn exchange_information_that_is_read_again_keeps_the_scales() {
     let surface = Surface::Futures;
     let subject = Subject::Rules { surface };
     let answer = body("futures.exchange_info");
-    let listed = |text: &str| match read_by(&speaker(), subject, &[Heard::Done(text)]).0 {
+    let listed = |text: &str| match read_by(&adapter(), subject, &[CallResult::Done(text)]).0 {
         Outcome::Done(Truth::Rules(listed)) => listed,
         other => panic!("{other:?}"),
     };
     let all = listed(answer);
     let first = all.first().unwrap();
-    let known = speaker().names.rules(first.instrument).unwrap().clone();
+    let known = adapter().names.rules(first.instrument).unwrap().clone();
     if let Ok(rules) = &first.rules {
         assert_eq!(rules.price_scale, known.price_scale);
         assert_eq!(rules.qty_scale, known.qty_scale);
     }
-    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done("{\"symbols\":[]}")]);
+    let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done("{\"symbols\":[]}")]);
     assert_eq!(outcome, Outcome::Done(Truth::Rules(Vec::new())));
     assert!(
         matches!(&notes[..], [Note::Unlisted { .. }, ..]),
         "{notes:?}"
     );
-    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done("{\"symbols\":[{")]);
+    let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done("{\"symbols\":[{")]);
     assert_eq!(outcome, Outcome::Unknown);
 }
 
@@ -464,7 +484,7 @@ fn an_own_order_on_an_unconfigured_symbol_gives_a_note() {
     let surface = Surface::Futures;
     let list = format!("[{listed}]");
     let subject = Subject::OpenOrders { surface };
-    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
     assert_eq!(outcome, Outcome::Done(Truth::OpenOrders(Vec::new())));
     let [Note::Elsewhere { symbol, order, .. }] = &notes[..] else {
         panic!("{notes:?}")
@@ -474,8 +494,8 @@ fn an_own_order_on_an_unconfigured_symbol_gives_a_note() {
 
 #[test]
 fn the_futures_account_is_read_with_its_modes() {
-    let answer = Heard::Done(body("futures.account"));
-    let (account, notes) = account(&speaker(), Surface::Futures, &[answer, HEDGE, SINGLE]);
+    let answer = CallResult::Done(body("futures.account"));
+    let (account, notes) = account(&adapter(), Surface::Futures, &[answer, HEDGE, SINGLE]);
     assert!(notes.is_empty());
     let expected = AccountTruth {
         can_trade: Some(true),
@@ -504,15 +524,15 @@ fn an_unlisted_position_is_not_reported() {
     let mut text: serde_json::Value = serde_json::from_str(body("futures.account")).unwrap();
     text["positions"] = serde_json::json!([]);
     let text = text.to_string();
-    let heard = [Heard::Done(&text), HEDGE, SINGLE];
-    let (account, _) = account(&speaker(), Surface::Futures, &heard);
+    let results = [CallResult::Done(&text), HEDGE, SINGLE];
+    let (account, _) = account(&adapter(), Surface::Futures, &results);
     assert_eq!(account.positions, []);
 }
 
 #[test]
 fn a_mode_without_a_response_stays_unknown() {
-    let answer = Heard::Done(body("futures.account"));
-    let (account, notes) = account(&speaker(), Surface::Futures, &[answer, Heard::Unknown]);
+    let answer = CallResult::Done(body("futures.account"));
+    let (account, notes) = account(&adapter(), Surface::Futures, &[answer, CallResult::Unknown]);
     assert_eq!((account.hedge_mode, account.multi_assets), (None, None));
     assert_eq!(account.can_trade, Some(true));
     assert_eq!(notes.len(), 3, "{notes:?}");
@@ -521,8 +541,8 @@ fn a_mode_without_a_response_stays_unknown() {
 #[test]
 fn the_info_endpoint_lags_and_hides_a_private_account() {
     let answer = body("{rpc}getBalance");
-    let heard = [Heard::Done(answer), HEDGE, SINGLE];
-    let (account, notes) = account(&documented(), Surface::Futures, &heard);
+    let results = [CallResult::Done(answer), HEDGE, SINGLE];
+    let (account, notes) = account(&documented(), Surface::Futures, &results);
     assert!(account.lags && notes.is_empty());
     assert_eq!(account.can_trade, None);
     assert_eq!(account.balances[0].total, amount("10000.00000001"));
@@ -534,8 +554,8 @@ fn the_info_endpoint_lags_and_hides_a_private_account() {
     let error = answer.replace("\"result\"", "\"nothing\"");
     let other = answer.replace(ADDRESS, "0x21cF8Ae13Bb72632562c6Fff438652Ba1a151bb0");
     for body in [hidden, error, other] {
-        let heard = [Heard::Done(&body), HEDGE, SINGLE];
-        let (outcome, notes) = read_by(&documented(), subject, &heard);
+        let results = [CallResult::Done(&body), HEDGE, SINGLE];
+        let (outcome, notes) = read_by(&documented(), subject, &results);
         assert_eq!(outcome, Outcome::Unknown, "{notes:?}");
         assert_eq!(notes.len(), 1, "{notes:?}");
     }
@@ -546,7 +566,7 @@ fn a_spot_account_without_can_trade_is_decoded() {
     let mut text: serde_json::Value = serde_json::from_str(body("spot.account")).unwrap();
     text.as_object_mut().unwrap().remove("canTrade");
     let text = text.to_string();
-    let (account, _) = account(&speaker(), Surface::Spot, &[Heard::Done(&text)]);
+    let (account, _) = account(&adapter(), Surface::Spot, &[CallResult::Done(&text)]);
     assert_eq!(account.can_trade, None);
     assert!(!account.balances.is_empty());
 }
@@ -559,7 +579,7 @@ fn a_spot_balance_is_the_free_plus_the_locked_part() {
         {"asset":"DOGE","free":"5","locked":"0"},{"asset":"SHIB","free":"0","locked":"0"},
         {"asset":"BTC","free":"0","locked":"0"},"#,
     );
-    let (account, notes) = account(&speaker(), Surface::Spot, &[Heard::Done(&answer)]);
+    let (account, notes) = account(&adapter(), Surface::Spot, &[CallResult::Done(&answer)]);
     let balance = |asset, total, locked| BalanceUpdate {
         asset,
         total: amount(total),
@@ -586,7 +606,7 @@ fn open_orders_include_terms_and_unowned_orders() {
     let list = format!("[{listed},{trailing},{foreign}]");
     let surface = Surface::Futures;
     let subject = Subject::OpenOrders { surface };
-    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
     let Outcome::Done(Truth::OpenOrders(open)) = outcome else {
         panic!("{outcome:?}")
     };
@@ -621,14 +641,14 @@ fn an_unreadable_unowned_order_does_not_hide_others() {
         surface: Surface::Futures,
     };
     let list = format!("[{ours},{}]", fine("web_1"));
-    let (outcome, notes) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
     let Outcome::Done(Truth::OpenOrders(open)) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(open.len(), 1);
     assert!(matches!(&notes[..], [Note::Foreign { .. }]), "{notes:?}");
     let list = format!("[{ours},{}]", fine("mm.7.1"));
-    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done(&list)]);
+    let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
     assert_eq!(outcome, Outcome::Unknown, "own orders are requested again");
 }
 
@@ -640,7 +660,7 @@ fn account_trades_are_fills_oldest_first() {
     };
     let trade = body("futures.user_trades").trim_matches(['[', ']']);
     let page = format!("[{trade},{}]", trade.replace("698759", "698757"));
-    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done(&page)]);
+    let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done(&page)]);
     let Outcome::Done(Truth::Trades { trades, more }) = outcome else {
         panic!("{outcome:?}")
     };
@@ -662,7 +682,7 @@ fn account_trades_are_fills_oldest_first() {
     };
     let row = body("spot.user_trades").trim_matches(['[', ']']);
     let full = format!("[{}]", vec![row; 1_000].join(","));
-    let (outcome, _) = read_by(&speaker(), subject, &[Heard::Done(&full)]);
+    let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done(&full)]);
     let Outcome::Done(Truth::Trades { trades, more }) = outcome else {
         panic!("{outcome:?}")
     };
@@ -677,23 +697,23 @@ fn a_read_that_must_wait_is_unknown_not_refused() {
         instrument: FUTURES,
         from: None,
     };
-    let wait = Heard::Wait {
+    let wait = CallResult::Wait {
         code: None,
         msg: "",
     };
-    let refused = |code| Heard::Refused { code, msg: "" };
-    for heard in [
+    let refused = |code| CallResult::Refused { code, msg: "" };
+    for results in [
         wait,
         refused(Some(-1021)),
         refused(Some(-4225)),
-        Heard::Unknown,
+        CallResult::Unknown,
     ] {
-        let (outcome, _) = read_by(&speaker(), subject, &[heard]);
-        assert_eq!(outcome, Outcome::Unknown, "{heard:?}");
+        let (outcome, _) = read_by(&adapter(), subject, &[results]);
+        assert_eq!(outcome, Outcome::Unknown, "{results:?}");
     }
-    for heard in [refused(None), refused(Some(-1020))] {
-        let (outcome, _) = read_by(&speaker(), subject, &[heard]);
-        assert!(matches!(outcome, Outcome::Refused(_)), "{heard:?}");
+    for results in [refused(None), refused(Some(-1020))] {
+        let (outcome, _) = read_by(&adapter(), subject, &[results]);
+        assert!(matches!(outcome, Outcome::Refused(_)), "{results:?}");
     }
 }
 
@@ -764,20 +784,20 @@ proptest! {
                 body.replace_range(at..end, &text);
             }
         }
-        let heard = [Heard::Done(&body); 3];
+        let results = [CallResult::Done(&body); 3];
         for request in requests() {
-            for speaker in [speaker(), documented()] {
+            for adapter in [adapter(), documented()] {
                 let orders = match &request {
                     Request::PlaceBatch(orders) => orders.len(),
                     Request::CancelBatch { client_order_ids, .. } => client_order_ids.len(),
                     _ => 1,
                 };
-                let mut said = speaker.reply(&request, &heard).said;
+                let mut decoded = adapter.decode_reply(&request, &results).items;
                 // A read of the account may also give leverage and margin modes.
                 if matches!(request, Request::Read(Subject::Account { .. })) {
-                    said.retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
+                    decoded.retain(|reply| !matches!(reply, Reply::Margins(_) | Reply::Stated(_)));
                 }
-                prop_assert_eq!(said.len(), orders);
+                prop_assert_eq!(decoded.len(), orders);
             }
         }
     }

@@ -5,15 +5,15 @@ use rust_decimal::Decimal;
 use windvane_engine::decimal::{AMOUNT_SCALE, div_half_even, exact_mantissa, rescale};
 use windvane_engine::{Amount, Time};
 
-use super::HearError;
+use super::DecodeError;
 
 /// The largest accepted amount, in units of 1e-8. Sums of many such amounts, with eighteen more
 /// digits, still fit in 128 bits.
 const AMOUNT_MAX: i128 = 10_i128.pow(30);
 
 /// The exact mantissa of a position.
-pub(super) fn exact(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
-    exact_mantissa(value, scale).ok_or(HearError::Figure {
+pub(super) fn exact(field: &'static str, value: Decimal, scale: u8) -> Result<i64, DecodeError> {
+    exact_mantissa(value, scale).ok_or(DecodeError::Figure {
         field,
         value,
         scale,
@@ -21,18 +21,18 @@ pub(super) fn exact(field: &'static str, value: Decimal, scale: u8) -> Result<i6
 }
 
 /// The exact mantissa of the quantity of an order or a fill, which is never below 0.
-pub(super) fn quantity(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
+pub(super) fn quantity(field: &'static str, value: Decimal, scale: u8) -> Result<i64, DecodeError> {
     if value.is_sign_negative() && !value.is_zero() {
-        return Err(HearError::Negative { field, value });
+        return Err(DecodeError::Negative { field, value });
     }
     exact(field, value, scale)
 }
 
 /// The nearest mantissa, rounded half to even: prices of fills and averages may be finer than a
 /// tick.
-pub(super) fn nearest(field: &'static str, value: Decimal, scale: u8) -> Result<i64, HearError> {
+pub(super) fn nearest(field: &'static str, value: Decimal, scale: u8) -> Result<i64, DecodeError> {
     let mantissa = rescale(value, scale).and_then(|mantissa| i64::try_from(mantissa).ok());
-    mantissa.ok_or(HearError::Figure {
+    mantissa.ok_or(DecodeError::Figure {
         field,
         value,
         scale,
@@ -40,9 +40,9 @@ pub(super) fn nearest(field: &'static str, value: Decimal, scale: u8) -> Result<
 }
 
 /// An amount of an asset, rounded half to even.
-pub(super) fn amount(field: &'static str, value: Decimal) -> Result<Amount, HearError> {
+pub(super) fn amount(field: &'static str, value: Decimal) -> Result<Amount, DecodeError> {
     let amount = Amount::from_decimal(value).filter(|amount| amount.0.abs() <= AMOUNT_MAX);
-    amount.ok_or(HearError::Figure {
+    amount.ok_or(DecodeError::Figure {
         field,
         value,
         scale: AMOUNT_SCALE,
@@ -54,7 +54,7 @@ pub(super) fn product(
     field: &'static str,
     price: Decimal,
     qty: Decimal,
-) -> Result<Amount, HearError> {
+) -> Result<Amount, DecodeError> {
     let (price, qty) = (price.normalize(), qty.normalize());
     let raw = price.mantissa().checked_mul(qty.mantissa());
     let scale = price.scale() + qty.scale();
@@ -69,7 +69,7 @@ pub(super) fn product(
         Some(power.map_or(0, |power| div_half_even(raw, power)))
     });
     let amount = amount.filter(|amount| amount.unsigned_abs() <= AMOUNT_MAX.unsigned_abs());
-    amount.map(Amount).ok_or(HearError::Figure {
+    amount.map(Amount).ok_or(DecodeError::Figure {
         field,
         value: price,
         scale: AMOUNT_SCALE,
@@ -77,10 +77,10 @@ pub(super) fn product(
 }
 
 /// Converts a time of the wire, in milliseconds.
-pub(super) fn time(field: &'static str, ms: i64) -> Result<Time, HearError> {
+pub(super) fn time(field: &'static str, ms: i64) -> Result<Time, DecodeError> {
     let ns = ms.checked_mul(1_000_000).map(Time);
     ns.filter(|time| *time != Time::NEVER)
-        .ok_or(HearError::Time { field, ms })
+        .ok_or(DecodeError::Time { field, ms })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use windvane_engine::{
 };
 
 use super::figures::{amount, exact, nearest, product, quantity, time};
-use super::{HearError, known};
+use super::{DecodeError, known};
 use crate::wire::futures::Order;
 use crate::wire::{Exact, Flag, Word, spot};
 
@@ -49,13 +49,13 @@ pub(super) fn report(
     id: InstrumentId,
     rules: &Instrument,
     order: &Order,
-) -> Result<OrderReport, HearError> {
+) -> Result<OrderReport, DecodeError> {
     let executed = order.executed_qty.0;
     let cum_quote = match (order.cum_quote, order.avg_price) {
         (Some(quote), _) => amount("cumQuote", quote.0)?,
         (None, _) if executed.is_zero() => Amount::ZERO,
         (None, Some(average)) => product("avgPrice", average.0, executed)?,
-        (None, None) => return Err(HearError::Missing("cumQuote")),
+        (None, None) => return Err(DecodeError::Missing("cumQuote")),
     };
     let updated = order.update_time.or(order.time).unwrap_or_default();
     Ok(OrderReport {
@@ -75,15 +75,15 @@ pub(super) fn open_order(
     id: InstrumentId,
     rules: &Instrument,
     order: &Order,
-) -> Result<OpenOrder, HearError> {
+) -> Result<OpenOrder, DecodeError> {
     let price = |field, value: Option<Exact>| {
         let value = value.filter(|value| !value.0.is_zero());
         let mantissa = value.map(|value| nearest(field, value.0, rules.price_scale));
         Ok(mantissa.transpose()?.map(Price))
     };
     let report = report(id, rules, order)?;
-    let told = order.orig_type.as_ref().unwrap_or(&order.order_type);
-    let order_type = type_of(told, order.price.0);
+    let original_type = order.orig_type.as_ref().unwrap_or(&order.order_type);
+    let order_type = type_of(original_type, order.price.0);
     let trails = order_type == OrderType::TrailingStopMarket;
     let mut terms = OrderTerms::new(id, known("side", &order.side)?, order_type);
     terms.position_side = known("positionSide", &order.position_side)?;
@@ -120,9 +120,9 @@ pub(super) fn time_in_force(word: Option<&Word<TimeInForce>>) -> TimeInForce {
 }
 
 /// Converts percent to parts per million.
-fn callback(percent: Exact) -> Result<u32, HearError> {
+fn callback(percent: Exact) -> Result<u32, DecodeError> {
     let ppm = exact("priceRate", percent.0, 4)?;
-    u32::try_from(ppm).map_err(|_| HearError::Figure {
+    u32::try_from(ppm).map_err(|_| DecodeError::Figure {
         field: "priceRate",
         value: percent.0,
         scale: 4,

@@ -6,14 +6,14 @@ use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
 
 use super::batch::{self, Calls, code};
-use super::{HearError, Note, Said, Speaker, account, order, rules};
+use super::{Adapter, DecodeError, Note, WithNotes, account, order, rules};
 use crate::error::code::{INVALID_TIMESTAMP, TOO_MANY_REQUESTS};
 use crate::route::Of;
 use crate::wire::{self, futures, spot};
 
 /// The result of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum CallResult<'a> {
     /// The call was carried out: the body of the response.
     Done(&'a str),
     /// The call was refused and changed nothing.
@@ -42,53 +42,53 @@ pub enum Heard<'a> {
 /// The venue's code for an invalid nonce (spec 4, section 1).
 const BAD_NONCE: i64 = -4225;
 
-impl Speaker {
-    /// The replies to a request, from the results of the calls of [`Speaker::ask`] in the same
+impl Adapter {
+    /// The replies to a request, from the results of the calls of [`Adapter::encode_request`] in the same
     /// order.
     ///
     /// A body that cannot be parsed gives [`Outcome::Unknown`], and a note explains why. A missing
     /// result is unknown too. A read of the account that must wait is unknown and not refused,
     /// because a refusal means that the venue does not serve the data at all.
-    pub fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
-        let mut hearing = Hearing {
-            speaker: self,
-            said: Said::new(),
+    pub fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
+        let mut decoder = ReplyDecoder {
+            adapter: self,
+            decoded: WithNotes::new(),
         };
         match request {
-            Request::PlaceBatch(orders) => hearing.placed_batch(orders, heard),
+            Request::PlaceBatch(orders) => decoder.placed_batch(orders, results),
             Request::CancelBatch {
                 instrument,
                 client_order_ids,
-            } => hearing.canceled_batch(*instrument, client_order_ids, heard),
-            Request::Read(subject) => hearing.read(*subject, heard),
-            single => hearing.single(single, heard.first().copied()),
+            } => decoder.canceled_batch(*instrument, client_order_ids, results),
+            Request::Read(subject) => decoder.read(*subject, results),
+            single => decoder.single(single, results.first().copied()),
         }
-        hearing.said
+        decoder.decoded
     }
 }
 
 /// The replies that are being collected.
-struct Hearing<'a> {
-    speaker: &'a Speaker,
-    said: Said<Reply>,
+struct ReplyDecoder<'a> {
+    adapter: &'a Adapter,
+    decoded: WithNotes<Reply>,
 }
 
-impl Hearing<'_> {
-    fn say(&mut self, reply: Reply) {
-        self.said.said.push(reply);
+impl ReplyDecoder<'_> {
+    fn push(&mut self, reply: Reply) {
+        self.decoded.items.push(reply);
     }
 
     /// The outcome of a call whose response is parsed by `read`.
     fn outcome<T>(
         &mut self,
         route: &'static str,
-        heard: Option<Heard<'_>>,
-        read: impl FnOnce(&str, &mut Vec<Note>) -> Result<T, HearError>,
+        result: Option<CallResult<'_>>,
+        read: impl FnOnce(&str, &mut Vec<Note>) -> Result<T, DecodeError>,
     ) -> Outcome<T> {
-        match heard {
-            None => self.said.notes.push(Note::Unanswered { route }),
-            Some(Heard::Unknown) => {}
-            Some(Heard::Done(body)) => match read(body, &mut self.said.notes) {
+        match result {
+            None => self.decoded.notes.push(Note::Unanswered { route }),
+            Some(CallResult::Unknown) => {}
+            Some(CallResult::Done(body)) => match read(body, &mut self.decoded.notes) {
                 Ok(done) => return Outcome::Done(done),
                 Err(error) => self.unreadable(route, error, body),
             },
@@ -97,11 +97,11 @@ impl Hearing<'_> {
         Outcome::Unknown
     }
 
-    fn unreadable(&mut self, route: &'static str, error: HearError, body: &str) {
+    fn unreadable(&mut self, route: &'static str, error: DecodeError, body: &str) {
         /// The length of an excerpt that fits in a log line.
         const CHARS_MAX: usize = 200;
         let excerpt = body.chars().take(CHARS_MAX).collect();
-        self.said.notes.push(Note::Unreadable {
+        self.decoded.notes.push(Note::Unreadable {
             route,
             error,
             excerpt,
@@ -109,13 +109,13 @@ impl Hearing<'_> {
     }
 
     /// Handles a request that is one call.
-    fn single(&mut self, request: &Request, heard: Option<Heard<'_>>) {
+    fn single(&mut self, request: &Request, result: Option<CallResult<'_>>) {
         match request {
             Request::Place(order) => {
                 let client_order_id = order.client_order_id;
                 let id = order.terms.instrument;
-                let outcome = self.order("new_order", id, &client_order_id, heard);
-                self.say(Reply::Placed {
+                let outcome = self.order("new_order", id, &client_order_id, result);
+                self.push(Reply::Placed {
                     client_order_id,
                     outcome,
                 });
@@ -124,8 +124,8 @@ impl Hearing<'_> {
                 instrument,
                 client_order_id,
             } => {
-                let outcome = self.order("cancel_order", *instrument, client_order_id, heard);
-                self.say(Reply::Canceled {
+                let outcome = self.order("cancel_order", *instrument, client_order_id, result);
+                self.push(Reply::Canceled {
                     client_order_id: *client_order_id,
                     outcome,
                 });
@@ -134,64 +134,69 @@ impl Hearing<'_> {
                 instrument,
                 client_order_id,
             } => {
-                let outcome = self.order("query_order", *instrument, client_order_id, heard);
-                self.say(Reply::Queried {
+                let outcome = self.order("query_order", *instrument, client_order_id, result);
+                self.push(Reply::Queried {
                     client_order_id: *client_order_id,
                     outcome,
                 });
             }
             Request::CancelAll { instrument } => {
-                let outcome = self.outcome("cancel_all_orders", heard, |body, _| simple(body));
-                self.say(Reply::CanceledAll {
+                let outcome = self.outcome("cancel_all_orders", result, |body, _| simple(body));
+                self.push(Reply::CanceledAll {
                     instrument: *instrument,
                     outcome,
                 });
             }
             Request::SetPositionMode { .. } => {
                 let route = Of::<futures::ChangePositionMode>::ROUTE.name;
-                let outcome = self.outcome(route, heard, |body, _| simple(body));
-                self.say(Reply::PositionMode { outcome });
+                let outcome = self.outcome(route, result, |body, _| simple(body));
+                self.push(Reply::PositionMode { outcome });
             }
             Request::Countdown {
                 instrument,
                 countdown_ms,
-            } => self.countdown(*instrument, *countdown_ms, heard),
-            Request::SetLeverage { instrument, .. } => self.leverage(*instrument, heard),
-            // `reply` handles these itself.
+            } => self.countdown(*instrument, *countdown_ms, result),
+            Request::SetLeverage { instrument, .. } => self.leverage(*instrument, result),
+            // `decode_reply` handles these itself.
             Request::PlaceBatch(_) | Request::CancelBatch { .. } | Request::Read(_) => {}
         }
     }
 
     /// An accepted request arms the countdown that was sent, unless the response states another
     /// one.
-    fn countdown(&mut self, instrument: InstrumentId, sent_ms: u64, heard: Option<Heard<'_>>) {
-        let speaker = self.speaker;
+    fn countdown(
+        &mut self,
+        instrument: InstrumentId,
+        sent_ms: u64,
+        result: Option<CallResult<'_>>,
+    ) {
+        let adapter = self.adapter;
         let route = Of::<futures::CountdownCancelAll>::ROUTE.name;
-        let outcome = self.outcome(route, heard, |body, _| {
+        let outcome = self.outcome(route, result, |body, _| {
             let answer: futures::Countdown = record(body)?;
             if let Some(symbol) = &answer.symbol {
-                speaker.is_symbol(instrument, symbol)?;
+                adapter.is_symbol(instrument, symbol)?;
             }
             match answer.countdown_time {
                 Some(time) => small("countdownTime", time.0),
                 None => Ok(sent_ms),
             }
         });
-        self.say(Reply::Countdown {
+        self.push(Reply::Countdown {
             instrument,
             outcome,
         });
     }
 
-    fn leverage(&mut self, instrument: InstrumentId, heard: Option<Heard<'_>>) {
-        let speaker = self.speaker;
+    fn leverage(&mut self, instrument: InstrumentId, result: Option<CallResult<'_>>) {
+        let adapter = self.adapter;
         let route = Of::<futures::ChangeLeverage>::ROUTE.name;
-        let outcome = self.outcome(route, heard, |body, _| {
+        let outcome = self.outcome(route, result, |body, _| {
             let answer: futures::Leverage = record(body)?;
-            speaker.is_symbol(instrument, &answer.symbol)?;
+            adapter.is_symbol(instrument, &answer.symbol)?;
             small("leverage", answer.leverage.0)
         });
-        self.say(Reply::Leverage {
+        self.push(Reply::Leverage {
             instrument,
             outcome,
         });
@@ -203,26 +208,26 @@ impl Hearing<'_> {
         route: &'static str,
         instrument: InstrumentId,
         id: &ClientOrderId,
-        heard: Option<Heard<'_>>,
+        result: Option<CallResult<'_>>,
     ) -> Outcome<OrderReport> {
-        let speaker = self.speaker;
-        self.outcome(route, heard, |body, _| {
-            let (rules, order) = speaker.order_object(instrument, body)?;
+        let adapter = self.adapter;
+        self.outcome(route, result, |body, _| {
+            let (rules, order) = adapter.order_object(instrument, body)?;
             if order.client_order_id != id.as_str() {
-                return Err(HearError::Other {
+                return Err(DecodeError::Other {
                     found: order.client_order_id,
-                    asked: id.to_string(),
+                    requested: id.to_string(),
                 });
             }
-            speaker.is_symbol(instrument, &order.symbol)?;
+            adapter.is_symbol(instrument, &order.symbol)?;
             order::report(instrument, rules, &order)
         })
     }
 
-    fn placed_batch(&mut self, orders: &[NewOrder], heard: &[Heard<'_>]) {
-        let calls = Calls::placing(&self.speaker.names, orders);
+    fn placed_batch(&mut self, orders: &[NewOrder], results: &[CallResult<'_>]) {
+        let calls = Calls::placing(&self.adapter.names, orders);
         for (n, range) in calls.enumerate() {
-            let call = heard.get(n).copied();
+            let call = results.get(n).copied();
             let orders = &orders[range];
             if let [order] = orders {
                 self.single(&Request::Place(*order), call);
@@ -232,7 +237,7 @@ impl Hearing<'_> {
             let route = Of::<futures::BatchOrders>::ROUTE.name;
             let outcomes = self.batch(route, &ids, call, |n| orders[n].terms.instrument);
             for (client_order_id, outcome) in ids.into_iter().zip(outcomes) {
-                self.say(Reply::Placed {
+                self.push(Reply::Placed {
                     client_order_id,
                     outcome,
                 });
@@ -244,12 +249,12 @@ impl Hearing<'_> {
         &mut self,
         instrument: InstrumentId,
         ids: &[ClientOrderId],
-        heard: &[Heard<'_>],
+        results: &[CallResult<'_>],
     ) {
-        let rules = self.speaker.names.rules(instrument);
+        let rules = self.adapter.names.rules(instrument);
         let surface = rules.map_or(Surface::Futures, |rules| rules.surface);
         for (n, range) in Calls::cancelling(surface, ids.len()).enumerate() {
-            let call = heard.get(n).copied();
+            let call = results.get(n).copied();
             let ids = &ids[range];
             if let [client_order_id] = *ids {
                 let single = Request::Cancel {
@@ -262,7 +267,7 @@ impl Hearing<'_> {
             let route = Of::<futures::CancelBatchOrders>::ROUTE.name;
             let outcomes = self.batch(route, ids, call, |_| instrument);
             for (client_order_id, outcome) in ids.iter().zip(outcomes) {
-                self.say(Reply::Canceled {
+                self.push(Reply::Canceled {
                     client_order_id: *client_order_id,
                     outcome,
                 });
@@ -276,20 +281,20 @@ impl Hearing<'_> {
         &mut self,
         route: &'static str,
         ids: &[ClientOrderId],
-        heard: Option<Heard<'_>>,
+        result: Option<CallResult<'_>>,
         instrument: impl Fn(usize) -> InstrumentId,
     ) -> Vec<Outcome<OrderReport>> {
-        let speaker = self.speaker;
+        let adapter = self.adapter;
         let mut unread = Vec::new();
-        let whole = self.outcome(route, heard, |body, _| {
+        let whole = self.outcome(route, result, |body, _| {
             let entries: Vec<futures::BatchEntry> = record(body)?;
             let report = |order: &futures::Order| {
                 let place = ids
                     .iter()
                     .position(|id| id.as_str() == order.client_order_id);
                 let id = instrument(place.unwrap_or_default());
-                speaker.is_symbol(id, &order.symbol)?;
-                order::report(id, speaker.heard_rules(id)?, order)
+                adapter.is_symbol(id, &order.symbol)?;
+                order::report(id, adapter.rules_of(id)?, order)
             };
             Ok(batch::outcomes(ids, &entries, report, |error| {
                 unread.push((error, body.to_owned()));
@@ -305,95 +310,95 @@ impl Hearing<'_> {
         }
     }
 
-    fn read(&mut self, subject: Subject, heard: &[Heard<'_>]) {
-        let speaker = self.speaker;
-        let first = heard.first().copied();
+    fn read(&mut self, subject: Subject, results: &[CallResult<'_>]) {
+        let adapter = self.adapter;
+        let first = results.first().copied();
         let outcome = match subject {
-            Subject::OpenOrders { surface } => self.open_orders(surface, heard),
+            Subject::OpenOrders { surface } => self.open_orders(surface, results),
             Subject::Trades { instrument, .. } => {
                 self.outcome("user_trades", first, |body, notes| {
-                    account::trades(speaker, instrument, body, notes)
+                    account::trades(adapter, instrument, body, notes)
                 })
             }
             Subject::Account {
                 surface: Surface::Spot,
             } => self.outcome("account", first, |body, notes| {
-                account::spot(speaker, body, notes).map(Truth::Account)
+                account::spot(adapter, body, notes).map(Truth::Account)
             }),
             Subject::Account {
                 surface: Surface::Futures,
-            } => self.futures_account(heard),
+            } => self.futures_account(results),
             Subject::Rules { surface } => self.outcome("exchange_info", first, |body, notes| {
-                rules::listed(speaker, surface, body, notes).map(Truth::Rules)
+                rules::listed(adapter, surface, body, notes).map(Truth::Rules)
             }),
             Subject::Income { .. } => {
-                self.outcome("income", first, |body, _| account::income(speaker, body))
+                self.outcome("income", first, |body, _| account::income(adapter, body))
             }
             Subject::AssetPrice { .. } => {
                 self.outcome("ticker_price", first, |body, _| account::asset_price(body))
             }
             Subject::ForcedOrders { instrument } => {
                 self.outcome("force_orders", first, |body, _| {
-                    account::forced_orders(speaker, instrument, body).map(Truth::ForcedOrders)
+                    account::forced_orders(adapter, instrument, body).map(Truth::ForcedOrders)
                 })
             }
             Subject::OutsideOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
-                    let order = account::outside_order(speaker, instrument, body)?;
+                    let order = account::outside_order(adapter, instrument, body)?;
                     Ok(Truth::OutsideOrder(Box::new(order)))
                 })
             }
             Subject::NewestOrders { instrument } => self.outcome("all_orders", first, |body, _| {
-                account::newest_orders(speaker, instrument, body).map(Truth::NewestOrders)
+                account::newest_orders(adapter, instrument, body).map(Truth::NewestOrders)
             }),
             Subject::TradedOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
-                    account::traded_order(speaker, instrument, body).map(Truth::TradedOrder)
+                    account::traded_order(adapter, instrument, body).map(Truth::TradedOrder)
                 })
             }
         };
         // A read counts as refused only if the venue does not serve it; every other failure is
         // retried.
-        let failed = |heard: &&Heard<'_>| !matches!(heard, Heard::Done(_));
+        let failed = |result: &&CallResult<'_>| !matches!(result, CallResult::Done(_));
         let decisive = match subject {
-            Subject::OpenOrders { .. } => heard.iter().find(failed).copied().or(first),
+            Subject::OpenOrders { .. } => results.iter().find(failed).copied().or(first),
             _ => first,
         };
         let passing = match decisive {
-            Some(Heard::Wait { .. } | Heard::NotSent { .. }) => true,
-            Some(Heard::Refused { code, .. }) => {
+            Some(CallResult::Wait { .. } | CallResult::NotSent { .. }) => true,
+            Some(CallResult::Refused { code, .. }) => {
                 code.is_some_and(|code| code == INVALID_TIMESTAMP.code || code == BAD_NONCE)
             }
             _ => false,
         };
         let outcome = if passing { Outcome::Unknown } else { outcome };
         let is_read = matches!(outcome, Outcome::Done(Truth::Account(_)));
-        if let (true, Some(Heard::Done(body))) = (is_read, first)
-            && let Some(positions) = account::stated(speaker, subject, body)
+        if let (true, Some(CallResult::Done(body))) = (is_read, first)
+            && let Some(positions) = account::stated(adapter, subject, body)
         {
-            self.say(Reply::Stated(positions));
+            self.push(Reply::Stated(positions));
         }
-        self.say(Reply::Read { subject, outcome });
-        if let (true, Some(Heard::Done(body))) = (is_read, first) {
-            let margins = account::margins(speaker, subject, body);
+        self.push(Reply::Read { subject, outcome });
+        if let (true, Some(CallResult::Done(body))) = (is_read, first) {
+            let margins = account::margins(adapter, subject, body);
             if !margins.is_empty() {
-                self.say(Reply::Margins(margins));
+                self.push(Reply::Margins(margins));
             }
         }
     }
 
     /// The open orders of a surface: one list of all symbols, or one list for each symbol. All
     /// lists must succeed.
-    fn open_orders(&mut self, surface: Surface, heard: &[Heard<'_>]) -> Outcome<Truth> {
-        let speaker = self.speaker;
+    fn open_orders(&mut self, surface: Surface, results: &[CallResult<'_>]) -> Outcome<Truth> {
+        let adapter = self.adapter;
         let mut all = Vec::new();
-        let mut left = heard.iter().copied().map(Some).collect::<Vec<_>>();
+        let mut left = results.iter().copied().map(Some).collect::<Vec<_>>();
         if left.is_empty() {
             left.push(None);
         }
         for answer in left {
             let listed = self.outcome("open_orders", answer, |body, notes| {
-                account::open_orders(speaker, surface, body, notes)
+                account::open_orders(adapter, surface, body, notes)
             });
             match listed {
                 Outcome::Done(orders) => all.extend(orders),
@@ -405,10 +410,10 @@ impl Hearing<'_> {
     }
 
     /// The account and its two modes. A mode without a response stays unknown.
-    fn futures_account(&mut self, heard: &[Heard<'_>]) -> Outcome<Truth> {
-        let speaker = self.speaker;
-        let outcome = self.outcome("account", heard.first().copied(), |body, notes| {
-            account::futures(speaker, body, notes)
+    fn futures_account(&mut self, results: &[CallResult<'_>]) -> Outcome<Truth> {
+        let adapter = self.adapter;
+        let outcome = self.outcome("account", results.first().copied(), |body, notes| {
+            account::futures(adapter, body, notes)
         });
         let mut account = match outcome {
             Outcome::Done(account) => account,
@@ -416,12 +421,12 @@ impl Hearing<'_> {
             Outcome::Unknown => return Outcome::Unknown,
         };
         let route = Of::<futures::GetPositionMode>::ROUTE.name;
-        let mode = self.outcome(route, heard.get(1).copied(), |body, _| {
+        let mode = self.outcome(route, results.get(1).copied(), |body, _| {
             record::<futures::PositionMode>(body).map(|mode| mode.dual_side_position.0)
         });
         account.hedge_mode = self.part(route, "position mode", mode);
         let route = Of::<futures::GetMultiAssetsMode>::ROUTE.name;
-        let mode = self.outcome(route, heard.get(2).copied(), |body, _| {
+        let mode = self.outcome(route, results.get(2).copied(), |body, _| {
             record::<futures::MultiAssetsMode>(body).map(|mode| mode.multi_assets_margin.0)
         });
         account.multi_assets = self.part(route, "multi-assets mode", mode);
@@ -437,19 +442,19 @@ impl Hearing<'_> {
         if let Outcome::Done(part) = outcome {
             return Some(part);
         }
-        self.said.notes.push(Note::Part { route, what });
+        self.decoded.notes.push(Note::Part { route, what });
         None
     }
 }
 
-impl Speaker {
+impl Adapter {
     /// Parses an order object into the fields of a futures order.
     fn order_object(
         &self,
         id: InstrumentId,
         body: &str,
-    ) -> Result<(&Instrument, futures::Order), HearError> {
-        let rules = self.heard_rules(id)?;
+    ) -> Result<(&Instrument, futures::Order), DecodeError> {
+        let rules = self.rules_of(id)?;
         let order = match rules.surface {
             Surface::Futures => record(body)?,
             Surface::Spot => order::as_futures(record::<spot::Order>(body)?),
@@ -457,35 +462,35 @@ impl Speaker {
         Ok((rules, order))
     }
 
-    pub(super) fn heard_rules(&self, id: InstrumentId) -> Result<&Instrument, HearError> {
+    pub(super) fn rules_of(&self, id: InstrumentId) -> Result<&Instrument, DecodeError> {
         let rules = self.names.rules(id);
-        rules.ok_or_else(|| HearError::Record(format!("instrument {} is not configured", id.0)))
+        rules.ok_or_else(|| DecodeError::Record(format!("instrument {} is not configured", id.0)))
     }
 
     /// Checks that a response is about the requested symbol.
-    pub(super) fn is_symbol(&self, id: InstrumentId, symbol: &str) -> Result<(), HearError> {
-        let asked = &self.heard_rules(id)?.symbol;
-        if asked.eq_ignore_ascii_case(symbol) {
+    pub(super) fn is_symbol(&self, id: InstrumentId, symbol: &str) -> Result<(), DecodeError> {
+        let requested = &self.rules_of(id)?.symbol;
+        if requested.eq_ignore_ascii_case(symbol) {
             return Ok(());
         }
-        Err(HearError::Other {
+        Err(DecodeError::Other {
             found: symbol.to_owned(),
-            asked: asked.clone(),
+            requested: requested.clone(),
         })
     }
 }
 
 /// Parses the record of a response.
-pub(super) fn record<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, HearError> {
-    wire::read(body).map_err(|error| HearError::Record(error.to_string()))
+pub(super) fn record<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, DecodeError> {
+    wire::read(body).map_err(|error| DecodeError::Record(error.to_string()))
 }
 
-fn simple(body: &str) -> Result<(), HearError> {
+fn simple(body: &str) -> Result<(), DecodeError> {
     record::<wire::SimpleResult>(body).map(drop)
 }
 
-fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, HearError> {
-    T::try_from(value).map_err(|_| HearError::Figure {
+fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, DecodeError> {
+    T::try_from(value).map_err(|_| DecodeError::Figure {
         field,
         value: value.into(),
         scale: 0,
@@ -493,12 +498,12 @@ fn small<T: TryFrom<i64>>(field: &'static str, value: i64) -> Result<T, HearErro
 }
 
 /// The refusal for a call that had no effect, with its reason.
-fn refusal(heard: &Heard<'_>) -> Refusal {
-    let (number, msg) = match *heard {
-        Heard::NotSent { msg } => return Refusal::not_sent(msg),
-        Heard::Wait { code: number, msg } => (number.unwrap_or(TOO_MANY_REQUESTS.code), msg),
-        Heard::Refused { code: number, msg } => (number.unwrap_or_default(), msg),
-        Heard::Done(_) | Heard::Unknown => (0, ""),
+fn refusal(result: &CallResult<'_>) -> Refusal {
+    let (number, msg) = match *result {
+        CallResult::NotSent { msg } => return Refusal::not_sent(msg),
+        CallResult::Wait { code: number, msg } => (number.unwrap_or(TOO_MANY_REQUESTS.code), msg),
+        CallResult::Refused { code: number, msg } => (number.unwrap_or_default(), msg),
+        CallResult::Done(_) | CallResult::Unknown => (0, ""),
     };
     Refusal {
         code: code(number),

@@ -104,29 +104,29 @@ impl MarketReader {
         emit: &mut Emit<'_>,
     ) -> Result<Missing, MarketError> {
         match event {
-            MarketStreamEvent::Trade(told) => self.trade(surface, told, emit)?,
-            MarketStreamEvent::TradePro(told) => {
-                if let Some(id) = self.names.instrument(surface, told.symbol) {
+            MarketStreamEvent::Trade(payload) => self.trade(surface, payload, emit)?,
+            MarketStreamEvent::TradePro(payload) => {
+                if let Some(id) = self.names.instrument(surface, payload.symbol) {
                     let side = &mut self.feeds[usize::from(id.0)].taker_side;
-                    let buyer_is_maker = side.on_trade(told.price);
-                    self.trade(surface, &told.with_side(buyer_is_maker), emit)?;
+                    let buyer_is_maker = side.on_trade(payload.price);
+                    self.trade(surface, &payload.with_side(buyer_is_maker), emit)?;
                 }
             }
-            MarketStreamEvent::Top(told) => self.top(surface, told, emit)?,
+            MarketStreamEvent::Top(payload) => self.top(surface, payload, emit)?,
             MarketStreamEvent::Depth(diff) => {
                 if let Some(id) = self.names.instrument(surface, diff.symbol) {
                     return self.difference(id, diff, levels, emit);
                 }
             }
-            MarketStreamEvent::Snapshot(told) => {
-                let symbol = told.symbol.unwrap_or_default().to_ascii_uppercase();
+            MarketStreamEvent::Snapshot(payload) => {
+                let symbol = payload.symbol.unwrap_or_default().to_ascii_uppercase();
                 if let Some(id) = self.names.instrument(surface, &symbol) {
-                    return self.snapshot(id, told, levels, emit);
+                    return self.snapshot(id, payload, levels, emit);
                 }
             }
             MarketStreamEvent::Marks(marks) => {
-                for told in marks {
-                    self.mark(told, emit)?;
+                for payload in marks {
+                    self.mark(payload, emit)?;
                 }
             }
             MarketStreamEvent::Kline(_)
@@ -144,25 +144,25 @@ impl MarketReader {
     pub fn snapshot(
         &mut self,
         id: InstrumentId,
-        told: &DepthSnapshot<'_>,
+        payload: &DepthSnapshot<'_>,
         levels: &BookLevels,
         emit: &mut Emit<'_>,
     ) -> Result<Missing, MarketError> {
         let Some(feed) = self.feeds.get_mut(usize::from(id.0)) else {
             return Ok(Missing::Nothing);
         };
-        if told.partial {
+        if payload.partial {
             // A partial book has the first levels only; a stream of differences has all of them.
             if !feed.has_diffs {
-                self.book(id, told.last_update_id, true, levels, emit)?;
+                self.book(id, payload.last_update_id, true, levels, emit)?;
             }
             return Ok(Missing::Nothing);
         }
-        if feed.joiner.on_snapshot(told.last_update_id) == SnapshotStep::Drop {
+        if feed.joiner.on_snapshot(payload.last_update_id) == SnapshotStep::Drop {
             return Ok(Missing::Nothing);
         }
         let waiting = feed.waiting.take();
-        self.book(id, told.last_update_id, true, levels, emit)?;
+        self.book(id, payload.last_update_id, true, levels, emit)?;
         for (ids, levels) in waiting {
             self.join(id, ids, &levels, emit)?;
         }
@@ -186,21 +186,21 @@ impl MarketReader {
     fn trade(
         &self,
         surface: Surface,
-        told: &Trade<'_>,
+        payload: &Trade<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), MarketError> {
-        let Some((id, rules)) = self.of(surface, told.symbol) else {
+        let Some((id, rules)) = self.of(surface, payload.symbol) else {
             return Ok(());
         };
-        if told.price.mantissa == 0 || told.qty.mantissa == 0 {
+        if payload.price.mantissa == 0 || payload.qty.mantissa == 0 {
             // Venues send zeros for an execution that was not a public trade.
             return Ok(());
         }
         let event = MarketEvent::Trade {
-            price: price(rules, "p", told.price)?,
-            qty: qty(rules, "q", told.qty)?,
-            trade_id: told.id,
-            buyer_is_maker: told.buyer_is_maker,
+            price: price(rules, "p", payload.price)?,
+            qty: qty(rules, "q", payload.qty)?,
+            trade_id: payload.id,
+            buyer_is_maker: payload.buyer_is_maker,
         };
         emit(id, event);
         Ok(())
@@ -209,31 +209,31 @@ impl MarketReader {
     fn top(
         &mut self,
         surface: Surface,
-        told: &BookTop<'_>,
+        payload: &BookTop<'_>,
         emit: &mut Emit<'_>,
     ) -> Result<(), MarketError> {
-        let Some((id, rules)) = self.of(surface, told.symbol) else {
+        let Some((id, rules)) = self.of(surface, payload.symbol) else {
             return Ok(());
         };
         let event = MarketEvent::Top {
-            update_id: told.update_id,
+            update_id: payload.update_id,
             bid: Level {
-                price: price(rules, "b", told.bid_price)?,
-                qty: qty(rules, "B", told.bid_qty)?,
+                price: price(rules, "b", payload.bid_price)?,
+                qty: qty(rules, "B", payload.bid_qty)?,
             },
             ask: Level {
-                price: price(rules, "a", told.ask_price)?,
-                qty: qty(rules, "A", told.ask_qty)?,
+                price: price(rules, "a", payload.ask_price)?,
+                qty: qty(rules, "A", payload.ask_qty)?,
             },
         };
         let side = &mut self.feeds[usize::from(id.0)].taker_side;
-        side.on_quotes(told.bid_price, told.ask_price);
+        side.on_quotes(payload.bid_price, payload.ask_price);
         emit(id, event);
         Ok(())
     }
 
-    fn mark(&self, told: &MarkPrice<'_>, emit: &mut Emit<'_>) -> Result<(), MarketError> {
-        let Some((id, rules)) = self.of(Surface::Futures, told.symbol) else {
+    fn mark(&self, payload: &MarkPrice<'_>, emit: &mut Emit<'_>) -> Result<(), MarketError> {
+        let Some((id, rules)) = self.of(Surface::Futures, payload.symbol) else {
             return Ok(());
         };
         let number = |field, number: Option<Number>| match number {
@@ -241,10 +241,10 @@ impl MarketReader {
             None => Ok(0),
         };
         let event = MarketEvent::Mark {
-            mark: positive(rules, "p", told.mark, MARK_SCALE)?,
-            index: number("i", told.index)?,
-            funding_rate: number("r", told.funding_rate)?,
-            next_funding: match told.next_funding_ms {
+            mark: positive(rules, "p", payload.mark, MARK_SCALE)?,
+            index: number("i", payload.index)?,
+            funding_rate: number("r", payload.funding_rate)?,
+            next_funding: match payload.next_funding_ms {
                 0 => Time::NEVER,
                 ms => Time::from_millis(ms),
             },
@@ -295,11 +295,11 @@ impl MarketReader {
         levels: &BookLevels,
         emit: &mut Emit<'_>,
     ) -> Result<(), MarketError> {
-        let taken = self.levels(id, (update_id, snapshot), levels, emit);
-        if taken.is_err() {
+        let result = self.levels(id, (update_id, snapshot), levels, emit);
+        if result.is_err() {
             self.void(id, emit);
         }
-        taken
+        result
     }
 
     /// Ends the book: until the next snapshot only its top is valid.

@@ -6,10 +6,10 @@ use windvane_engine::{
     Amount, ExecutionType, OrderStatus, OrderType, PositionSide, Price, Qty, Side, Surface, Time,
     TimeInForce, TradeId, UserEvent, VenueOrderId,
 };
-use windvane_protocol::speak::{HearError, Note, Said};
+use windvane_protocol::adapter::{DecodeError, Note, WithNotes};
 use windvane_protocol::user_stream::decode;
 
-use super::fixture::{BTC, FUTURES, SPOT, USDT, amount, id, speaker};
+use super::fixture::{BTC, FUTURES, SPOT, USDT, adapter, amount, id};
 
 fn frames() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = include_str!("../user_frames.txt").lines();
@@ -21,18 +21,18 @@ fn frame(name: &str) -> &'static str {
     frames().find(|(known, _)| *known == name).unwrap().1
 }
 
-fn heard(surface: Surface, text: &str) -> Result<Said<UserEvent>, HearError> {
-    speaker().user_event(&decode(surface, text).unwrap())
+fn decode(surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, DecodeError> {
+    adapter().user_event(&decode(surface, text).unwrap())
 }
 
-fn told(surface: Surface, text: &str) -> Vec<UserEvent> {
-    let said = heard(surface, text).unwrap();
-    assert!(said.notes.is_empty(), "{:?}", said.notes);
-    said.said
+fn reported(surface: Surface, text: &str) -> Vec<UserEvent> {
+    let decoded = decode(surface, text).unwrap();
+    assert!(decoded.notes.is_empty(), "{:?}", decoded.notes);
+    decoded.items
 }
 
 fn order(surface: Surface, text: &str) -> OrderUpdate {
-    match told(surface, text)[..] {
+    match reported(surface, text)[..] {
         [UserEvent::Order(update)] => update,
         ref other => panic!("{other:?}"),
     }
@@ -100,9 +100,9 @@ fn a_fee_in_an_unknown_asset_counts_as_zero_with_a_note() {
     let in_base = frame("spot_fill").replace("\"N\":\"USDT\"", "\"N\":\"BTC\"");
     assert_eq!(order(Surface::Spot, &in_base).fill.unwrap().fee_asset, BTC);
     let token = frame("spot_fill").replace("\"N\":\"USDT\"", "\"N\":\"SVC\"");
-    let said = heard(Surface::Spot, &token).unwrap();
-    assert!(matches!(&said.notes[..], [Note::Asset { asset, what: "fee" }] if asset == "SVC"));
-    assert!(matches!(said.said[..], [UserEvent::Order(update)]
+    let decoded = decode(Surface::Spot, &token).unwrap();
+    assert!(matches!(&decoded.notes[..], [Note::Asset { asset, what: "fee" }] if asset == "SVC"));
+    assert!(matches!(decoded.items[..], [UserEvent::Order(update)]
         if update.fill.unwrap().fee == Amount::ZERO));
 }
 
@@ -146,8 +146,8 @@ fn unknown_order_types_keep_their_fill() {
         (OrderType::Limit, TimeInForce::Gtc)
     );
     let status = frame("futures_fill").replace("\"X\":\"FILLED\"", "\"X\":\"HALF\"");
-    let error = heard(Surface::Futures, &status).unwrap_err();
-    assert!(matches!(error, HearError::Word { field: "X", .. }));
+    let error = decode(Surface::Futures, &status).unwrap_err();
+    assert!(matches!(error, DecodeError::Word { field: "X", .. }));
 }
 
 #[test]
@@ -155,27 +155,27 @@ fn a_value_that_does_not_fit_is_an_error_with_its_field() {
     let with = |from: &str, to: &str| {
         let changed = frame("spot_fill").replace(from, to);
         assert_ne!(changed, frame("spot_fill"), "{from}");
-        heard(Surface::Spot, &changed).unwrap_err()
+        decode(Surface::Spot, &changed).unwrap_err()
     };
     let fine = with(r#""l":"0.02000""#, r#""l":"0.0200001""#);
     assert!(
-        matches!(fine, HearError::Figure { field: "l", .. }),
+        matches!(fine, DecodeError::Figure { field: "l", .. }),
         "{fine}"
     );
     let large = with(r#""z":"0.02000""#, r#""z":"922337203685477580.8""#);
     assert!(
-        matches!(large, HearError::Figure { field: "z", .. }),
+        matches!(large, DecodeError::Figure { field: "z", .. }),
         "{large}"
     );
     let nameless = with(r#""t":91"#, r#""t":-1"#);
-    assert!(matches!(nameless, HearError::Missing(_)), "{nameless}");
+    assert!(matches!(nameless, DecodeError::Missing(_)), "{nameless}");
     let negative = with(r#""q":"0.50000""#, r#""q":"-0.5""#);
     assert!(
-        matches!(negative, HearError::Negative { field: "q", .. }),
+        matches!(negative, DecodeError::Negative { field: "q", .. }),
         "{negative}"
     );
     let late = with("1723161256329", "9223372036854775807");
-    assert!(matches!(late, HearError::Time { .. }), "{late}");
+    assert!(matches!(late, DecodeError::Time { .. }), "{late}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_fill_price_finer_than_a_tick_keeps_its_quote_quantity() {
 
 #[test]
 fn balances_of_both_surfaces_are_reported() {
-    let [UserEvent::Account(spot)] = &told(Surface::Spot, frame("spot_balances"))[..] else {
+    let [UserEvent::Account(spot)] = &reported(Surface::Spot, frame("spot_balances"))[..] else {
         panic!("an account update")
     };
     assert_eq!(
@@ -199,7 +199,7 @@ fn balances_of_both_surfaces_are_reported() {
     );
     assert_eq!(spot.balances[1].total, amount("128445.4874"));
     assert_eq!(spot.balances[1].locked, amount("29682.24"));
-    let events = told(Surface::Futures, frame("futures_account"));
+    let events = reported(Surface::Futures, frame("futures_account"));
     let [UserEvent::Account(futures)] = &events[..] else {
         panic!("an account update")
     };
@@ -216,7 +216,7 @@ fn balances_of_both_surfaces_are_reported() {
 
 #[test]
 fn a_funding_update_leaves_positions_unchanged() {
-    let events = told(Surface::Futures, frame("futures_funding"));
+    let events = reported(Surface::Futures, frame("futures_funding"));
     let [UserEvent::Account(update)] = &events[..] else {
         panic!("an account update")
     };
@@ -230,9 +230,9 @@ fn a_funding_update_leaves_positions_unchanged() {
 
 #[test]
 fn margin_calls_leverage_and_modes_are_decoded() {
-    let call = told(Surface::Futures, frame("futures_margin_call"));
+    let call = reported(Surface::Futures, frame("futures_margin_call"));
     assert_eq!(call, [UserEvent::MarginCall]);
-    let leverage = told(Surface::Futures, frame("futures_leverage"));
+    let leverage = reported(Surface::Futures, frame("futures_leverage"));
     assert_eq!(
         leverage,
         [UserEvent::Leverage {
@@ -240,32 +240,32 @@ fn margin_calls_leverage_and_modes_are_decoded() {
             leverage: 25
         }]
     );
-    let modes = told(Surface::Futures, frame("futures_modes"));
+    let modes = reported(Surface::Futures, frame("futures_modes"));
     let hedge = UserEvent::PositionMode { hedge: true };
     let assets = UserEvent::AssetMode { multi_assets: true };
     assert_eq!(modes, [hedge.clone(), assets]);
     let one = frame("futures_modes").replace(r#""j":true,"#, "");
-    assert_eq!(told(Surface::Futures, &one), [hedge]);
+    assert_eq!(reported(Surface::Futures, &one), [hedge]);
 }
 
 #[test]
 fn unconfigured_symbols_and_assets_are_ignored_with_a_note() {
     let other = frame("futures_fill").replace("BTCUSDT", "XYZUSDT");
-    let said = heard(Surface::Futures, &other).unwrap();
-    assert!(said.said.is_empty());
-    assert!(matches!(&said.notes[..], [Note::Symbol { symbol, .. }] if symbol == "XYZUSDT"));
+    let decoded = decode(Surface::Futures, &other).unwrap();
+    assert!(decoded.items.is_empty());
+    assert!(matches!(&decoded.notes[..], [Note::Symbol { symbol, .. }] if symbol == "XYZUSDT"));
     let asset = frame("futures_account").replace("USDT\",\"wb", "FDUSD\",\"wb");
-    let said = heard(Surface::Futures, &asset).unwrap();
-    let [UserEvent::Account(update)] = &said.said[..] else {
+    let decoded = decode(Surface::Futures, &asset).unwrap();
+    let [UserEvent::Account(update)] = &decoded.items[..] else {
         panic!("an account update")
     };
     assert!(update.balances.is_empty());
-    assert_eq!((update.positions.len(), said.notes.len()), (2, 1));
+    assert_eq!((update.positions.len(), decoded.notes.len()), (2, 1));
     let expired = r#"{"e":"listenKeyExpired","E":1}"#;
     for text in [expired, r#"{"e":"SOMETHING","E":1}"#, "{}"] {
-        let said = heard(Surface::Futures, text).unwrap();
-        assert!(said.said.is_empty());
-        assert!(matches!(said.notes[..], [Note::Event(_)]), "{text}");
+        let decoded = decode(Surface::Futures, text).unwrap();
+        assert!(decoded.items.is_empty());
+        assert!(matches!(decoded.notes[..], [Note::Event(_)]), "{text}");
     }
 }
 
@@ -287,7 +287,7 @@ proptest! {
         }
         let surface = if name.starts_with("spot") { Surface::Spot } else { Surface::Futures };
         if let Ok(event) = decode(surface, &text) {
-            let _ = speaker().user_event(&event);
+            let _ = adapter().user_event(&event);
         }
     }
 }
@@ -297,7 +297,7 @@ fn only_transfers_leave_profit_unchanged() {
     let funding = frame("futures_funding");
     let reason_of = |word: &str| {
         let frame = funding.replace("FUNDING_FEE", word);
-        let [UserEvent::Account(update)] = &told(Surface::Futures, &frame)[..] else {
+        let [UserEvent::Account(update)] = &reported(Surface::Futures, &frame)[..] else {
             panic!("an account update")
         };
         update.reason
