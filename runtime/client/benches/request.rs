@@ -52,13 +52,13 @@ fn requests(c: &mut Criterion) {
     let place = route::named(NewOrder::ROUTE).expect("a route");
     let query = route::named(QueryOrder::ROUTE).expect("a route");
     let (hmac, wallet) = (client(Api::V1), client(Api::V3));
-    let (order, question) = (order(), QueryOrder::new("BTCUSDT").client_order_id("mm:1"));
+    let (order, poll) = (order(), QueryOrder::new("BTCUSDT").client_order_id("mm:1"));
     let mut group = c.benchmark_group("request");
     group.bench_function("new_order_hmac", |b| {
         b.iter(|| hmac.prepare(place, None, &black_box(&order).parameters(), None));
     });
     group.bench_function("query_order_hmac", |b| {
-        b.iter(|| hmac.prepare(query, None, &black_box(&question).parameters(), None));
+        b.iter(|| hmac.prepare(query, None, &black_box(&poll).parameters(), None));
     });
     group.bench_function("new_order_eip712", |b| {
         b.iter(|| wallet.prepare(place, None, &black_box(&order).parameters(), None));

@@ -114,7 +114,7 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             "a REST snapshot of the {surface} account that shows the position, because the user \
              stream is down"
         ),
-        CloseReason::Reading(surface) => format!(
+        CloseReason::ClockRead(surface) => format!(
             "a REST snapshot of the {surface} account that shows the position, because the account \
              is not reconciled"
         ),

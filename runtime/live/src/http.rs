@@ -75,7 +75,7 @@ impl Http {
         let has_left = Arc::new(AtomicBool::new(false));
         let (left, since) = (Arc::clone(&has_left), call.since);
         let since = since.map(|since| self.clock.moment(since));
-        let client = way.client.clone().telling(Departure::new(move || {
+        let client = way.client.clone().with_departure(Departure::new(move || {
             left.store(true, Ordering::Relaxed);
             if let Some(since) = since {
                 let latency = since.elapsed().as_secs_f64();

@@ -64,7 +64,7 @@ impl Came {
         match self {
             Self::Answer(raw) => {
                 let headers = raw.texts();
-                take(CallAnswer::Came(Answer {
+                take(CallAnswer::Received(Answer {
                     status: raw.status,
                     headers: &headers,
                     text: &raw.text,

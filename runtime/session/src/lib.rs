@@ -46,7 +46,7 @@ pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
-    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Question, Received,
+    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Query, Received,
     Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::{
-    ConnectionId, FeedInput, FeedItem, FeedOutput, QuestionId, connection_of,
+    ConnectionId, FeedInput, FeedItem, FeedOutput, PollId, connection_of,
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_engine::{InstrumentId, Surface, Time};
@@ -29,7 +29,7 @@ pub(crate) enum Want {
     /// Do this with a connection.
     Socket(Surface, LinkId, SocketAction),
     /// Send a query to the venue.
-    Ask(Surface, QuestionId, EncodedCall),
+    Poll(Surface, PollId, EncodedCall),
     /// A frame of a connection, for [`PublicStreams::frame`].
     Frame(Surface, ConnectionId, Received),
     /// A frame from polling.
@@ -93,7 +93,7 @@ impl PublicStreams {
         let due = feeds.filter(|(_, feed)| feed.feed.timeout_ms() <= now_ms);
         let due: Vec<_> = due.map(|(surface, _)| *surface).collect();
         for surface in due {
-            self.tell(now, surface, FeedInput::Tick, requests);
+            self.handle_feed(now, surface, FeedInput::Tick, requests);
         }
     }
 
@@ -124,23 +124,23 @@ impl PublicStreams {
             SocketEvent::Pong => FeedInput::Pong(link),
             SocketEvent::Closed => FeedInput::Closed(link),
         };
-        self.tell(now, surface, input, requests);
+        self.handle_feed(now, surface, input, requests);
     }
 
-    /// The result of [`Want::Ask`]. `venue_ms` is the venue's clock, in Unix milliseconds.
+    /// The result of [`Want::Poll`]. `venue_ms` is the venue's clock, in Unix milliseconds.
     pub(crate) fn answered(
         &mut self,
         now: Time,
-        (surface, question): (Surface, QuestionId),
+        (surface, poll): (Surface, PollId),
         (result, venue_ms): (Result<String, NotDone>, i64),
         requests: &Requests,
     ) {
         let answered = FeedInput::Answered {
-            question,
+            poll,
             result: result.map(|text| Received { text, at: now }),
             venue_ms,
         };
-        self.tell(now, surface, answered, requests);
+        self.handle_feed(now, surface, answered, requests);
     }
 
     /// Decodes a frame of a connection. Nothing may be sent to the surface for `stop_ms`. Returns
@@ -191,7 +191,7 @@ impl PublicStreams {
         }
     }
 
-    fn tell(
+    fn handle_feed(
         &mut self,
         now: Time,
         surface: Surface,
@@ -229,8 +229,8 @@ impl PublicStreams {
                 }
                 FeedOutput::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 FeedOutput::Close(link) => Want::Socket(surface, link, SocketAction::Close),
-                FeedOutput::Ask(question, route, parameters) => {
-                    Want::Ask(surface, question, EncodedCall { route, parameters })
+                FeedOutput::Poll(poll, route, parameters) => {
+                    Want::Poll(surface, poll, EncodedCall { route, parameters })
                 }
                 FeedOutput::Frame(connection, frame) => Want::Frame(surface, connection, frame),
                 FeedOutput::Item(FeedItem::Frame(frame)) => Want::Polled(surface, frame),

@@ -155,7 +155,7 @@ impl Run {
             headers: &[],
             text,
         };
-        let answer = Input::Answer(id, CallAnswer::Came(answer));
+        let answer = Input::Answer(id, CallAnswer::Received(answer));
         self.session.handle(self.now, answer);
     }
 }

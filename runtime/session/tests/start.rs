@@ -135,7 +135,7 @@ impl Run {
             headers,
             text,
         };
-        self.hear(CallAnswer::Came(answer));
+        self.hear(CallAnswer::Received(answer));
     }
 
     fn ok(&mut self, text: &str) {

@@ -13,7 +13,9 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windvane_client::streams::{GapReason, StreamItem, UserStream};
-use windvane_client::{Addresses, Client, Doubt, Outcome, Settings as ClientSettings, WaitReason};
+use windvane_client::{
+    Addresses, Client, Outcome, Settings as ClientSettings, UnknownReason, WaitReason,
+};
 use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
@@ -263,7 +265,10 @@ async fn a_cut_connection_makes_an_outcome_unknown() {
     bench.control("/faults", fault).await;
     let cancel = futures::CancelOrder::new("BTCUSDT").client_order_id("cut:1");
     let outcome = bench.client.futures().cancel_order(&cancel).await;
-    assert!(matches!(outcome, Outcome::Unknown(Doubt::NoAnswer(_))));
+    assert!(matches!(
+        outcome,
+        Outcome::Unknown(UnknownReason::NoAnswer(_))
+    ));
 }
 
 #[tokio::test]

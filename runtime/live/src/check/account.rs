@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 
-use windvane_client::{Asked, NotDone, Refusal};
+use windvane_client::{CalledRoute, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
 use windvane_engine::protocol::{MarginTerms, Outcome, Reply};
 use windvane_engine::refusal::Blame;
 use windvane_engine::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_engine::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
 use windvane_protocol::adapter::{FuturesAccount, Note};
-use windvane_session::{Exchange, Question};
+use windvane_session::{Exchange, Query};
 
 use super::Report;
 use super::ask::{Answered, Asker};
@@ -141,10 +141,10 @@ fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, repo
 /// The advice after a failed read.
 fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
     match failed {
-        NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
+        NotDone::Refused(refusal @ Refusal::Venue { called_route, .. })
             if refusal.is_of_unserved_read() =>
         {
-            without_route(*asked, exchange)
+            without_route(*called_route, exchange)
         }
         NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
         NotDone::Unknown(doubt) => doubt.advice().to_owned(),
@@ -154,14 +154,14 @@ fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
 
 /// The advice if the venue does not serve a route. Only the futures account can be read from
 /// another route.
-fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
-    let account = exchange.encode_query(Question::FuturesAccount);
-    if account.is_some_and(|call| call.route == asked.route) {
+fn without_route(called_route: CalledRoute, exchange: &dyn Exchange) -> String {
+    let account = exchange.encode_query(Query::FuturesAccount);
+    if account.is_some_and(|call| call.route == called_route.route) {
         return "the venue has no such route: set account.user to the main wallet's address; then \
                 the account is read from the info endpoint"
             .to_owned();
     }
-    asked.advice_where_not_served()
+    called_route.advice_where_not_served()
 }
 
 /// The advice after a rejected read (spec 1, Errors).
@@ -519,7 +519,7 @@ mod tests {
         let settings = Settings::new(Addresses::default(), dialect, Credentials::default());
         let gateway = Client::new(settings).unwrap().gateway().clone();
         let refused = NotDone::Refused(Refusal::Venue {
-            asked: Asked { route, version },
+            called_route: CalledRoute { route, version },
             complaint,
             is_fatal,
         });

@@ -13,7 +13,7 @@ use windvane_engine::protocol::{Outcome, Reply};
 use windvane_engine::truth::{Subject, Truth};
 use windvane_engine::{Request, Surface};
 use windvane_protocol::adapter::{CallResult, EncodedCall, Note};
-use windvane_session::{Exchange, Question, venue_surface};
+use windvane_session::{Exchange, Query, venue_surface};
 
 use super::venue::PATIENCE;
 
@@ -123,7 +123,7 @@ impl<'a> Asker<'a> {
     ///
     /// # Errors
     /// The query failed, or the exchange has no such query.
-    pub(super) async fn query(self, query: Question<'_>) -> Result<String, NotDone> {
+    pub(super) async fn query(self, query: Query<'_>) -> Result<String, NotDone> {
         let Some(call) = self.exchange.encode_query(query) else {
             let error = RequestError::NoRoute(format!("{query:?}"));
             return Err(NotDone::Refused(error.into()));
@@ -137,20 +137,20 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// The clock could not be read.
     pub(super) async fn clock(self, surface: Surface, samples: u8) -> Result<Offset, NotDone> {
-        let mut samples = Vec::new();
+        let mut readings = Vec::new();
         for _ in 0..samples {
             let sent_us = self.client.now().local_us;
-            let text = self.query(Question::Clock(surface)).await?;
+            let text = self.query(Query::Clock(surface)).await?;
             let received_us = self.client.now().local_us;
             let shown = self.exchange.clock_ms(&text);
             let server_ms = shown.ok_or_else(|| unreadable("it contains no time", &text))?;
-            samples.push(Sample {
+            readings.push(Sample {
                 sent_us,
                 received_us,
                 server_ms,
             });
         }
-        let offset = estimate(&samples).ok_or_else(|| {
+        let offset = estimate(&readings).ok_or_else(|| {
             NotDone::Wait(Wait {
                 why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
                 after: std::time::Duration::from_secs(1),

@@ -19,7 +19,7 @@ use super::Report;
 use super::ask::{Asker, unreadable};
 use super::venue::PATIENCE;
 use windvane_config::Config;
-use windvane_session::{Question, venue_surface};
+use windvane_session::{Query, venue_surface};
 
 /// How long to listen. A topic without a frame in this time is reported as silent. A run starts
 /// polling beside a silent stream after five seconds.
@@ -115,7 +115,7 @@ impl From<NotDone> for NotOpen {
 async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
     let (client, exchange) = (asker.client.in_lane(Lane::Heartbeat), asker.exchange);
     let asker = Asker::new(&client, exchange);
-    let text = asker.question(Question::CreateKey(surface)).await?;
+    let text = asker.query(Query::CreateKey(surface)).await?;
     let key = exchange.listen_key(&text);
     let key = key.ok_or_else(|| unreadable("it has no listen key", &text))?;
     let (gateway, venue) = (exchange.gateway(), venue_surface(surface));

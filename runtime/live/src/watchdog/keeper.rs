@@ -15,7 +15,7 @@ use windvane_engine::live::LiveInput;
 use windvane_protocol::route::Surface;
 
 use windvane_session::watchdog::{
-    Keeper as Decisions, KeeperInput, KeeperOutput, RunSays, WatchdogPlan, WatchdogSays,
+    Keeper as Decisions, KeeperInput, KeeperOutput, RunMessage, WatchdogMessage, WatchdogPlan,
 };
 
 /// This program's executable, even if the file was replaced since the start.
@@ -49,7 +49,7 @@ enum Event {
     End(Sender<()>),
     /// The keeper's value was dropped.
     Left,
-    Said(u64, WatchdogSays),
+    Said(u64, WatchdogMessage),
     /// The process closed its end of the pipe, so it has ended.
     Closed(u64),
 }
@@ -180,7 +180,7 @@ impl Keeping {
                         self.gone();
                     }
                 }
-                KeeperOutput::Say(words) => {
+                KeeperOutput::SendMessage(words) => {
                     if let Some((_, stdin)) = &mut self.process {
                         // A process that does not read will not reply either, and the decisions
                         // notice that.
@@ -193,7 +193,7 @@ impl Keeping {
                     }
                     self.gone();
                 }
-                KeeperOutput::Tell(input) => (self.tell)(input),
+                KeeperOutput::Report(input) => (self.tell)(input),
                 KeeperOutput::Over => return false,
             }
         }
@@ -254,7 +254,7 @@ impl Keeping {
     }
 }
 
-fn write_word(stdin: &mut ChildStdin, word: RunSays) -> std::io::Result<()> {
+fn write_word(stdin: &mut ChildStdin, word: RunMessage) -> std::io::Result<()> {
     let text = serde_json::to_string(&word)?;
     writeln!(stdin, "{text}")
 }

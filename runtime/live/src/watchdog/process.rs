@@ -13,7 +13,7 @@ use windvane_client::{Client, Settings};
 use windvane_client_core::Gateway;
 use windvane_engine::Surface;
 use windvane_session::watchdog::{
-    RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan, WatchdogSays,
+    RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage, WatchdogOutput, WatchdogPlan,
 };
 use windvane_session::{Exchange, RequestTerms, Requests};
 
@@ -98,8 +98,8 @@ struct Post {
     http: Http,
     inbox: Inbox,
     /// Messages of the run; `None` once the run is dead.
-    words: Option<mpsc::UnboundedReceiver<RunSays>>,
-    say: SyncSender<WatchdogSays>,
+    words: Option<mpsc::UnboundedReceiver<RunMessage>>,
+    say: SyncSender<WatchdogMessage>,
     clock: Clock,
     client: Client,
 }
@@ -124,10 +124,10 @@ impl Post {
         }
     }
 
-    fn hear(&mut self, word: Option<RunSays>) {
+    fn hear(&mut self, word: Option<RunMessage>) {
         let now = self.clock.now();
         if let Some(word) = word {
-            self.watchdog.handle(now, WatchdogInput::Word(word));
+            self.watchdog.handle(now, WatchdogInput::Message(word));
         } else {
             self.words = None;
             self.watchdog.handle(now, WatchdogInput::RunIsDead);
@@ -167,7 +167,7 @@ impl Post {
                 }
                 // A run that is stopped does not read. Then the queue is full and the message is
                 // lost.
-                WatchdogOutput::Say(words) => drop(self.say.try_send(words)),
+                WatchdogOutput::SendMessage(words) => drop(self.say.try_send(words)),
                 WatchdogOutput::HeedBans => {
                     bans::heed(&self.client, data_dir);
                     self.watchdog.handle(now, WatchdogInput::BansHeeded);
@@ -178,7 +178,7 @@ impl Post {
 }
 
 /// The next message of the run; `None` when the run is dead. After that it never completes.
-async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<RunSays>>) -> Option<RunSays> {
+async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<RunMessage>>) -> Option<RunMessage> {
     match words {
         Some(words) => words.recv().await,
         None => std::future::pending().await,
@@ -201,7 +201,7 @@ fn ignore_signals() -> std::io::Result<()> {
 }
 
 /// The messages of the run. The channel closes when the run is dead.
-fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
+fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunMessage>> {
     let (words, heard) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());
     thread.spawn(move || {
@@ -220,14 +220,14 @@ fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
 
 /// The channel to the run. A run that is stopped does not read, so messages beyond the queue are
 /// lost.
-fn adapter() -> std::io::Result<SyncSender<WatchdogSays>> {
+fn adapter() -> std::io::Result<SyncSender<WatchdogMessage>> {
     let (say, said) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("stdout".to_owned());
     thread.spawn(move || write_words(&said))?;
     Ok(say)
 }
 
-fn write_words(said: &Receiver<WatchdogSays>) {
+fn write_words(said: &Receiver<WatchdogMessage>) {
     let mut stdout = std::io::stdout();
     while let Ok(word) = said.recv() {
         let written = serde_json::to_string(&word)

@@ -15,7 +15,7 @@ use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
 use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
-use super::{Capabilities, Exchange, Question, Signing, listings};
+use super::{Capabilities, Exchange, Query, Signing, listings};
 use crate::requests::DEPTH_LEVELS;
 use crate::start::{InstrumentName, StartError};
 
@@ -82,31 +82,31 @@ impl Exchange for Documented {
         self.adapter.open_orders_by_symbol(surface)
     }
 
-    fn encode_query(&self, question: Question<'_>) -> Option<EncodedCall> {
-        let name = match question {
-            Question::Listing(surface) => format!("{surface}.exchange_info"),
-            Question::Clock(surface) => format!("{surface}.time"),
-            Question::FuturesAccount => "futures.account".to_owned(),
-            Question::Depth(surface, _) => format!("{surface}.depth"),
-            Question::CreateKey(surface) => format!("{surface}.create_listen_key"),
-            Question::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
-            Question::OpenOrders(surface, _) => format!("{surface}.open_orders"),
-            Question::Cancel(surface, ..) => format!("{surface}.cancel_order"),
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall> {
+        let name = match query {
+            Query::Listing(surface) => format!("{surface}.exchange_info"),
+            Query::Clock(surface) => format!("{surface}.time"),
+            Query::FuturesAccount => "futures.account".to_owned(),
+            Query::Depth(surface, _) => format!("{surface}.depth"),
+            Query::CreateKey(surface) => format!("{surface}.create_listen_key"),
+            Query::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
+            Query::OpenOrders(surface, _) => format!("{surface}.open_orders"),
+            Query::Cancel(surface, ..) => format!("{surface}.cancel_order"),
         };
         let route = route::named(&name)?;
         let mut parameters = Parameters::new();
-        match question {
-            Question::Depth(_, symbol) => {
+        match query {
+            Query::Depth(_, symbol) => {
                 parameters.push("symbol", symbol);
                 parameters.push("limit", DEPTH_LEVELS);
             }
-            Question::OpenOrders(_, symbol) => parameters.push("symbol", symbol),
-            Question::Cancel(_, symbol, id) => {
+            Query::OpenOrders(_, symbol) => parameters.push("symbol", symbol),
+            Query::Cancel(_, symbol, id) => {
                 parameters.push("symbol", symbol);
                 parameters.push("origClientOrderId", id);
             }
             // On futures the API key alone identifies the listen key (spec 2, user data streams).
-            Question::RenewKey(_, key)
+            Query::RenewKey(_, key)
                 if route.params.iter().any(|param| param.name == "listenKey") =>
             {
                 parameters.push("listenKey", key);
@@ -151,7 +151,7 @@ impl Exchange for Documented {
         sent: (&Cost, Departed),
         answer: Result<Answer<'_>, Failure>,
     ) -> Result<(), NotDone> {
-        self.gateway.judge(now, call.asked, sent, answer)
+        self.gateway.judge(now, call.called_route, sent, answer)
     }
 
     fn is_of_clock(&self, not_done: &NotDone) -> bool {

@@ -51,7 +51,7 @@ pub struct Capabilities {
 
 /// A query that the session makes for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question<'a> {
+pub enum Query<'a> {
     /// The instruments of a surface, and its limits.
     Listing(Surface),
     /// The clock of a surface. The response also shows the used weight, and costs least.
@@ -109,7 +109,7 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError>;
 
     /// The call of a session query; `None` if the exchange has no such call.
-    fn encode_query(&self, question: Question<'_>) -> Option<EncodedCall>;
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall>;
 
     /// The budget cost of a call.
     fn cost(&self, call: &EncodedCall) -> Cost;
@@ -148,10 +148,10 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// The replies to a request that was not sent.
     fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply>;
 
-    /// The clock in a response to [`Question::Clock`], in Unix milliseconds.
+    /// The clock in a response to [`Query::Clock`], in Unix milliseconds.
     fn clock_ms(&self, text: &str) -> Option<i64>;
 
-    /// The listen key in a response to [`Question::CreateKey`].
+    /// The listen key in a response to [`Query::CreateKey`].
     fn listen_key(&self, text: &str) -> Option<String>;
 
     /// The path of the user stream of a listen key.
@@ -167,7 +167,7 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// The frame cannot be decoded. Its events are lost.
     fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String>;
 
-    /// Checks whether a response to [`Question::Listing`] is complete.
+    /// Checks whether a response to [`Query::Listing`] is complete.
     ///
     /// # Errors
     /// The reason why it is not.
@@ -184,17 +184,17 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         listings: &[(Surface, String)],
     ) -> Result<(Vec<Instrument>, Assets), StartError>;
 
-    /// The client order ids of the orders in a response to [`Question::OpenOrders`] that are still
+    /// The client order ids of the orders in a response to [`Query::OpenOrders`] that are still
     /// open. An exchange may also list orders that ended in the last seconds.
     ///
     /// # Errors
     /// The reason why the response cannot be read.
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String>;
 
-    /// Whether [`Question::Cancel`] was refused because the order has ended or never existed.
+    /// Whether [`Query::Cancel`] was refused because the order has ended or never existed.
     fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool;
 
-    /// Whether a response to [`Question::FuturesAccount`] is an account. An exchange in trouble may
+    /// Whether a response to [`Query::FuturesAccount`] is an account. An exchange in trouble may
     /// send something else.
     fn is_account(&self, text: &str) -> bool;
 
@@ -251,7 +251,7 @@ pub trait PublicFeed: fmt::Debug + Send {
     /// The same for a frame from polling.
     fn polled(&mut self, text: &str, emit: &mut EmitMarket<'_>) -> Option<InstrumentId>;
 
-    /// The response to [`Question::Depth`], or `None` if the request failed.
+    /// The response to [`Query::Depth`], or `None` if the request failed.
     fn snapshot(
         &mut self,
         instrument: InstrumentId,

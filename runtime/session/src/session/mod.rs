@@ -319,13 +319,13 @@ impl<G: Guests> Session<G> {
             }
             Input::Answer(id, answer) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.answered(now, (id, answer));
+                    requests.handle_answer(now, (id, answer));
                 }
             }
             Input::Live(input) => {
                 self.live(now, input);
                 if let Some(requests) = &mut self.requests {
-                    requests.tell_stops(now);
+                    requests.report_stops(now);
                 }
             }
             Input::Journal(event) => self.journal(now, event),
@@ -483,7 +483,7 @@ impl<G: Guests> Session<G> {
 
     /// Handles the results in requests and streams, and updates the latch file.
     fn settle(&mut self, now: Time) {
-        self.hear_outside(now);
+        self.handle_results(now);
         self.keep_latches();
     }
 

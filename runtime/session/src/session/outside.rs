@@ -85,7 +85,7 @@ impl<G: Guests> Session<G> {
         let engine = self.driver.engine();
         let (since, purpose) = (self.since, engine.purpose(&request));
         let awaits_modes = engine.awaits_modes();
-        if tells_of_orders(&request) {
+        if is_about_own_orders(&request) {
             let request = request.clone();
             self.leaving.push_back(Output::Handed { request, since });
         }
@@ -93,14 +93,14 @@ impl<G: Guests> Session<G> {
             return paper.request(engine.now(), request);
         }
         if let Some(requests) = &mut self.requests {
-            requests.carry(now, (request, purpose), since, awaits_modes);
+            requests.start_request(now, (request, purpose), since, awaits_modes);
         }
     }
 
     /// Handles the results of requests and streams until none is left.
-    pub(super) fn hear_outside(&mut self, now: Time) {
+    pub(super) fn handle_results(&mut self, now: Time) {
         loop {
-            self.hear_requests(now);
+            self.handle_request_results(now);
             if let Some(want) = self.streams.as_mut().and_then(UserStreams::poll) {
                 self.want(now, want);
             } else if let Some(want) = self.public.as_mut().and_then(PublicStreams::poll) {
@@ -142,7 +142,7 @@ impl<G: Guests> Session<G> {
         }
         // The venue may have refused the handshake because of a limit.
         if let (SocketEvent::NotOpened { .. }, Some(requests)) = (event, &mut self.requests) {
-            requests.tell_stops(now);
+            requests.report_stops(now);
         }
     }
 
@@ -167,9 +167,9 @@ impl<G: Guests> Session<G> {
                 let output = Output::Socket(surface, link, action);
                 self.outputs.push_back(output);
             }
-            WantPublic::Ask(surface, question, call) => {
+            WantPublic::Poll(surface, query, call) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.ask_for_public(now, (surface, question), call);
+                    requests.send_poll(now, (surface, query), call);
                 }
             }
             WantPublic::Frame(surface, connection, frame) => {
@@ -253,7 +253,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    pub(super) fn hear_requests(&mut self, now: Time) {
+    pub(super) fn handle_request_results(&mut self, now: Time) {
         while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
             match done {
                 Done::Sign(id, unsigned) => self.leaving.push_back(Output::Sign(id, unsigned)),
@@ -275,10 +275,10 @@ impl<G: Guests> Session<G> {
                         streams.renewed(now, surface, renewed, requests);
                     }
                 }
-                Done::Polled(surface, question, result) => {
+                Done::Polled(surface, query, result) => {
                     if let (Some(public), Some(requests)) = (&mut self.public, &self.requests) {
                         let answer = (result, requests.venue_ms(now, surface));
-                        public.answered(now, (surface, question), answer, requests);
+                        public.answered(now, (surface, query), answer, requests);
                     }
                 }
                 Done::Replies(replies) => {
@@ -293,7 +293,7 @@ impl<G: Guests> Session<G> {
 }
 
 /// Whether a request is about our own orders, so that people are informed of it.
-const fn tells_of_orders(request: &Request) -> bool {
+const fn is_about_own_orders(request: &Request) -> bool {
     matches!(
         request,
         Request::Place(_)

@@ -20,10 +20,10 @@ use windvane_protocol::Assets;
 use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use crate::exchange::Question;
+use crate::exchange::Query;
 use crate::quiet::Quiet;
 use crate::requests::{
-    Call, CallAnswer, CallEnded, CallId, Done, Reading, Requests, venue_surface,
+    Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests, venue_surface,
 };
 
 pub use error::StartError;
@@ -107,7 +107,7 @@ enum Step {
     /// Make the instruments from the exchange information.
     Instruments,
     /// Read a clock.
-    Clock(Reading),
+    Clock(ClockRead),
     /// Inform the shell that the limits are known.
     Limits,
     /// Find out where the futures account is read.
@@ -160,8 +160,8 @@ impl Start {
         if let Some(error) = start.unknown_surface() {
             start.fail(error);
         }
-        start.go_on(now);
-        start.hear_requests(now);
+        start.continue_steps(now);
+        start.handle_request_results(now);
         start
     }
 
@@ -172,16 +172,16 @@ impl Start {
             return;
         };
         match input {
-            StartInput::Answer(id, answer) => requests.answered(now, (id, answer)),
+            StartInput::Answer(id, answer) => requests.handle_answer(now, (id, answer)),
             StartInput::Signed(id, prepared) => requests.signed(now, id, prepared),
             StartInput::Timeout => {
                 requests.timeout(now);
                 if self.again.take_if(|again| *again <= now).is_some() {
-                    self.go_on(now);
+                    self.continue_steps(now);
                 }
             }
         }
-        self.hear_requests(now);
+        self.handle_request_results(now);
     }
 
     /// The next work for the shell.
@@ -201,7 +201,7 @@ impl Start {
         self.result.take()
     }
 
-    fn hear_requests(&mut self, now: Time) {
+    fn handle_request_results(&mut self, now: Time) {
         while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
             match done {
                 Done::Sign(id, unsigned) => {
@@ -209,7 +209,7 @@ impl Start {
                 }
                 Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
-                Done::QueryEnded(_, became) => self.came(now, became),
+                Done::QueryEnded(_, result) => self.handle_answer(now, result),
                 Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
                 // The session later reports the venue's stops to its engine. A start makes no calls
                 // of the other kinds.
@@ -225,9 +225,9 @@ impl Start {
     }
 
     /// Runs the steps that need no response, then sends the request of the next step.
-    fn go_on(&mut self, now: Time) {
+    fn continue_steps(&mut self, now: Time) {
         loop {
-            let question = match self.steps.front_mut() {
+            let query = match self.steps.front_mut() {
                 None => return self.succeed(),
                 Some(Step::Limits) => {
                     self.outputs.push_back(StartOutput::LimitsKnown);
@@ -255,11 +255,11 @@ impl Start {
                     self.step_done();
                     continue;
                 }
-                Some(Step::Account(FindAccount::AskVenue)) => Question::FuturesAccount,
-                Some(Step::Listing(surface)) => Question::Listing(*surface),
-                Some(Step::Clock(reading)) => reading.ask(now),
+                Some(Step::Account(FindAccount::AskVenue)) => Query::FuturesAccount,
+                Some(Step::Listing(surface)) => Query::Listing(*surface),
+                Some(Step::Clock(reading)) => reading.next_query(now),
             };
-            return self.ask(now, question);
+            return self.send_query(now, query);
         }
     }
 
@@ -271,33 +271,33 @@ impl Start {
         Some(StartError::NoSurface(name.surface, name.clone()))
     }
 
-    fn ask(&mut self, now: Time, question: Question<'_>) {
+    fn send_query(&mut self, now: Time, query: Query<'_>) {
         let Some(requests) = &mut self.requests else {
             return;
         };
-        if !requests.ask_for_start(now, question) {
+        if !requests.query_for_start(now, query) {
             // Every exchange must support the requests of a start, so this should not happen.
             self.again_after(now, None);
         }
     }
 
     /// The result of the first step's request.
-    fn came(&mut self, now: Time, became: Result<String, NotDone>) {
+    fn handle_answer(&mut self, now: Time, result: Result<String, NotDone>) {
         match self.steps.front() {
-            Some(Step::Listing(surface)) => self.listing_came(now, *surface, became),
-            Some(Step::Clock(_)) => self.clock_came(now, became),
-            Some(Step::Account(_)) => self.account_came(now, became),
+            Some(Step::Listing(surface)) => self.listing_received(now, *surface, result),
+            Some(Step::Clock(_)) => self.clock_received(now, result),
+            Some(Step::Account(_)) => self.account_received(now, result),
             Some(Step::Instruments | Step::Limits) | None => {}
         }
     }
 
-    fn listing_came(&mut self, now: Time, surface: Surface, became: Result<String, NotDone>) {
-        match became {
+    fn listing_received(&mut self, now: Time, surface: Surface, result: Result<String, NotDone>) {
+        match result {
             Ok(text) => match self.check_listing(&text) {
                 Ok(()) => {
                     self.texts.push((surface, text));
                     self.step_done();
-                    self.go_on(now);
+                    self.continue_steps(now);
                 }
                 // An empty or incomplete response shows a venue in trouble.
                 Err(error) => {
@@ -343,30 +343,30 @@ impl Start {
         self.again_after(now, None);
     }
 
-    fn clock_came(&mut self, now: Time, became: Result<String, NotDone>) {
+    fn clock_received(&mut self, now: Time, result: Result<String, NotDone>) {
         let Some(Step::Clock(reading)) = self.steps.front_mut() else {
             return;
         };
         let surface = reading.surface;
-        let wait = became.as_ref().err().and_then(named_wait);
-        let became = became.map_err(|not_done| not_done.to_string());
+        let wait = result.as_ref().err().and_then(named_wait);
+        let result = result.map_err(|not_done| not_done.to_string());
         let Some(requests) = &self.requests else {
             return;
         };
-        match became.and_then(|text| reading.take(now, &text, requests.exchange())) {
+        match result.and_then(|text| reading.take(now, &text, requests.exchange())) {
             Ok(Some(offset)) => {
                 let gateway = requests.gateway();
                 gateway.set_offset(venue_surface(surface), offset);
                 self.step_done();
-                self.go_on(now);
+                self.continue_steps(now);
             }
-            Ok(None) => self.go_on(now),
+            Ok(None) => self.continue_steps(now),
             Err(_) if planted!(RecoverySkipsStep) => {
                 self.step_done();
-                self.go_on(now);
+                self.continue_steps(now);
             }
             Err(error) => {
-                *reading = Reading::new(surface, now);
+                *reading = ClockRead::new(surface, now);
                 if let Some(repeated) = self.trouble.again(now) {
                     tracing::warn!(
                         %surface,
@@ -383,8 +383,8 @@ impl Start {
     /// The result of the account request. It is repeated until the venue shows whether it has the
     /// route. A lost or corrupt response must not count as a yes: the run could not read its
     /// account then.
-    fn account_came(&mut self, now: Time, became: Result<String, NotDone>) {
-        let wait = match became {
+    fn account_received(&mut self, now: Time, result: Result<String, NotDone>) {
+        let wait = match result {
             Err(NotDone::Refused(refusal)) => {
                 let info = self.info.take_if(|_| refusal.is_of_unserved_read());
                 if let Some(info) = info {
@@ -392,12 +392,12 @@ impl Start {
                     self.futures_account = info;
                 }
                 self.step_done();
-                return self.go_on(now);
+                return self.continue_steps(now);
             }
             Ok(text) if self.is_account(&text) => {
                 self.info = None;
                 self.step_done();
-                return self.go_on(now);
+                return self.continue_steps(now);
             }
             Ok(_) => None,
             Err(not_done) => named_wait(&not_done),
@@ -453,7 +453,7 @@ fn steps(now: Time, terms: &StartTerms, has_address: bool) -> VecDeque<Step> {
     steps.push_back(Step::Instruments);
     if terms.reads_clocks {
         let clocks = surfaces.iter();
-        steps.extend(clocks.map(|surface| Step::Clock(Reading::new(*surface, now))));
+        steps.extend(clocks.map(|surface| Step::Clock(ClockRead::new(*surface, now))));
     }
     steps.push_back(Step::Limits);
     // Without a wallet address the info endpoint cannot be used, so the venue need not be asked.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use windvane_engine::live::LiveInput;
 use windvane_engine::{Time, planted};
 
-use super::{RunSays, WatchdogSays, ms};
+use super::{RunMessage, WatchdogMessage, ms};
 
 /// The process must acknowledge a heartbeat within this time.
 const ANSWER_MS: i64 = 5_000;
@@ -36,7 +36,7 @@ pub enum KeeperInput {
         stopped_ms: u64,
     },
     /// A message of the process.
-    Message(WatchdogSays),
+    Message(WatchdogMessage),
     /// The process ended, was killed, or could not be started.
     Gone {
         /// How long the venue wants no requests at all, in milliseconds.
@@ -57,11 +57,11 @@ pub enum KeeperOutput {
         orders_may_rest: bool,
     },
     /// Send this to the process.
-    Say(RunSays),
+    SendMessage(RunMessage),
     /// Kill the process; [`KeeperInput::Gone`] must follow.
     Kill,
     /// Pass this to the engine.
-    Tell(LiveInput),
+    Report(LiveInput),
     /// The process has ended, and no other follows.
     Over,
 }
@@ -116,7 +116,7 @@ impl Keeper {
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
             KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
-            KeeperInput::Message(words) => self.said(now, words),
+            KeeperInput::Message(message) => self.handle_message(now, message),
             KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
             KeeperInput::End => self.end(now),
             KeeperInput::Timeout => self.timeout(now),
@@ -152,28 +152,28 @@ impl Keeper {
         self.orders_may_rest = true;
         if let Phase::Keeping { answer_by, .. } = &mut self.phase {
             *answer_by = answer_by.or_else(|| Some(now.plus_ms(ANSWER_MS)));
-            let beat = RunSays::Beat { number, stopped_ms };
-            self.outputs.push_back(KeeperOutput::Say(beat));
+            let beat = RunMessage::Heartbeat { number, stopped_ms };
+            self.outputs.push_back(KeeperOutput::SendMessage(beat));
         }
     }
 
-    fn said(&mut self, now: Time, words: WatchdogSays) {
+    fn handle_message(&mut self, now: Time, message: WatchdogMessage) {
         let Phase::Keeping {
             answer_by, acting, ..
         } = &mut self.phase
         else {
             return;
         };
-        let acts = words == WatchdogSays::Acting;
+        let acts = message == WatchdogMessage::Acting;
         if acts && !*acting {
             tracing::warn!("the watchdog process cancels spot orders");
         }
         *acting = acts;
         *answer_by = acts.then(|| now.plus_ms(SILENT_MS));
-        self.outputs.push_back(KeeperOutput::Tell(match words {
-            WatchdogSays::Armed => LiveInput::Watchdog { armed: true },
-            WatchdogSays::Heard { number } => LiveInput::BeatHeard { number },
-            WatchdogSays::Acting => LiveInput::Watchdog { armed: false },
+        self.outputs.push_back(KeeperOutput::Report(match message {
+            WatchdogMessage::Armed => LiveInput::Watchdog { armed: true },
+            WatchdogMessage::Acknowledged { number } => LiveInput::BeatHeard { number },
+            WatchdogMessage::Acting => LiveInput::Watchdog { armed: false },
         }));
     }
 
@@ -181,7 +181,7 @@ impl Keeper {
         match self.phase {
             Phase::Keeping { began, .. } | Phase::Killed { began } => {
                 let disarmed = LiveInput::Watchdog { armed: false };
-                self.outputs.push_back(KeeperOutput::Tell(disarmed));
+                self.outputs.push_back(KeeperOutput::Report(disarmed));
                 if now.0 - began.0 > LIVED_MS * 1_000_000 {
                     self.pause_ms = PAUSE_MS.0;
                 }
@@ -201,7 +201,8 @@ impl Keeper {
     fn end(&mut self, now: Time) {
         match self.phase {
             Phase::Keeping { .. } => {
-                self.outputs.push_back(KeeperOutput::Say(RunSays::End));
+                self.outputs
+                    .push_back(KeeperOutput::SendMessage(RunMessage::End));
                 let by = Some(now.plus_ms(END_MS));
                 self.phase = Phase::Ending { by };
             }
@@ -264,7 +265,7 @@ mod tests {
                 now,
             };
             assert_eq!(rig.outputs(), [started(false)]);
-            rig.give(KeeperInput::Message(WatchdogSays::Armed));
+            rig.give(KeeperInput::Message(WatchdogMessage::Armed));
             rig
         }
 
@@ -299,7 +300,7 @@ mod tests {
     }
 
     const fn told(armed: bool) -> KeeperOutput {
-        KeeperOutput::Tell(LiveInput::Watchdog { armed })
+        KeeperOutput::Report(LiveInput::Watchdog { armed })
     }
 
     #[test]
@@ -324,7 +325,9 @@ mod tests {
             Some(Time(0).plus_ms(ANSWER_MS)),
             "the wait counts from the first heartbeat"
         );
-        rig.give(KeeperInput::Message(WatchdogSays::Heard { number: 1 }));
+        rig.give(KeeperInput::Message(WatchdogMessage::Acknowledged {
+            number: 1,
+        }));
         assert_eq!(rig.keeper.poll_timeout(), None);
     }
 
@@ -365,7 +368,7 @@ mod tests {
     fn the_end_of_the_run_ends_or_kills_the_process() {
         for ends in [true, false] {
             let mut rig = Rig::armed();
-            let end = KeeperOutput::Say(RunSays::End);
+            let end = KeeperOutput::SendMessage(RunMessage::End);
             assert_eq!(rig.give(KeeperInput::End), [end]);
             if !ends {
                 assert_eq!(rig.pass(0), (END_MS, vec![KeeperOutput::Kill]));
@@ -380,7 +383,7 @@ mod tests {
     #[test]
     fn a_process_that_cancels_lives_as_long_as_it_reports() {
         let mut rig = Rig::armed();
-        let acting = KeeperInput::Message(WatchdogSays::Acting);
+        let acting = KeeperInput::Message(WatchdogMessage::Acting);
         assert_eq!(rig.give(acting), [told(false)]);
         rig.now = rig.now.plus_ms(SILENT_MS - 1);
         rig.give(acting);

@@ -23,7 +23,7 @@ use windvane_protocol::route::{
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_protocol::wire::Parameters;
-use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartError};
+use windvane_session::{Capabilities, Exchange, InstrumentName, Query, StartError};
 
 use super::support::{BTC, instrument};
 
@@ -105,10 +105,10 @@ impl Exchange for Toy {
     fn open_orders_by_symbol(&self, _: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
         Ok(vec![call("read")])
     }
-    fn encode_query(&self, question: Question<'_>) -> Option<EncodedCall> {
-        Some(call(match question {
-            Question::Clock(_) => "clock",
-            Question::CreateKey(_) => "key",
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall> {
+        Some(call(match query {
+            Query::Clock(_) => "clock",
+            Query::CreateKey(_) => "key",
             _ => "question",
         }))
     }
@@ -151,7 +151,7 @@ impl Exchange for Toy {
     fn is_of_dead_key(&self, _: &NotDone) -> bool {
         false
     }
-    fn reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
         assert_eq!(results, [CallResult::Done("yes")]);
         WithNotes {
             items: vec![reply(request)],

@@ -32,7 +32,7 @@ use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_protocol::route::{self, Route};
 use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_session::recovery::Remembered;
-use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogSays};
+use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogMessage};
 use windvane_session::{
     CallAnswer, Input, JournalEvent, Kept, Requests, Session, SocketEvent, StartInput,
 };
@@ -129,7 +129,7 @@ pub enum In {
     /// The run must end in order; a second time it must end at once.
     Stop,
     /// A message of the watchdog process of spot orders.
-    Watchdog(WatchdogSays),
+    Watchdog(WatchdogMessage),
     /// The watchdog process has ended.
     WatchdogGone,
     /// The requested timer is due.
@@ -227,7 +227,7 @@ impl Process {
     pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
         let is_banned = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&is_banned);
-        let gateway = Gateway::telling(
+        let gateway = Gateway::with_listener(
             setup.identity.clone(),
             Shares::default(),
             Arc::new(Nonces::new()),
@@ -410,7 +410,7 @@ impl Process {
         };
         let headers = answer.headers.iter();
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        let came = CallAnswer::Came(gateway::Answer {
+        let came = CallAnswer::Received(gateway::Answer {
             status: answer.status,
             headers: &headers,
             text: &answer.body,

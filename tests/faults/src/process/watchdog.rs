@@ -50,7 +50,7 @@ impl Process {
     fn perform_keeper(&mut self) {
         while let Some(output) = self.keeper.as_mut().and_then(Keeper::poll_output) {
             match output {
-                KeeperOutput::Tell(input) => self.input(Input::Live(input)),
+                KeeperOutput::Report(input) => self.input(Input::Live(input)),
                 output => self.outs.push_back(Out::Watchdog(output)),
             }
         }

@@ -17,8 +17,8 @@ use windvane_client_core::outcome::Lost;
 use windvane_engine::{ClientOrderId, Surface, Time};
 use windvane_live::{exchange, start};
 use windvane_session::watchdog::{
-    KeeperOutput, RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan,
-    WatchdogSays,
+    KeeperOutput, RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage,
+    WatchdogOutput, WatchdogPlan,
 };
 use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
@@ -60,7 +60,7 @@ pub enum Watch {
     /// A watchdog begins to run.
     Begin(Box<Begin>),
     /// A message of the run reaches it.
-    Word(u32, RunSays),
+    Word(u32, RunMessage),
     /// The run is dead.
     RunIsDead(u32),
     /// A response, or `None` if none will come.
@@ -74,7 +74,7 @@ pub enum Watch {
     /// A countdown has passed since a sign of health: checks whether the watchdog acts.
     Look(u32),
     /// A message of the watchdog reaches the run.
-    Said(u32, WatchdogSays),
+    Said(u32, WatchdogMessage),
     /// The run sees that the watchdog has ended.
     Gone(u32),
 }
@@ -149,8 +149,8 @@ impl World {
     pub(super) fn keep_watchdog(&mut self, output: &KeeperOutput) {
         match output {
             KeeperOutput::Start { orders_may_rest } => self.start_watchdog(*orders_may_rest),
-            KeeperOutput::Say(words) => {
-                if let RunSays::Beat { .. } = words {
+            KeeperOutput::SendMessage(words) => {
+                if let RunMessage::Heartbeat { .. } = words {
                     self.watchdogs.beaten = self.life;
                 }
                 if let Some(number) = self.watchdogs.current {
@@ -170,7 +170,7 @@ impl World {
             }
             // The process itself passes `Tell` to its session, and after the end nothing is left to
             // do.
-            KeeperOutput::Tell(_) | KeeperOutput::Over => {}
+            KeeperOutput::Report(_) | KeeperOutput::Over => {}
         }
     }
 
@@ -246,10 +246,10 @@ impl World {
                 }
             }
             Watch::Word(number, word) => {
-                if let RunSays::Beat { stopped_ms, .. } = word {
+                if let RunMessage::Heartbeat { stopped_ms, .. } = word {
                     self.sign_comes(number, stopped_ms);
                 }
-                self.give_watchdog(number, WatchdogInput::Word(word));
+                self.give_watchdog(number, WatchdogInput::Message(word));
             }
             Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
             Watch::Wake(number) => {
@@ -274,7 +274,7 @@ impl World {
                 let headers = answer.iter().flat_map(|answer| &answer.headers);
                 let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
                 let came = match &answer {
-                    Some(answer) => CallAnswer::Came(gateway::Answer {
+                    Some(answer) => CallAnswer::Received(gateway::Answer {
                         status: answer.status,
                         headers: &headers,
                         text: &answer.body,
@@ -370,7 +370,7 @@ impl World {
                     let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
                     one.watchdog.handle(now, WatchdogInput::Answer(id, lost));
                 }
-                WatchdogOutput::Say(words) => self.watchdog_says(number, words),
+                WatchdogOutput::SendMessage(words) => self.watchdog_says(number, words),
                 WatchdogOutput::HeedBans => {
                     self.log.count(tally::WATCHDOG_ACTS);
                     self.tell("a watchdog process acts".to_owned());
@@ -417,7 +417,7 @@ impl World {
         self.queue.put(at_ns, gone);
     }
 
-    fn watchdog_says(&mut self, number: u32, words: WatchdogSays) {
+    fn watchdog_says(&mut self, number: u32, words: WatchdogMessage) {
         let at_ns = self.word_arrives_ns(1);
         let said = Event::Watchdog(Watch::Said(number, words));
         self.queue.put(at_ns, said);

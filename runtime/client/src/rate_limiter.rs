@@ -12,7 +12,7 @@ use crate::budget::{Budgets, Cost, Denied, Departed, Lane};
 
 /// The budgets of an address, on the clock of the async runtime.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct RateLimiter {
     started: Instant,
     gateway: Gateway,
     waits: Mutex<Vec<(Surface, Lane, Duration)>>,
@@ -23,7 +23,7 @@ pub(crate) struct Gate {
 /// How many waits are remembered until a caller takes them.
 const WAITS_MAX: usize = 1_024;
 
-impl Gate {
+impl RateLimiter {
     pub(crate) fn new(gateway: Gateway, refusals: watch::Sender<u64>) -> Self {
         Self {
             started: Instant::now(),
@@ -88,8 +88,8 @@ impl Gate {
     /// up.
     pub(crate) fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = waits.extract_if(.., |(of, ..)| *of == surface);
-        taken.map(|(_, lane, waited)| (lane, waited)).collect()
+        let samples = waits.extract_if(.., |(of, ..)| *of == surface);
+        samples.map(|(_, lane, waited)| (lane, waited)).collect()
     }
 
     /// The duration until a time of the budget.

@@ -6,7 +6,7 @@ use windvane_protocol::user_stream::{self, UserStreamEvent};
 
 /// The kind of a frame, as far as the stream itself needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum FrameKind {
     /// An event for the consumer.
     Event,
     /// The answer to a command.
@@ -18,10 +18,10 @@ pub enum Look {
 
 /// Classifies a frame of a market stream. Answers to commands are short and have an `id`; events
 /// have none.
-pub fn look_at_market(text: &str) -> Look {
+pub fn market_frame_kind(text: &str) -> FrameKind {
     match command_answer(text) {
-        Some(_) => Look::Answer,
-        None => Look::Event,
+        Some(_) => FrameKind::Answer,
+        None => FrameKind::Event,
     }
 }
 
@@ -38,8 +38,8 @@ pub fn command_answer(text: &str) -> Option<CommandAnswer> {
 }
 
 /// Classifies a frame of a user stream.
-pub fn look_at_user(text: &str) -> Look {
-    key_expiry_ms(text).map_or(Look::Event, Look::KeyExpired)
+pub fn user_frame_kind(text: &str) -> FrameKind {
+    key_expiry_ms(text).map_or(FrameKind::Event, FrameKind::KeyExpired)
 }
 
 /// When the listen key of this connection expired, in milliseconds of the venue's clock, if the
@@ -60,14 +60,17 @@ mod tests {
 
     #[test]
     fn answers_are_distinguished_from_events() {
-        assert_eq!(look_at_market(r#"{"result":null,"id":1}"#), Look::Answer);
         assert_eq!(
-            look_at_market(r#"{"id":1,"error":{"code":-1,"msg":"no"}}"#),
-            Look::Answer
+            market_frame_kind(r#"{"result":null,"id":1}"#),
+            FrameKind::Answer
+        );
+        assert_eq!(
+            market_frame_kind(r#"{"id":1,"error":{"code":-1,"msg":"no"}}"#),
+            FrameKind::Answer
         );
         let trade = r#"{"stream":"a@tradepro","data":{"e":"tradepro","E":1,"T":1,"s":"A","t":1,
             "p":"1","q":"1","h":"0x","m":["hidden","hidden"]}}"#;
-        assert_eq!(look_at_market(trade), Look::Event);
-        assert_eq!(look_at_market("{\"id\""), Look::Event);
+        assert_eq!(market_frame_kind(trade), FrameKind::Event);
+        assert_eq!(market_frame_kind("{\"id\""), FrameKind::Event);
     }
 }

@@ -99,7 +99,7 @@ fn with_order() -> (Requests, CallId) {
     let mut requests = requests(Signing::Here);
     for request in [place(), cancel()] {
         let purpose = EnginePurpose::Ordinary;
-        requests.carry(NOW, (request, purpose), None, false);
+        requests.start_request(NOW, (request, purpose), None, false);
     }
     let [order] = sent(&mut requests)[..] else {
         panic!("only the order leaves")
@@ -119,12 +119,12 @@ fn sent(requests: &mut Requests) -> Vec<CallId> {
 #[test]
 fn a_cancel_follows_the_answer_to_its_order() {
     let (mut requests, order) = with_order();
-    let answer = CallAnswer::Came(Answer {
+    let answer = CallAnswer::Received(Answer {
         status: 400,
         headers: &[],
         text: r#"{"code":-2019,"msg":"Margin is insufficient."}"#,
     });
-    requests.answered(NOW, (order, answer));
+    requests.handle_answer(NOW, (order, answer));
     assert_eq!(sent(&mut requests).len(), 1);
 }
 
@@ -153,7 +153,7 @@ fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
         "the order's result comes before the cancel"
     );
     let late = CallAnswer::Late(Duration::from_secs(59));
-    requests.answered(later, (order, late));
+    requests.handle_answer(later, (order, late));
     let mut replies = Vec::new();
     while let Some(done) = requests.poll() {
         match done {
@@ -177,10 +177,10 @@ fn a_read_that_did_not_leave_has_an_unknown_outcome() {
     let mut requests = requests(Signing::Here);
     let surface = Surface::Futures;
     let read = Request::Read(Subject::OpenOrders { surface });
-    requests.carry(NOW, (read, EnginePurpose::Ordinary), None, false);
+    requests.start_request(NOW, (read, EnginePurpose::Ordinary), None, false);
     let calls = sent(&mut requests);
     let late = CallAnswer::Late(Duration::from_secs(59));
-    requests.answered(NOW.plus_ms(60_000), (calls[0], late));
+    requests.handle_answer(NOW.plus_ms(60_000), (calls[0], late));
     let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
         Done::Replies(replies) => Some(replies),
         _ => None,
@@ -196,19 +196,19 @@ fn a_read_that_did_not_leave_has_an_unknown_outcome() {
 fn read_account(requests: &mut Requests, status: u16, text: &str) -> &'static str {
     let surface = Surface::Futures;
     let read = Request::Read(Subject::Account { surface });
-    requests.carry(NOW, (read, EnginePurpose::Ordinary), None, false);
+    requests.start_request(NOW, (read, EnginePurpose::Ordinary), None, false);
     let call = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
         Done::Send(call) => Some(call),
         _ => None,
     });
     let call = call.unwrap();
     let headers = &[];
-    let answer = CallAnswer::Came(Answer {
+    let answer = CallAnswer::Received(Answer {
         status,
         headers,
         text,
     });
-    requests.answered(NOW, (call.id, answer));
+    requests.handle_answer(NOW, (call.id, answer));
     while requests.poll().is_some() {}
     call.route.name
 }
@@ -222,8 +222,8 @@ fn the_first_clear_response_decides_where_the_account_is() {
     let mut not_here = requests(Signing::Here);
     not_here.end_start(Some(other.clone()));
     assert_eq!(read_account(&mut not_here, 400, cut), "futures.account");
-    let asked = read_account(&mut not_here, 400, not_served);
-    assert_eq!(asked, "futures.account");
+    let call = read_account(&mut not_here, 400, not_served);
+    assert_eq!(call, "futures.account");
     assert_ne!(read_account(&mut not_here, 200, "{}"), "futures.account");
 
     let mut here = requests(Signing::Here);
@@ -236,13 +236,13 @@ fn the_first_clear_response_decides_where_the_account_is() {
 
 /// A call of a request that waits for its signature.
 fn signing(requests: &mut Requests, request: Request) -> (CallId, Unsigned) {
-    requests.carry(NOW, (request, EnginePurpose::Ordinary), None, false);
-    let signs = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
+    requests.start_request(NOW, (request, EnginePurpose::Ordinary), None, false);
+    let unsigned_call = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
         Done::Sign(id, unsigned) => Some((id, unsigned)),
         Done::Send(call) => panic!("{} leaves without its signature", call.route.name),
         _ => None,
     });
-    signs.unwrap()
+    unsigned_call.unwrap()
 }
 
 #[test]
@@ -286,15 +286,15 @@ fn a_call_signed_during_a_ban_does_not_leave() {
     gateway.heed_refusal(0, surface, ban, &Cost::default());
     let prepared = gateway.sign(&unsigned);
     requests.signed(NOW.plus_ms(300), id, prepared);
-    let mut told = false;
+    let mut reported_end = false;
     while let Some(done) = requests.poll() {
         match done {
             Done::Send(_) => panic!("a cancel leaves into a ban"),
-            Done::Replies(_) => told = true,
+            Done::Replies(_) => reported_end = true,
             _ => {}
         }
     }
-    assert!(told && requests.is_idle());
+    assert!(reported_end && requests.is_idle());
 }
 
 #[test]
@@ -344,8 +344,9 @@ fn a_heartbeat_without_a_signature_is_given_up_and_reported() {
         "there must be time for another heartbeat"
     );
     requests.timeout(given_up);
-    let told = std::iter::from_fn(|| requests.poll()).any(|done| matches!(done, Done::Replies(_)));
-    assert!(told);
+    let reported_end =
+        std::iter::from_fn(|| requests.poll()).any(|done| matches!(done, Done::Replies(_)));
+    assert!(reported_end);
     assert!(requests.is_idle());
 }
 
@@ -353,7 +354,7 @@ fn a_heartbeat_without_a_signature_is_given_up_and_reported() {
 fn an_order_without_a_response_has_an_unknown_outcome() {
     let (mut requests, order) = with_order();
     let lost = CallAnswer::Lost(Lost::Timeout(Duration::from_secs(10)));
-    requests.answered(NOW, (order, lost));
+    requests.handle_answer(NOW, (order, lost));
     let replies = std::iter::from_fn(|| requests.poll()).find_map(|done| match done {
         Done::Replies(replies) => Some(replies),
         _ => None,
@@ -395,7 +396,7 @@ fn our_own_advice_is_not_taken_for_a_balance_refusal() {
             panic!("a rejected order is refused")
         };
         let refusal = Refusal::Venue {
-            asked: AskedRoute {
+            call: AskedRoute {
                 route: route::named("spot.new_order").unwrap(),
                 version: Some(route::Version::V1),
             },
@@ -405,13 +406,13 @@ fn our_own_advice_is_not_taken_for_a_balance_refusal() {
         Became::Not(NotDone::Refused(refusal))
     };
     let blame = |msg: &str| {
-        let became = refused(msg);
-        let words = words(&became);
-        assert!(words.contains("balance"), "{words}");
+        let result = refused(msg);
+        let texts = texts(&result);
+        assert!(texts.contains("balance"), "{texts}");
         let Heard::Refused {
             msg,
             code: Some(-2010),
-        } = heard(&became, &words)
+        } = results(&result, &texts)
         else {
             panic!("the code is passed on")
         };

@@ -12,7 +12,7 @@ use super::super::millis;
 use super::is_final;
 
 /// Number of a polling request.
-pub type QuestionId = u64;
+pub type PollId = u64;
 
 /// The longest pause before a request is tried again, whatever the budget demands, milliseconds.
 const PAUSE_MAX_MS: u64 = 3_600_000;
@@ -21,21 +21,21 @@ const REFUSED_PAUSES_MS: (u64, u64) = (1_000, 60_000);
 
 /// The requests of the current plan.
 #[derive(Debug, Default)]
-pub(super) struct Questions {
-    next: QuestionId,
-    all: Vec<Question>,
+pub(super) struct PollRequests {
+    next: PollId,
+    all: Vec<PollRequest>,
 }
 
 #[derive(Debug)]
-struct Question {
-    id: QuestionId,
+struct PollRequest {
+    id: PollId,
     poll: Poll,
     due_ms: u64,
-    is_asked: bool,
+    is_in_flight: bool,
     /// The request would be refused again.
     is_over: bool,
     /// The failure that was reported last, if it still applies.
-    told: Option<String>,
+    reported: Option<String>,
     refused_pause_ms: u64,
 }
 
@@ -48,20 +48,20 @@ pub(super) enum Troubled {
     Finally(String),
 }
 
-impl Questions {
+impl PollRequests {
     /// Replaces the requests by those of a new plan.
-    pub(super) fn ask(&mut self, now_ms: u64, polls: Vec<Poll>) {
+    pub(super) fn replace(&mut self, now_ms: u64, polls: Vec<Poll>) {
         let count = u64::try_from(polls.len()).unwrap_or(u64::MAX).max(1);
         self.all.clear();
         for (at, poll) in (0_u64..).zip(polls) {
-            self.all.push(Question {
+            self.all.push(PollRequest {
                 id: self.next,
                 // Spread the requests over the interval, so that they are not sent in bursts.
                 due_ms: now_ms + poll.interval_ms * at / count,
                 poll,
-                is_asked: false,
+                is_in_flight: false,
                 is_over: false,
-                told: None,
+                reported: None,
                 refused_pause_ms: REFUSED_PAUSES_MS.0,
             });
             self.next += 1;
@@ -75,14 +75,14 @@ impl Questions {
     }
 
     /// The requests that are due.
-    pub(super) fn due(&mut self, now_ms: u64) -> Vec<(QuestionId, &'static Route, Parameters)> {
+    pub(super) fn due(&mut self, now_ms: u64) -> Vec<(PollId, &'static Route, Parameters)> {
         let all = self.all.iter_mut();
         let due = all.filter(|one| one.waits() && one.due_ms <= now_ms);
-        let asked = due.map(|one| {
-            one.is_asked = true;
+        let sent = due.map(|one| {
+            one.is_in_flight = true;
             (one.id, one.poll.route, parameters(&one.poll))
         });
-        asked.collect()
+        sent.collect()
     }
 
     /// Handles the result of a request. Returns the topics that it serves, and a failure if there
@@ -93,17 +93,17 @@ impl Questions {
     pub(super) fn answered(
         &mut self,
         now_ms: u64,
-        id: QuestionId,
+        id: PollId,
         not_done: Option<NotDone>,
     ) -> Option<(Vec<Topic>, Option<Troubled>)> {
         let one = self.all.iter_mut().find(|one| one.id == id)?;
-        one.is_asked = false;
+        one.is_in_flight = false;
         let interval_ms = one.poll.interval_ms;
         one.due_ms = (one.due_ms + interval_ms).max(now_ms);
         let topics = one.poll.topics.clone();
         let (why, is_over) = match not_done {
             None => {
-                one.told = None;
+                one.reported = None;
                 one.refused_pause_ms = REFUSED_PAUSES_MS.0;
                 return Some((topics, None));
             }
@@ -121,10 +121,10 @@ impl Questions {
             Some(NotDone::Unknown(doubt)) => (doubt.to_string(), false),
         };
         one.is_over = is_over;
-        let is_told = one.told.replace(why.clone()).as_ref() == Some(&why);
+        let is_reported = one.reported.replace(why.clone()).as_ref() == Some(&why);
         Some((
             topics,
-            match (is_over, is_told) {
+            match (is_over, is_reported) {
                 (true, _) => Some(Troubled::Finally(why)),
                 (false, false) => Some(Troubled::ForNow(why)),
                 (false, true) => None,
@@ -133,9 +133,9 @@ impl Questions {
     }
 }
 
-impl Question {
+impl PollRequest {
     const fn waits(&self) -> bool {
-        !self.is_asked && !self.is_over
+        !self.is_in_flight && !self.is_over
     }
 }
 

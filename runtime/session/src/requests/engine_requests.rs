@@ -26,18 +26,18 @@ const SYMBOLS_MAX: usize = 40;
 
 /// A request of the engine, and the results of its calls so far.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct PendingRequest {
     request: Request,
     lane: Lane,
-    asked: Vec<EncodedCall>,
-    became: Vec<Became>,
+    calls: Vec<EncodedCall>,
+    outcomes: Vec<CallOutcome>,
     handed: Time,
     since: Option<Time>,
     /// It waits for the order that it cancels, at most until this time.
     pub(super) follow_by: Option<Time>,
 }
 
-impl Carried {
+impl PendingRequest {
     /// Whether it is a cancel that waits for this order.
     fn follows(&self, id: &ClientOrderId) -> bool {
         let is_of_order = matches!(&self.request,
@@ -48,14 +48,14 @@ impl Carried {
 
 /// The result of one call.
 #[derive(Debug)]
-pub(super) enum Became {
+pub(super) enum CallOutcome {
     Done(String),
     Not(NotDone),
     /// The call was not made: too little weight is left for calls that can wait.
     Postponed,
 }
 
-impl Became {
+impl CallOutcome {
     /// Whether a later call may give a result.
     const fn is_pending(&self) -> bool {
         matches!(
@@ -83,7 +83,7 @@ impl Elsewhere {
 impl Requests {
     /// Starts a request of the engine. `since` is the arrival of the public frame that caused it.
     /// `awaits_modes` says whether opening orders wait until the account's modes are known.
-    pub(crate) fn carry(
+    pub(crate) fn start_request(
         &mut self,
         now: Time,
         (request, purpose): (Request, EnginePurpose),
@@ -94,8 +94,8 @@ impl Requests {
         if matches!(request, Request::Read(_)) {
             self.modes.are_needed = awaits_modes;
         }
-        let asked = match self.calls_of(now, (&request, lane)) {
-            Ok(asked) => asked,
+        let calls = match self.calls_of(now, (&request, lane)) {
+            Ok(calls) => calls,
             Err(error) => return self.refuse(&request, &error),
         };
         let follows = match &request {
@@ -108,20 +108,20 @@ impl Requests {
             self.placing.insert(order.client_order_id);
             self.last = Some(request.clone());
         }
-        self.next_carried += 1;
-        let number = self.next_carried;
-        let carried = Carried {
+        self.next_pending += 1;
+        let number = self.next_pending;
+        let pending = PendingRequest {
             request,
             lane,
-            asked,
-            became: Vec::new(),
+            calls,
+            outcomes: Vec::new(),
             handed: now,
             since,
             follow_by: follows.then(|| now.plus_ms(FOLLOW_MS)),
         };
-        self.carried.insert(number, carried);
+        self.pending.insert(number, pending);
         if !follows {
-            self.go_on(now, number);
+            self.continue_request(now, number);
         }
     }
 
@@ -158,66 +158,66 @@ impl Requests {
     }
 
     /// Makes the next call of a request, or finishes the request after the last one.
-    fn go_on(&mut self, now: Time, number: u64) {
+    fn continue_request(&mut self, now: Time, number: u64) {
         loop {
-            let Some(carried) = self.carried.get(&number) else {
+            let Some(pending) = self.pending.get(&number) else {
                 return;
             };
-            let Some(call) = carried.asked.get(carried.became.len()) else {
-                return self.bring_back(now, number);
+            let Some(call) = pending.calls.get(pending.outcomes.len()) else {
+                return self.finish_request(now, number);
             };
-            let is_reading = matches!(carried.request, Request::Read(_));
+            let is_reading = matches!(pending.request, Request::Read(_));
             // Only reads may use cached responses.
-            let known = self.known_mode(now, call, carried.lane);
+            let known = self.known_mode(now, call, pending.lane);
             if let Some(known) = known.filter(|_| is_reading) {
-                if let Some(carried) = self.carried.get_mut(&number) {
-                    carried.became.push(known);
+                if let Some(pending) = self.pending.get_mut(&number) {
+                    pending.outcomes.push(known);
                 }
                 continue;
             }
-            let wanted = self.wanted(number, carried, call);
+            let wanted = self.wanted(number, pending, call);
             return self.call(now, wanted);
         }
     }
 
-    fn wanted(&self, number: u64, carried: &Carried, call: &EncodedCall) -> Wanted {
-        let request = &carried.request;
+    fn wanted(&self, number: u64, pending: &PendingRequest, call: &EncodedCall) -> Wanted {
+        let request = &pending.request;
         let places = matches!(request, Request::Place(_) | Request::PlaceBatch(_))
-            || carried.lane == Lane::Place;
+            || pending.lane == Lane::Place;
         let is_order = matches!(request, Request::Place(_));
         let is_countdown = matches!(request, Request::Countdown { .. });
         Wanted {
-            asked: call.clone(),
-            lane: carried.lane,
+            call: call.clone(),
+            lane: pending.lane,
             patience_ns: if places { 0 } else { PATIENCE_NS },
             within: self.within(is_countdown, places),
             leave_by: (is_order && !planted!(LateOrderSent))
-                .then(|| carried.handed.plus_ns(fresh_ns())),
-            since: carried.since.filter(|_| is_order),
+                .then(|| pending.handed.plus_ns(fresh_ns())),
+            since: pending.since.filter(|_| is_order),
             purpose: Purpose::Part(number),
         }
     }
 
     /// The result of one call of a request.
-    pub(super) fn part_became(&mut self, now: Time, number: u64, became: Result<String, NotDone>) {
-        let Some(carried) = self.carried.get_mut(&number) else {
+    pub(super) fn part_ended(&mut self, now: Time, number: u64, result: Result<String, NotDone>) {
+        let Some(pending) = self.pending.get_mut(&number) else {
             return;
         };
-        let Some(call) = carried.asked.get(carried.became.len()) else {
+        let Some(call) = pending.calls.get(pending.outcomes.len()) else {
             return;
         };
         let route = call.route;
-        self.account.hear(route, &became, &mut *self.exchange);
-        match became {
+        self.account.note_result(route, &result, &mut *self.exchange);
+        match result {
             Ok(text) => {
-                if matches!(carried.request, Request::Read(_)) {
+                if matches!(pending.request, Request::Read(_)) {
                     let modes = self.exchange.capabilities().modes;
                     self.modes.keep(now, (route.name, &text), modes);
                 }
-                carried.became.push(Became::Done(text));
+                pending.outcomes.push(CallOutcome::Done(text));
             }
             Err(not_done) => {
-                let request = &carried.request;
+                let request = &pending.request;
                 // Orders have a log line of their own, which counts repetitions.
                 if matches!(request, Request::Place(_)) {
                     tracing::debug!(route = route.name, %not_done, ?request, "the request was not completed");
@@ -228,75 +228,75 @@ impl Requests {
                     NotDone::Wait(Wait { why, .. }) => Some(why.clone()),
                     _ => None,
                 };
-                carried.became.push(Became::Not(not_done));
+                pending.outcomes.push(CallOutcome::Not(not_done));
                 if let Some(why) = wait {
-                    self.tell_wait(now, route.surface, &why);
+                    self.report_wait(now, route.surface, &why);
                 }
             }
         }
-        self.go_on(now, number);
+        self.continue_request(now, number);
     }
 
     /// Whether a request places one order. Other requests that did not leave count as failed. They
     /// must not count as refused: a refused read would mean that the venue does not serve the
     /// route.
     pub(super) fn is_order(&self, number: u64) -> bool {
-        let carried = self.carried.get(&number);
-        carried.is_some_and(|one| matches!(one.request, Request::Place(_)))
+        let pending = self.pending.get(&number);
+        pending.is_some_and(|one| matches!(one.request, Request::Place(_)))
     }
 
     /// The shell did not send an order, because it had waited too long.
     pub(super) fn not_sent_in_time(&mut self, (number, waited): (u64, Duration)) {
-        let Some(carried) = self.carried.remove(&number) else {
+        let Some(pending) = self.pending.remove(&number) else {
             return;
         };
         let late = EncodeError::Late(waited);
-        self.refuse(&carried.request, &late);
-        let Request::Place(order) = &carried.request else {
+        self.refuse(&pending.request, &late);
+        let Request::Place(order) = &pending.request else {
             return;
         };
         let id = order.client_order_id;
         self.placing.remove(&id);
         // The order does not exist, so there is nothing to cancel.
-        let waiting = self.carried.iter().filter(|(_, one)| one.follows(&id));
+        let waiting = self.pending.iter().filter(|(_, one)| one.follows(&id));
         let waiting: Vec<_> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
-            if let Some(cancel) = self.carried.remove(&number) {
+            if let Some(cancel) = self.pending.remove(&number) {
                 self.refuse(&cancel.request, &late);
             }
         }
     }
 
-    fn bring_back(&mut self, now: Time, number: u64) {
-        let Some(carried) = self.carried.remove(&number) else {
+    fn finish_request(&mut self, now: Time, number: u64) {
+        let Some(pending) = self.pending.remove(&number) else {
             return;
         };
-        let Carried {
+        let PendingRequest {
             request,
-            asked,
-            became,
+            calls,
+            outcomes,
             ..
-        } = carried;
+        } = pending;
         let modes = self.exchange.capabilities().modes;
-        let is_pending = |(call, became): (&EncodedCall, &Became)| {
-            modes.contains(&call.route.name) && became.is_pending()
+        let is_pending = |(call, outcome): (&EncodedCall, &CallOutcome)| {
+            modes.contains(&call.route.name) && outcome.is_pending()
         };
-        if matches!(request, Request::Read(_)) && asked.iter().zip(&became).any(is_pending) {
+        if matches!(request, Request::Read(_)) && calls.iter().zip(&outcomes).any(is_pending) {
             self.done.push_back(Done::Live(LiveInput::ModesPending));
         }
-        let words: Vec<String> = became.iter().map(words).collect();
-        let heard: Vec<CallResult<'_>> = became
+        let texts: Vec<String> = outcomes.iter().map(outcome_text).collect();
+        let results: Vec<CallResult<'_>> = outcomes
             .iter()
-            .zip(&words)
-            .map(|(became, words)| heard(became, words))
+            .zip(&texts)
+            .map(|(outcome, text)| call_result(outcome, text))
             .collect();
-        let said = self.exchange.decode_reply(&request, &heard);
-        for note in &said.notes {
+        let decoded = self.exchange.decode_reply(&request, &results);
+        for note in &decoded.notes {
             if self.elsewhere.is_news(note) {
                 log_note(note, "in an answer");
             }
         }
-        self.done.push_back(Done::Replies(said.items));
+        self.done.push_back(Done::Replies(decoded.items));
         self.placed(now, &request);
     }
 
@@ -307,55 +307,55 @@ impl Requests {
         };
         let id = order.client_order_id;
         self.placing.remove(&id);
-        self.let_go(now, |carried| carried.follows(&id));
+        self.release_following(now, |pending| pending.follows(&id));
     }
 
     /// Releases cancels that waited long enough.
     pub(super) fn follow_overdue(&mut self, now: Time) {
-        let due = |carried: &Carried| carried.follow_by.is_some_and(|by| by <= now);
-        self.let_go(now, due);
+        let due = |pending: &PendingRequest| pending.follow_by.is_some_and(|by| by <= now);
+        self.release_following(now, due);
     }
 
-    fn let_go(&mut self, now: Time, which: impl Fn(&Carried) -> bool) {
-        let all = self.carried.iter();
+    fn release_following(&mut self, now: Time, which: impl Fn(&PendingRequest) -> bool) {
+        let all = self.pending.iter();
         let numbers: Vec<_> = all.filter(|(_, one)| which(one)).map(|(n, _)| *n).collect();
         for number in numbers {
-            if let Some(carried) = self.carried.get_mut(&number) {
-                carried.follow_by = None;
+            if let Some(pending) = self.pending.get_mut(&number) {
+                pending.follow_by = None;
             }
-            self.go_on(now, number);
+            self.continue_request(now, number);
         }
     }
 }
 
-fn words(became: &Became) -> String {
-    match became {
-        Became::Done(_) | Became::Postponed => String::new(),
-        Became::Not(not_done) => not_done.to_string(),
+fn outcome_text(outcome: &CallOutcome) -> String {
+    match outcome {
+        CallOutcome::Done(_) | CallOutcome::Postponed => String::new(),
+        CallOutcome::Not(not_done) => not_done.to_string(),
     }
 }
 
-fn heard<'a>(became: &'a Became, words: &'a str) -> CallResult<'a> {
-    match became {
-        Became::Done(text) => CallResult::Done(text),
-        Became::Not(NotDone::Refused(refusal)) => CallResult::Refused {
+fn call_result<'a>(outcome: &'a CallOutcome, text: &'a str) -> CallResult<'a> {
+    match outcome {
+        CallOutcome::Done(text) => CallResult::Done(text),
+        CallOutcome::Not(NotDone::Refused(refusal)) => CallResult::Refused {
             code: refusal.code(),
             // The engine searches this text for the word "balance", and our own advice contains
             // that word too. So the venue's text alone is passed on.
-            msg: refusal.msg().unwrap_or(words),
+            msg: refusal.msg().unwrap_or(text),
         },
-        Became::Postponed | Became::Not(NotDone::Unknown(_)) => CallResult::Unknown,
-        Became::Not(NotDone::Wait(wait)) => match &wait.why {
+        CallOutcome::Postponed | CallOutcome::Not(NotDone::Unknown(_)) => CallResult::Unknown,
+        CallOutcome::Not(NotDone::Wait(wait)) => match &wait.why {
             WaitReason::Budget(_) | WaitReason::NoConnection(_) => {
-                CallResult::NotSent { msg: words }
+                CallResult::NotSent { msg: text }
             }
             WaitReason::Venue(pause) => CallResult::Wait {
                 code: pause.complaint.error.as_ref().map(|error| error.code),
-                msg: words,
+                msg: text,
             },
             WaitReason::NoAnswer(_) | WaitReason::Busy(_) => CallResult::Wait {
                 code: None,
-                msg: words,
+                msg: text,
             },
         },
     }

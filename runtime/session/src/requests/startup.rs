@@ -4,7 +4,7 @@ use windvane_client_core::budget::Lane;
 use windvane_engine::Time;
 use windvane_protocol::adapter::FuturesAccount;
 
-use crate::exchange::Question;
+use crate::exchange::Query;
 
 use super::Requests;
 use super::waits::Stops;
@@ -13,8 +13,8 @@ impl Requests {
     /// Sends a query of a start. The process before may have used most of the weight of this
     /// minute, so a start may use all that is left. Returns whether the exchange has a call for the
     /// query.
-    pub(crate) fn ask_for_start(&mut self, now: Time, question: Question<'_>) -> bool {
-        self.ask(now, question, (Lane::Start, 0), 0)
+    pub(crate) fn query_for_start(&mut self, now: Time, query: Query<'_>) -> bool {
+        self.send_numbered_query(now, query, (Lane::Start, 0), 0)
     }
 
     /// Ends the start. The engine has not received any stops of the venue yet, so the session
@@ -71,14 +71,14 @@ mod tests {
         gateway.heed_refusal(0, route::Surface::Futures, ban, &Cost::default());
         let exchange = Box::new(Documented::new(gateway, false, Signing::Here));
         let mut requests = Requests::new(exchange, terms, now, surfaces, 0);
-        let told = |requests: &mut Requests| {
-            requests.tell_stops(now);
+        let reported_end = |requests: &mut Requests| {
+            requests.report_stops(now);
             let done = requests.poll();
             matches!(done, Some(Done::Live(LiveInput::Stopped { .. })))
         };
-        assert!(told(&mut requests));
-        assert!(!told(&mut requests));
+        assert!(reported_end(&mut requests));
+        assert!(!reported_end(&mut requests));
         requests.end_start(None);
-        assert!(told(&mut requests));
+        assert!(reported_end(&mut requests));
     }
 }

@@ -8,14 +8,14 @@ use crate::settings::{Api, default_version};
 
 /// A route, and the version in which it was called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct CalledRoute {
     /// The route.
     pub route: &'static Route,
     /// Its version; `None` for JSON-RPC.
     pub version: Option<Version>,
 }
 
-impl Asked {
+impl CalledRoute {
     /// Advice for the operator if the venue does not serve the route. It names another version
     /// only where one exists.
     pub fn advice_where_not_served(&self) -> String {
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for CalledRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.route.name)?;
         match self.version {
@@ -87,7 +87,7 @@ mod tests {
 
     fn advice(name: &str, version: Option<Version>) -> String {
         let route = route::named(name).unwrap();
-        let advice = Asked { route, version }.advice_where_not_served();
+        let advice = CalledRoute { route, version }.advice_where_not_served();
         assert!(!advice.contains("..") && !advice.contains("  "), "{advice}");
         assert!(advice.contains(route.name), "{advice}");
         advice
