@@ -14,7 +14,9 @@ use windvane_client::streams::StreamSettings;
 use windvane_engine::latches::Latches;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
 use windvane_protocol::adapter::Names;
-use windvane_session::recovery::{Before, FirstSegment, Left, RecoveryTerms, Remains};
+use windvane_session::recovery::{
+    Before, FirstSegment, LaunchTerms, PreviousState, UnownedPosition,
+};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Foreign, JOURNAL_STALL_MS, Module, Parts, Session,
 };
@@ -133,7 +135,7 @@ impl Prepared<'_> {
         mut self,
         mut guests: Vec<Guest>,
         ready: Ready,
-        mut left: Left,
+        mut left: PreviousState,
         counter: Counter,
     ) -> Result<Running, LiveError> {
         let (config, instruments) = (self.config, self.found.instruments.clone());
@@ -198,7 +200,7 @@ impl Prepared<'_> {
         let latch_file = LatchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
         let surfaces = start::surfaces(&self.names);
         let now = clock.now();
-        let terms = RecoveryTerms {
+        let terms = LaunchTerms {
             now,
             played_from: player.as_ref().map(Player::time),
             engine,
@@ -277,7 +279,7 @@ impl Prepared<'_> {
     }
 
     /// A sentence about the difference if the saved state belongs to another account or venue.
-    fn foreign(&self, left: &Left) -> Option<String> {
+    fn foreign(&self, left: &PreviousState) -> Option<String> {
         left.head.as_ref()?;
         self.identity()?.difference(self.directory.path())
     }
@@ -355,7 +357,7 @@ impl Prepared<'_> {
 }
 
 /// Logs positions that belong to no strategy after this start.
-fn left_to_nobody(mode: Mode, remains: &[Remains]) {
+fn left_to_nobody(mode: Mode, remains: &[UnownedPosition]) {
     let what_to_do = match mode {
         Mode::Live => {
             "close it by hand at the venue; adding the strategy or instrument again does not \

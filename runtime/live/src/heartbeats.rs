@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use windvane_admin::metrics::table;
 use windvane_engine::effect::HeartbeatNotice;
 use windvane_engine::{Engine, Instrument, InstrumentId, Notice, Surface};
-use windvane_session::Quiet;
+use windvane_session::LogThrottle;
 
 use super::clock::Clock;
 
@@ -14,8 +14,8 @@ use super::clock::Clock;
 pub struct Troubles {
     clock: Clock,
     /// Switches that are not renewed, by outcome.
-    heartbeats: BTreeMap<(InstrumentId, &'static str), Quiet>,
-    unexplained: BTreeMap<Surface, Quiet>,
+    heartbeats: BTreeMap<(InstrumentId, &'static str), LogThrottle>,
+    unexplained: BTreeMap<Surface, LogThrottle>,
 }
 
 impl Troubles {

@@ -68,7 +68,7 @@ use mailbox::Mailbox;
 pub use player::Pace;
 use pulse::Finish;
 pub use reload::Reread;
-use windvane_session::{StartError, weights};
+use windvane_session::{StartupError, weights};
 
 /// How long the process may take to end after the second signal, even if something hangs.
 const HURRY: Duration = Duration::from_secs(2);
@@ -102,7 +102,7 @@ pub enum LiveError {
     OtherMode(#[from] recover::OtherMode),
     /// The venue's responses at the start cannot be used.
     #[error(transparent)]
-    Start(Box<StartError>),
+    Start(Box<StartupError>),
     /// The configuration needs more request weight than the venue allows.
     #[error(transparent)]
     Overbooked(#[from] weights::Overbooked),
@@ -218,8 +218,8 @@ pub enum LiveError {
     },
 }
 
-impl From<StartError> for LiveError {
-    fn from(error: StartError) -> Self {
+impl From<StartupError> for LiveError {
+    fn from(error: StartupError) -> Self {
         Self::Start(Box::new(error))
     }
 }
@@ -272,7 +272,10 @@ impl LiveError {
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
             Self::Start(error) => {
-                matches!(**error, StartError::NotListed(_) | StartError::NoAddress)
+                matches!(
+                    **error,
+                    StartupError::NotListed(_) | StartupError::NoAddress
+                )
             }
             Self::Module(error) => error.is_usage(),
             _ => false,

@@ -14,7 +14,7 @@ use windvane_client::streams;
 use windvane_client_core::streams::millis;
 use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
-use windvane_session::recovery::{Remains, held};
+use windvane_session::recovery::{UnownedPosition, held};
 use windvane_session::{
     CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,
 };
@@ -71,7 +71,7 @@ pub struct Finish {
     /// The reason of the end.
     pub ended: Ended,
     /// Positions that `on_stop = "flatten"` did not close.
-    pub remains: Vec<Remains>,
+    pub remains: Vec<UnownedPosition>,
     /// The gaps in the run's knowledge of the account, as a sentence. Empty if it knows the
     /// account.
     pub unknown: String,
@@ -107,7 +107,7 @@ impl Pulse {
                 Waited::Happened(happened) => self.take(happened, &mut state).await,
                 Waited::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
                 Waited::Disk(Disk::Latches(result)) => {
-                    self.handle(Input::Latches(result), &mut state).await;
+                    self.handle(Input::KillSwitch(result), &mut state).await;
                 }
                 Waited::TimeOver => {}
                 Waited::Closed => break Ended::Hurried,
@@ -252,7 +252,7 @@ impl Pulse {
                 self.tell_whether_sent(&reply, state);
                 self.outside.unsettled.hear(self.session.engine(), &reply);
             }
-            Output::Latches(latches) => self.outside.latches.write(latches),
+            Output::KillSwitch(latches) => self.outside.latches.write(latches),
             Output::CallEnded(ended) => http::count(&ended),
             Output::BudgetWait(lane, waited_ns) => {
                 let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
@@ -502,7 +502,7 @@ impl Pulse {
     }
 
     /// Positions that strategies still hold although `on_stop` requires their close.
-    fn remains(&self) -> Vec<Remains> {
+    fn remains(&self) -> Vec<UnownedPosition> {
         let is_flattened = self.outside.config.run.on_stop == Leave::Flatten;
         if !self.session.is_stopping() || !is_flattened {
             return Vec::new();

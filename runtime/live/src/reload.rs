@@ -10,7 +10,7 @@ use std::sync::Arc;
 use windvane_admin::{Applied, Refused, Steer};
 use windvane_engine::StrategyId;
 use windvane_session::Reload as SessionReload;
-use windvane_session::recovery::left_out;
+use windvane_session::recovery::unowned_positions;
 
 use super::mailbox::Happened;
 use super::pulse::{Pulse, State};
@@ -144,7 +144,7 @@ impl Pulse {
         let NotTaken { refused, config } = not_taken;
         let engine = self.session.engine();
         let remains = config.map_or_else(Vec::new, |config| {
-            left_out(engine, &remains::configured(&config))
+            unowned_positions(engine, &remains::configured(&config))
         });
         let what = "a restart with the configuration that was read would leave a position without \
                     a strategy";

@@ -13,7 +13,7 @@ use crate::memory;
 use windvane_build::modules;
 use windvane_config::Journal;
 use windvane_replay::ledger;
-use windvane_session::Head;
+use windvane_session::Checkpoint;
 
 /// What the journal keeps, by the configuration.
 pub fn keep(of: &Journal) -> Keep {
@@ -34,7 +34,7 @@ enum Undropped {
     #[error(transparent)]
     Segment(#[from] ExportError),
     #[error("the checkpoint of segment {0:08x} cannot be read")]
-    Head(u32),
+    Checkpoint(u32),
 }
 
 /// Brings the ledger up to date, then deletes old market data, old segments, and the modules that
@@ -122,7 +122,7 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
 /// The modules in the checkpoint of a segment.
 fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
     let segment = windvane_journal::segment(data_dir, number)?;
-    let head = Head::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
+    let head = Checkpoint::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
     let strategies = head.strategies.iter();
     Ok(strategies.map(|strategy| strategy.sha256).collect())
 }
@@ -147,7 +147,7 @@ mod tests {
     fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {
         let sha256: [u8; 32] = Sha256::digest(module).into();
         kept_before(directory, module);
-        let head = Head {
+        let head = Checkpoint {
             version: String::new(),
             engine: Vec::new(),
             strategies: vec![SavedStrategy {

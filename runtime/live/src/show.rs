@@ -13,7 +13,7 @@ use windvane_engine::order_state::OrderState;
 use windvane_engine::orders::Order as OwnOrder;
 use windvane_engine::truth::OpenOrder;
 use windvane_engine::{Amount, Engine, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
-use windvane_session::{Driver, Guests, LatchState, Module};
+use windvane_session::{Driver, Guests, KillSwitchState, Module};
 
 use super::not_sent::NotSent;
 use windvane_report::utc::seconds_text;
@@ -152,7 +152,7 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
 }
 
 /// The strategies in the order of the configuration.
-pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> Vec<Strategy> {
+pub fn strategies(engine: &Engine, modules: &[Module], latches: &KillSwitchState) -> Vec<Strategy> {
     let row = |place| strategy(engine, modules, latches, place);
     (0..modules.len()).filter_map(row).collect()
 }
@@ -161,7 +161,7 @@ pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> 
 pub fn strategy(
     engine: &Engine,
     modules: &[Module],
-    latches: &LatchState,
+    latches: &KillSwitchState,
     place: usize,
 ) -> Option<Strategy> {
     let (id, sha256) = modules.get(place)?;
@@ -196,7 +196,7 @@ pub fn strategy(
 pub fn hindrances(
     engine: &Engine,
     modules: &[Module],
-    (latches, not_sent): (&LatchState, &NotSent),
+    (latches, not_sent): (&KillSwitchState, &NotSent),
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     for (place, (id, _)) in modules.iter().enumerate() {

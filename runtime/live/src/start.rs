@@ -19,8 +19,8 @@ use windvane_protocol::market_stream::{Feed, Topic};
 use windvane_session::watchdog::WatchdogPlan;
 use windvane_session::weights::Wants;
 use windvane_session::{
-    CallId, FindAccount, Known, PublicStreams, RequestTerms, Requests, Start, StartError,
-    StartInput, StartOutput, StartTerms, venue_surface,
+    CallId, FindAccount, PublicStreams, RequestTerms, Requests, Start, StartupError, StartupInput,
+    StartupOutput, StartupResult, StartupTerms, venue_surface,
 };
 
 use super::clock::Clock;
@@ -42,9 +42,9 @@ const AHEAD_MS: i64 = 1_000;
 const NONCE_WINDOW_MS: i64 = 60_000;
 
 /// The facts that a run must learn from the venue when it starts.
-pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
+pub fn terms(config: &Config, names: &[InstrumentName]) -> StartupTerms {
     let trades = config.run.mode == config::Mode::Live;
-    StartTerms {
+    StartupTerms {
         instruments: names.to_vec(),
         reads_clocks: trades,
         futures_account: find_account(config, names).filter(|_| trades),
@@ -55,7 +55,7 @@ pub fn terms(config: &Config, names: &[InstrumentName]) -> StartTerms {
 pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAccount> {
     let find = match config.venue.market_data {
         MarketData::Documented => FindAccount::Documented,
-        MarketData::Auto | MarketData::Streams => FindAccount::AskVenue,
+        MarketData::Auto | MarketData::Streams => FindAccount::TryRoute,
     };
     Some(find).filter(|_| surfaces(names).contains(&Surface::Futures))
 }
@@ -65,12 +65,12 @@ pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAcc
 ///
 /// # Errors
 /// A response of the venue cannot be used, or `limits_known` failed.
-pub async fn find_out<E: From<StartError>>(
+pub async fn find_out<E: From<StartupError>>(
     config: &Config,
     client: &Client,
-    terms: StartTerms,
+    terms: StartupTerms,
     limits_known: impl FnMut() -> Result<(), E>,
-) -> Result<(Known, Clock), E> {
+) -> Result<(StartupResult, Clock), E> {
     let clock = Clock::of(client.clock().local_us());
     let requests = Requests::new(
         exchange::exchange(config, client.gateway().clone()),
@@ -88,12 +88,12 @@ pub async fn find_out<E: From<StartError>>(
 }
 
 /// Performs the outputs of a start until it has its result.
-async fn perform<E: From<StartError>>(
+async fn perform<E: From<StartupError>>(
     mut start: Start,
     client: &Client,
     clock: Clock,
     mut limits_known: impl FnMut() -> Result<(), E>,
-) -> Result<Known, E> {
+) -> Result<StartupResult, E> {
     let way = Way {
         handle: Handle::current(),
         client: client.clone(),
@@ -103,18 +103,18 @@ async fn perform<E: From<StartError>>(
     loop {
         while let Some(output) = start.poll_output() {
             match output {
-                StartOutput::Sign(id, unsigned) => {
+                StartupOutput::Sign(id, unsigned) => {
                     let prepared = client.gateway().sign(&unsigned);
-                    start.handle(clock.now(), StartInput::Signed(id, prepared));
+                    start.handle(clock.now(), StartupInput::Signed(id, prepared));
                 }
-                StartOutput::Send(call) => http.send(call),
-                StartOutput::Abandon(id) => {
+                StartupOutput::Send(call) => http.send(call),
+                StartupOutput::Abandon(id) => {
                     if let Some(came) = http.abandon(id) {
                         tell(&mut start, clock, id, came);
                     }
                 }
-                StartOutput::LimitsKnown => limits_known()?,
-                StartOutput::CallEnded(ended) => http::count(&ended),
+                StartupOutput::LimitsKnown => limits_known()?,
+                StartupOutput::CallEnded(ended) => http::count(&ended),
             }
         }
         if let Some(result) = start.take_result() {
@@ -129,14 +129,14 @@ async fn perform<E: From<StartError>>(
             http.came(id);
             tell(&mut start, clock, id, came);
         } else {
-            start.handle(clock.now(), StartInput::Timeout);
+            start.handle(clock.now(), StartupInput::Timeout);
         }
     }
 }
 
 /// Passes the result of a request to the start.
 fn tell(start: &mut Start, clock: Clock, id: CallId, came: Came) {
-    came.with_answer(|answer| start.handle(clock.now(), StartInput::Answer(id, answer)));
+    came.with_answer(|answer| start.handle(clock.now(), StartupInput::Answer(id, answer)));
 }
 
 /// The engine's configuration of a live run.

@@ -7,7 +7,7 @@ use windvane_admin::{Applied, Command as Word, Refused, Steer};
 use windvane_engine::StrategyId;
 use windvane_engine::engine::Latch;
 use windvane_engine::input::Command;
-use windvane_session::{Freed, Input, Kept, Renewed};
+use windvane_session::{Freed, Input, Renewed, SaveState};
 
 use super::pulse::{Pulse, State};
 use super::{closes, remains, show};
@@ -76,7 +76,7 @@ impl Pulse {
         let Some(oldest) = state.carried_out.first() else {
             return;
         };
-        let is_written = self.session.latches().kept() != Kept::Writing;
+        let is_written = self.session.latches().kept() != SaveState::Writing;
         if !is_written && oldest.since.elapsed() < LATCH_WITHIN {
             return;
         }
@@ -138,11 +138,11 @@ impl Pulse {
         let engine = self.session.engine();
         let mut pending = Vec::new();
         match self.session.latches().kept() {
-            Kept::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
-            Kept::Writing => {
+            SaveState::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
+            SaveState::Writing => {
                 pending.push(format!("{} yet: the disk is slow", Applied::NOT_DURABLE));
             }
-            Kept::Durable => {}
+            SaveState::Durable => {}
         }
         let open = show::cancelled_by_halt(self.session.driver())
             .filter(|order| strategy.is_none_or(|one| one == order.strategy));

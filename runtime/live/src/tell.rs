@@ -13,7 +13,7 @@ use windvane_engine::{
     ClientOrderId, Engine, Instrument, Notice, OrderSeq, Outcome, Request, StrategyId, Surface,
     Time,
 };
-use windvane_session::recovery::Remains;
+use windvane_session::recovery::UnownedPosition;
 
 use windvane_protocol::error::VenueError;
 
@@ -485,7 +485,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
 }
 
 /// Logs positions that a person must handle, each with what to do next.
-pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
+pub fn remains(all: &[UnownedPosition], what: &str, what_to_do: &str) {
     for one in all {
         tracing::warn!(
             strategy = one.strategy,
@@ -499,7 +499,7 @@ pub fn remains(all: &[Remains], what: &str, what_to_do: &str) {
 }
 
 /// Logs positions that `on_stop = "flatten"` did not close.
-pub fn unclosed(all: &[Remains]) {
+pub fn unclosed(all: &[UnownedPosition]) {
     let what = "on_stop = \"flatten\" did not close a position";
     let what_to_do =
         "close it by hand at the venue, or start the run again and run windvane flatten";

@@ -15,7 +15,7 @@ use windvane_engine::{
 };
 
 use windvane_report::utc::utc_text;
-use windvane_session::Head;
+use windvane_session::Checkpoint;
 
 /// Names and scales for the records of a segment.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Words {
 impl Words {
     /// Reads them from the segment's checkpoint; `None` if it cannot be read.
     pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
-        let head = Head::from_bytes(head)?;
+        let head = Checkpoint::from_bytes(head)?;
         let engine = Engine::restore(&head.engine).ok()?;
         let named = |saved: &windvane_session::SavedStrategy| {
             (saved.name.clone(), hex::encode(&saved.sha256))

@@ -8,7 +8,7 @@ use windvane_journal::{Directory, ExportError, LedgerError, StoredSegment};
 
 use windvane_report::utc::utc_text;
 use windvane_session::recovery::Replay;
-use windvane_session::{EngineLoop, Head, Paper};
+use windvane_session::{Checkpoint, EngineLoop, Paper};
 
 /// Why the ledger could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ fn gap(segment: u32, problem: &str) -> Value {
 
 /// The rows of a segment, from a replay of it.
 pub fn rows(number: u32, stored: StoredSegment) -> Vec<Value> {
-    let head = Head::from_bytes(&stored.head);
+    let head = Checkpoint::from_bytes(&stored.head);
     let engine = head.as_ref().map(|head| Engine::restore(&head.engine));
     let (Some(head), Some(Ok(engine))) = (head, engine) else {
         return vec![gap(

@@ -9,7 +9,7 @@ use windvane_engine::{Engine, Input, Instrument, InstrumentId};
 use windvane_journal::Blocks;
 
 use windvane_recording::{Chunk, Chunks, RecordingError};
-use windvane_session::Head;
+use windvane_session::Checkpoint;
 
 /// The number of events in a chunk, the same as in a recording.
 const EVENTS: usize = 16 * 1024;
@@ -56,7 +56,7 @@ impl JournalMarket {
                 return true;
             }
         };
-        let head = Head::from_bytes(&stored.head);
+        let head = Checkpoint::from_bytes(&stored.head);
         let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
         let Some(engine) = engine else {
             self.notices.push(format!(

@@ -19,7 +19,7 @@ use windvane_engine::record::Chain;
 use windvane_host::Host;
 use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
 use windvane_session::recovery::Difference;
-use windvane_session::{Cost, EngineLoop, Head, SavedStrategy};
+use windvane_session::{Checkpoint, Cost, EngineLoop, SavedStrategy};
 
 use super::beside::Beside;
 use super::export::Words;
@@ -126,7 +126,7 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
     for segment in windvane_journal::segments(data_dir)?.into_iter().rev() {
         // The replay itself reports segments that cannot be read.
         let stored = windvane_journal::segment(data_dir, segment).ok();
-        let head = stored.and_then(|stored| Head::from_bytes(&stored.head));
+        let head = stored.and_then(|stored| Checkpoint::from_bytes(&stored.head));
         ids.extend(
             head.into_iter()
                 .flat_map(|head| head.strategies)
@@ -167,7 +167,7 @@ pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, Repl
             Err(ExportError::Segment { .. }) => continue,
             stored => stored?,
         };
-        let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        let head = Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
         stage.segment(segment, stored, &head)?;
         if stage.result.difference.is_some() && newcomer.is_none() {
             break;
@@ -204,7 +204,7 @@ impl Stage<'_> {
         &mut self,
         segment: u32,
         stored: StoredSegment,
-        head: &Head,
+        head: &Checkpoint,
     ) -> Result<(), ReplayError> {
         let engine = Engine::restore(&head.engine);
         let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;

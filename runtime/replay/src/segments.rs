@@ -8,7 +8,7 @@ use windvane_journal::{Directory, ExportError, LockError};
 
 use windvane_session::paper::Paper;
 use windvane_session::recovery::{Difference, Replay};
-use windvane_session::{EngineLoop, Head};
+use windvane_session::{Checkpoint, EngineLoop};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum ReplayError {
         "segment {segment:08x}: its checkpoint cannot be read: it is damaged, or another version \
          wrote it"
     )]
-    Head {
+    Checkpoint {
         /// The segment.
         segment: u32,
     },
@@ -74,7 +74,7 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     let mut verified = Verified::default();
     for segment in windvane_journal::segments(data_dir)? {
         let stored = windvane_journal::segment(data_dir, segment)?;
-        let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        let head = Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
         let engine = Engine::restore(&head.engine);
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         let mut core = EngineLoop::new(engine);

@@ -123,12 +123,12 @@ mod tests {
     use windvane_engine::{ENGINE_RULES, OrderSeq};
 
     use super::*;
-    use windvane_session::Head;
+    use windvane_session::Checkpoint;
 
     #[test]
     fn each_intent_of_only_one_module_is_listed_once() {
         let mut engine = Engine::new(EngineConfig::default()).unwrap();
-        let head = Head {
+        let head = Checkpoint {
             version: String::new(),
             engine: engine.snapshot(),
             strategies: Vec::new(),

@@ -3,7 +3,7 @@
 
 use windvane_engine::{InstrumentId, MarketEvent, Surface, Time};
 
-use crate::paper::{Paper, Word};
+use crate::paper::{Paper, PaperOutput};
 
 /// The account that the engine trades on.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Account {
     }
 
     /// The next message of a simulated account that is due by `now`.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<Word> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<PaperOutput> {
         match self {
             Self::Venue => None,
             Self::Paper(paper) => paper.poll(now),

@@ -123,24 +123,24 @@ impl<G: Guests> Driver<G> {
         let (core, guests) = (&mut self.core, &mut self.ends.guests);
         guests.renew(strategy)?;
         core.handle(now, Input::Renew { strategy });
-        let mut begun = core
+        let mut started = core
             .begin(now, strategy, state, guests)
             .map(|()| Renewed::WithState);
-        if let Err(BeginError::State(reason)) = &begun
+        if let Err(BeginError::State(reason)) = &started
             && may_be_fresh
         {
             let reason = reason.clone();
-            begun = match guests.renew(strategy) {
+            started = match guests.renew(strategy) {
                 Ok(()) => core.begin(now, strategy, None, guests),
                 Err(reason) => Err(BeginError::Refused(reason)),
             }
             .map(|()| Renewed::Fresh(reason));
         }
-        if let Err(error) = &begun {
+        if let Err(error) = &started {
             core.quarantine(now, strategy, error);
         }
         self.drain(now);
-        begun.map_err(|error| error.to_string())
+        started.map_err(|error| error.to_string())
     }
 
     /// Handles one input.

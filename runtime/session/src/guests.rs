@@ -3,7 +3,7 @@
 use windvane_engine::input::FaultKind;
 use windvane_engine::{Engine, Event, Intent, StrategyId, Time};
 
-use crate::head::Made;
+use crate::checkpoint::Made;
 
 /// The strategies of a run, in the order of the configuration.
 pub trait Guests {

@@ -44,7 +44,7 @@ struct Recorded {
 
 /// How far the disk is behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lag {
+pub struct DurabilityLag {
     /// The last record that is durable.
     pub durable: u64,
     /// Age of the oldest record that is not durable, in nanoseconds.
@@ -151,9 +151,9 @@ impl Writer {
         self.recorded.back().map(|block| block.at)
     }
 
-    pub(crate) fn lag(&self, now: Time) -> Lag {
+    pub(crate) fn durability_lag(&self, now: Time) -> DurabilityLag {
         let oldest = self.recorded.front();
-        Lag {
+        DurabilityLag {
             durable: self.durable,
             behind_ns: oldest.map_or(0, |block| now.0.saturating_sub(block.at.0).max(0)),
         }
@@ -321,9 +321,9 @@ mod tests {
         let mut writer = writer(0);
         writer.push(Time(10), block(1), Some(Time(7)));
         writer.push(Time(20), block(2), Some(Time(9)));
-        assert_eq!(writer.lag(Time(50)).behind_ns, 40);
+        assert_eq!(writer.durability_lag(Time(50)).behind_ns, 40);
         assert_eq!(writer.settle(2), Some(Time(7)));
-        let lag = writer.lag(Time(50));
-        assert_eq!((lag.durable, lag.behind_ns), (2, 0));
+        let durability_lag = writer.durability_lag(Time(50));
+        assert_eq!((durability_lag.durable, durability_lag.behind_ns), (2, 0));
     }
 }

@@ -12,7 +12,7 @@ use windvane_engine::input::{Command, FaultKind};
 use windvane_engine::latches::Latches;
 use windvane_engine::{Engine, Event, Input, Intent, StrategyId, Time};
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, LatchState, Parts,
+    Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, KillSwitchState, Parts,
     Renewed, Session,
 };
 
@@ -98,7 +98,7 @@ fn quarantined(guests: Saver) -> Session<Saver> {
         surfaces: Vec::new(),
         streams: StreamSettings::default(),
         public: None,
-        latches: LatchState::new(Latches::default(), std::iter::once("one".to_owned())),
+        kill_switch: KillSwitchState::new(Latches::default(), std::iter::once("one".to_owned())),
         flattens: false,
         blocks_under_way: BLOCKS_UNDER_WAY,
     };

@@ -24,8 +24,8 @@ use super::venue::Market;
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Leave, Mode};
-use windvane_session::head::Head;
-use windvane_session::recovery::{Remembered, left_of};
+use windvane_session::head::Checkpoint;
+use windvane_session::recovery::{JournalContent, recover_state};
 
 pub(super) fn configuration(config: &Config, report: &mut Report) {
     if config.strategies.is_empty() {
@@ -172,7 +172,7 @@ fn room(folder: &Path) -> io::Result<()> {
 
 /// Checks whether the data folder belongs to this account.
 pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
-    if last_head(data_dir).is_none() {
+    if last_checkpoint(data_dir).is_none() {
         return;
     }
     if let Some(words) = identity.difference(data_dir) {
@@ -256,7 +256,7 @@ fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
     };
-    let left = left_of(Remembered {
+    let left = recover_state(JournalContent {
         is_authority: true,
         base: stored.base(),
         next: stored.end(),
@@ -317,7 +317,7 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
         guest.instruments =
             assembly::instruments_json(strategy, &names, &market.instruments, assets);
     }
-    let head = last_head(&config.run.data_dir);
+    let head = last_checkpoint(&config.run.data_dir);
     let state_of = |guest: &Guest| head.as_ref()?.state_of(&guest.name);
     let states: Vec<_> = guests.iter().map(state_of).collect();
     let instruments = market.instruments.clone();
@@ -374,8 +374,8 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
 }
 
 /// The newest checkpoint of the journal that can be read.
-fn last_head(data_dir: &Path) -> Option<Head> {
-    Head::from_bytes(&last_segment(data_dir)?.head)
+fn last_checkpoint(data_dir: &Path) -> Option<Checkpoint> {
+    Checkpoint::from_bytes(&last_segment(data_dir)?.head)
 }
 
 /// The newest segment, up to the first damage.
@@ -386,7 +386,7 @@ fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
 
 /// The order ids that this data folder created or adopted.
 pub(super) fn folder_ids(data_dir: &Path) -> FolderIds {
-    let head = last_head(data_dir);
+    let head = last_checkpoint(data_dir);
     let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ms = since.map_or(0, |since| {

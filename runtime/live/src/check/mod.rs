@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
 use windvane_protocol::adapter::{FuturesAccount, Names};
-use windvane_session::StartTerms;
+use windvane_session::StartupTerms;
 use windvane_session::weights::{Plan, Use};
 
 use super::exchange;
@@ -269,7 +269,7 @@ async fn futures_account(
     names: &[InstrumentName],
     client: &Client,
 ) -> FuturesAccount {
-    let terms = StartTerms {
+    let terms = StartupTerms {
         instruments: Vec::new(),
         reads_clocks: false,
         futures_account: start::find_account(config, names),

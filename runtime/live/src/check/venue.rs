@@ -15,7 +15,7 @@ use super::ask::Asker;
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
-use windvane_session::{Known, StartError, StartTerms, venue_surface};
+use windvane_session::{StartupError, StartupResult, StartupTerms, venue_surface};
 
 /// The maximum time for a single response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,8 +102,8 @@ pub(super) async fn clock(
 pub(super) async fn find_out(
     config: &Config,
     client: &Client,
-    terms: StartTerms,
-) -> Result<Known, Box<StartError>> {
+    terms: StartupTerms,
+) -> Result<StartupResult, Box<StartupError>> {
     let (known, _) = start::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
     Ok(known)
 }
@@ -120,7 +120,7 @@ pub(super) async fn instruments(
     if missing || names.is_empty() {
         return None;
     }
-    let terms = StartTerms {
+    let terms = StartupTerms {
         instruments: names.clone(),
         reads_clocks: false,
         futures_account: None,
@@ -129,7 +129,7 @@ pub(super) async fn instruments(
     let bound = PATIENCE * Surface::ALL.len() as u32;
     let known = match tokio::time::timeout(bound, asked).await {
         Ok(Ok(known)) => known,
-        Ok(Err(error)) if matches!(*error, StartError::NotListed(_)) => {
+        Ok(Err(error)) if matches!(*error, StartupError::NotListed(_)) => {
             report.wrong("instruments", error.to_string(), "");
             return None;
         }

@@ -7,7 +7,7 @@ use windvane_engine::input::FaultKind;
 use windvane_engine::record::Chain;
 use windvane_engine::{Engine, Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
 use windvane_session::recovery::Difference;
-use windvane_session::{Cost, EffectHandler, EngineLoop, Head, SavedStrategy};
+use windvane_session::{Checkpoint, Cost, EffectHandler, EngineLoop, SavedStrategy};
 
 use super::super::beside::begin_guest;
 use super::super::export::Words;
@@ -23,7 +23,7 @@ pub(super) struct Scene<'a, 'b> {
     pub(super) stage: &'b mut Stage<'a>,
     pub(super) reading: Reading,
     pub(super) words: Words,
-    pub(super) head: &'b Head,
+    pub(super) head: &'b Checkpoint,
     /// The instances that a reload within the segment made.
     pub(super) reloaded: Option<Vec<SavedStrategy>>,
     /// The intents of the new module in the current callback.

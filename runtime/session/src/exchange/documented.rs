@@ -17,7 +17,7 @@ use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
 use super::{Capabilities, Exchange, Query, Signing, listings};
 use crate::requests::DEPTH_LEVELS;
-use crate::start::{InstrumentName, StartError};
+use crate::startup::{InstrumentName, StartupError};
 
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (spec 1, Errors).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
@@ -207,7 +207,7 @@ impl Exchange for Documented {
         &self,
         names: &[InstrumentName],
         texts: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+    ) -> Result<(Vec<Instrument>, Assets), StartupError> {
         listings::instruments(names, texts)
     }
 

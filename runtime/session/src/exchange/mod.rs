@@ -28,7 +28,7 @@ use windvane_protocol::adapter::{
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use crate::start::{InstrumentName, StartError};
+use crate::startup::{InstrumentName, StartupError};
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
@@ -182,7 +182,7 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         &self,
         names: &[InstrumentName],
         listings: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError>;
+    ) -> Result<(Vec<Instrument>, Assets), StartupError>;
 
     /// The client order ids of the orders in a response to [`Query::OpenOrders`] that are still
     /// open. An exchange may also list orders that ended in the last seconds.

@@ -207,7 +207,8 @@ impl Requests {
             return;
         };
         let route = call.route;
-        self.account.note_result(route, &result, &mut *self.exchange);
+        self.account
+            .note_result(route, &result, &mut *self.exchange);
         match result {
             Ok(text) => {
                 if matches!(pending.request, Request::Read(_)) {

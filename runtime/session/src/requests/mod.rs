@@ -6,8 +6,8 @@
 mod account;
 mod calls;
 mod clocks;
-mod modes;
 mod engine_requests;
+mod modes;
 mod startup;
 mod waits;
 
@@ -28,8 +28,8 @@ use windvane_protocol::sign::Prepared;
 pub use calls::{CallAnswer, CallId};
 pub(crate) use clocks::ClockRead;
 pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
-pub use modes::MODES_AGE_MS;
 pub use engine_requests::lane;
+pub use modes::MODES_AGE_MS;
 pub use waits::stop_reason;
 
 use crate::exchange::{Exchange, Query};
@@ -37,8 +37,8 @@ use crate::exchange::{Exchange, Query};
 use account::Account;
 use calls::{InFlight, PendingSignature, Waiting, Wanted};
 use clocks::Clocks;
-use modes::Modes;
 use engine_requests::{Elsewhere, PendingRequest};
+use modes::Modes;
 use waits::{Probes, Stops};
 
 /// Levels of a depth snapshot (spec 4, section 5: the local book).
@@ -283,7 +283,8 @@ impl Requests {
 
     /// Handles the result of a call by its purpose.
     fn call_ended(&mut self, now: Time, purpose: Purpose, result: Result<String, NotDone>) {
-        self.clocks.note_result(now, &result, &purpose, &*self.exchange);
+        self.clocks
+            .note_result(now, &result, &purpose, &*self.exchange);
         match purpose {
             Purpose::Part(number) => self.part_ended(now, number, result),
             Purpose::Clock(reading) => self.clock_read(now, reading, result),

@@ -60,7 +60,12 @@ impl Requests {
     /// The replacement for a read of a mode: a fresh cached response, or any cached response if
     /// little weight is left. With little weight and no cached response, the read is postponed.
     /// `None` if the venue must be asked.
-    pub(super) fn known_mode(&self, now: Time, call: &EncodedCall, lane: Lane) -> Option<CallOutcome> {
+    pub(super) fn known_mode(
+        &self,
+        now: Time,
+        call: &EncodedCall,
+        lane: Lane,
+    ) -> Option<CallOutcome> {
         let route = call.route.name;
         if !self.exchange.capabilities().modes.contains(&route) {
             return None;

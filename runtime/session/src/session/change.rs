@@ -172,7 +172,7 @@ impl<G: Guests> Session<G> {
     /// the simulated account, or a timer of the engine. Returns whether there was one.
     pub fn play(&mut self, now: Time, time: Time) -> bool {
         self.clock.pass(time);
-        let has_happened = self.hear_account(now) || self.engine_timeout(now);
+        let has_happened = self.handle_account_outputs(now) || self.engine_timeout(now);
         self.settle(now);
         self.look_for_end(now);
         has_happened

@@ -23,7 +23,7 @@ use windvane_protocol::route::{
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 use windvane_protocol::wire::Parameters;
-use windvane_session::{Capabilities, Exchange, InstrumentName, Query, StartError};
+use windvane_session::{Capabilities, Exchange, InstrumentName, Query, StartupError};
 
 use super::support::{BTC, instrument};
 
@@ -62,16 +62,16 @@ impl Toy {
     }
 }
 
-fn call(words: &str) -> EncodedCall {
+fn call(text: &str) -> EncodedCall {
     let mut parameters = Parameters::new();
-    parameters.push("words", words);
+    parameters.push("words", text);
     EncodedCall {
         route: &ROUTE,
         parameters,
     }
 }
 
-fn words_of(request: &Request) -> &'static str {
+fn command_of(request: &Request) -> &'static str {
     match request {
         Request::Place(_) => "place",
         Request::Cancel { .. } => "cancel",
@@ -100,7 +100,7 @@ impl Exchange for Toy {
         self.names = names;
     }
     fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError> {
-        Ok(vec![call(words_of(request))])
+        Ok(vec![call(command_of(request))])
     }
     fn open_orders_by_symbol(&self, _: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
         Ok(vec![call("read")])
@@ -189,7 +189,7 @@ impl Exchange for Toy {
         &self,
         _: &[InstrumentName],
         _: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+    ) -> Result<(Vec<Instrument>, Assets), StartupError> {
         Ok((vec![instrument()], Assets::default()))
     }
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {

@@ -9,10 +9,10 @@ use windvane_engine::Time;
 use windvane_live::guests::LiveGuests;
 use windvane_live::start;
 use windvane_protocol::adapter::Names;
-use windvane_session::recovery::{Before, RecoveryTerms, left_of};
+use windvane_session::recovery::{Before, LaunchTerms, recover_state};
 use windvane_session::{
-    Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,
-    weights,
+    Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartupInput,
+    StartupOutput, weights,
 };
 
 use super::overheard::Overheard;
@@ -47,12 +47,12 @@ impl Process {
         let now = self.shell_time();
         let due = self.boot.as_ref().and_then(Boot::due);
         if due.is_some_and(|due| due <= now) {
-            self.start_input(StartInput::Timeout);
+            self.start_input(StartupInput::Timeout);
         }
     }
 
     /// Gives an input to a start in progress, and executes its outputs.
-    pub(super) fn start_input(&mut self, input: StartInput<'_>) {
+    pub(super) fn start_input(&mut self, input: StartupInput<'_>) {
         let now = self.shell_time();
         if let Some(boot) = &mut self.boot {
             boot.start.handle(now, input);
@@ -64,10 +64,10 @@ impl Process {
     pub(super) fn perform_start(&mut self) {
         while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
             match output {
-                StartOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
-                StartOutput::Send(call) => self.send(call),
-                StartOutput::Abandon(id) => self.abandon(id),
-                StartOutput::LimitsKnown => {
+                StartupOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
+                StartupOutput::Send(call) => self.send(call),
+                StartupOutput::Abandon(id) => self.abandon(id),
+                StartupOutput::LimitsKnown => {
                     let setup = &self.setup;
                     let surfaces = setup.surfaces.iter();
                     let wants = surfaces.map(|&surface| start::wants(&setup.config, surface));
@@ -75,7 +75,7 @@ impl Process {
                         self.broken = Some(error.to_string());
                     }
                 }
-                StartOutput::CallEnded(_) => {}
+                StartupOutput::CallEnded(_) => {}
             }
         }
         let result = self.boot.as_mut().and_then(|boot| boot.start.take_result());
@@ -112,11 +112,11 @@ impl Process {
             guests.push(guest);
         }
         let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
-        let mut left = left_of(given.remembered);
+        let mut left = recover_state(given.remembered);
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
-        let terms = RecoveryTerms {
+        let terms = LaunchTerms {
             now: self.shell_time(),
             played_from: None,
             engine,

@@ -31,10 +31,10 @@ use windvane_engine::record::{Block, Chain};
 use windvane_engine::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_protocol::route::{self, Route};
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_session::recovery::Remembered;
+use windvane_session::recovery::JournalContent;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogMessage};
 use windvane_session::{
-    CallAnswer, Input, JournalEvent, Kept, Requests, Session, SocketEvent, StartInput,
+    CallAnswer, Input, JournalEvent, Requests, SaveState, Session, SocketEvent, StartupInput,
 };
 
 use crate::modules::Modules;
@@ -185,7 +185,7 @@ pub struct Wire {
 /// The data that the disk gives to a starting process.
 pub struct Given {
     /// The journal.
-    pub remembered: Remembered<Vec<Block>>,
+    pub remembered: JournalContent<Vec<Block>>,
     /// The journal's verdict.
     pub verdict: &'static str,
     /// The epoch of the previous process.
@@ -286,7 +286,7 @@ impl Process {
             In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
             In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
             In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
-            In::Latches(result) => self.input(Input::Latches(result)),
+            In::Latches(result) => self.input(Input::KillSwitch(result)),
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
@@ -310,7 +310,7 @@ impl Process {
     /// The signer signed a call of the start or of the session.
     fn signed(&mut self, id: RequestId, prepared: Result<Prepared, PrepareError>) {
         if self.boot.is_some() {
-            self.start_input(StartInput::Signed(id, prepared));
+            self.start_input(StartupInput::Signed(id, prepared));
         } else {
             self.input(Input::Signed(id, prepared));
         }
@@ -388,7 +388,7 @@ impl Process {
     }
 
     /// Whether the latches survive a kill, as the session reports; `None` before it runs.
-    pub fn latches_kept(&self) -> Option<Kept> {
+    pub fn latches_kept(&self) -> Option<SaveState> {
         let (session, _) = self.run.as_ref()?;
         Some(session.latches().kept())
     }
@@ -421,7 +421,7 @@ impl Process {
     /// Passes the result of a call to the start or to the session.
     fn called(&mut self, id: RequestId, answer: CallAnswer<'_>) {
         if self.boot.is_some() {
-            self.start_input(StartInput::Answer(id, answer));
+            self.start_input(StartupInput::Answer(id, answer));
         } else {
             self.input(Input::Answer(id, answer));
         }

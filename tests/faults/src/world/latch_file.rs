@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use windvane_engine::StrategyId;
 use windvane_engine::input::Command;
 use windvane_engine::latches::Latches;
-use windvane_session::Kept;
+use windvane_session::SaveState;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, Standing, World, latched};
@@ -186,7 +186,7 @@ impl World {
     /// Marks commands as answered once the process reports that their latches are durable.
     pub(super) fn look_for_answers(&mut self) {
         let kept = self.process.as_ref().and_then(Process::latches_kept);
-        let is_answered = self.standing == Standing::Running && kept == Some(Kept::Durable);
+        let is_answered = self.standing == Standing::Running && kept == Some(SaveState::Durable);
         if is_answered && !std::mem::take(&mut self.latch_file.unanswered).is_empty() {
             self.see(Seen::CommandsKept);
         }

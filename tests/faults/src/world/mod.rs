@@ -712,7 +712,7 @@ impl World {
         while let Some(written) = self.disk.sync() {
             let (record, happened) = match written {
                 Written::Block(block) => (block.last_record, In::Durable(block.last_record)),
-                Written::Head(chain) => (chain.last_record, In::Rolled(chain.last_record)),
+                Written::Checkpoint(chain) => (chain.last_record, In::Rolled(chain.last_record)),
             };
             let later = self.intended.split_off(&(record + 1));
             let durable = std::mem::replace(&mut self.intended, later);

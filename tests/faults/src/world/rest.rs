@@ -8,7 +8,7 @@ use serde_json::Value;
 use windvane_config::Stream;
 use windvane_engine::Surface;
 use windvane_engine::input::Command;
-use windvane_session::Kept;
+use windvane_session::SaveState;
 
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
@@ -155,7 +155,7 @@ impl World {
             return Err("the watchdog of a dead run still works".to_owned());
         }
         let kept = self.process.as_ref().and_then(Process::latches_kept);
-        if kept != Some(Kept::Durable) {
+        if kept != Some(SaveState::Durable) {
             return Err(format!("the latch file is not durable: {kept:?}"));
         }
         let coming = self.queue.any(|event| {

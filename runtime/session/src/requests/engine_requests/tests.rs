@@ -5,7 +5,7 @@ use windvane_client_core::budget::{Cost, Shares};
 use windvane_client_core::gateway::{Answer, Identity, Unsigned};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Refusal;
-use windvane_client_core::{Api, EncodedCall as AskedRoute, Gateway, Lost};
+use windvane_client_core::{Api, CalledRoute, Gateway, Lost};
 use windvane_engine::instrument::{Filters, SymbolStatus};
 use windvane_engine::refusal::Blame;
 use windvane_engine::{
@@ -396,23 +396,23 @@ fn our_own_advice_is_not_taken_for_a_balance_refusal() {
             panic!("a rejected order is refused")
         };
         let refusal = Refusal::Venue {
-            call: AskedRoute {
+            called_route: CalledRoute {
                 route: route::named("spot.new_order").unwrap(),
                 version: Some(route::Version::V1),
             },
             complaint,
             is_fatal,
         };
-        Became::Not(NotDone::Refused(refusal))
+        CallOutcome::Not(NotDone::Refused(refusal))
     };
     let blame = |msg: &str| {
         let result = refused(msg);
-        let texts = texts(&result);
-        assert!(texts.contains("balance"), "{texts}");
-        let Heard::Refused {
+        let text = outcome_text(&result);
+        assert!(text.contains("balance"), "{text}");
+        let CallResult::Refused {
             msg,
             code: Some(-2010),
-        } = results(&result, &texts)
+        } = call_result(&result, &text)
         else {
             panic!("the code is passed on")
         };

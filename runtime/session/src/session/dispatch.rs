@@ -26,7 +26,7 @@ impl<G: Guests> Session<G> {
             match action {
                 Action::Append(block) => {
                     let last_record = block.last_record;
-                    if self.head.take().is_some() {
+                    if self.checkpoint.take().is_some() {
                         // The head would be written after this block but does not contain it. A new
                         // head is made later.
                         self.writer.not_rolled(now);
@@ -61,7 +61,7 @@ impl<G: Guests> Session<G> {
                             snapshot: self.driver.engine().report(),
                         });
                     }
-                    self.note_latch(&notice);
+                    self.note_kill_switch(&notice);
                     self.outputs.push_back(Output::Notice(notice));
                 }
             }
@@ -69,14 +69,15 @@ impl<G: Guests> Session<G> {
     }
 
     /// Notes the reason of a latch or quarantine that a notice reports.
-    fn note_latch(&mut self, notice: &Notice) {
-        self.latches.notice(self.driver.engine(), notice);
+    fn note_kill_switch(&mut self, notice: &Notice) {
+        self.kill_switch.notice(self.driver.engine(), notice);
         if let Notice::Quarantined { strategy, kind, .. } = *notice {
             let reason = match kind {
                 FaultKind::Loss => "a loss limit of its own was breached",
                 _ => self.driver.guests().trouble(strategy).unwrap_or_default(),
             };
-            self.latches.set_trouble(strategy, kind, reason.to_owned());
+            self.kill_switch
+                .set_trouble(strategy, kind, reason.to_owned());
         }
     }
 
@@ -362,11 +363,11 @@ impl<G: Guests> Session<G> {
             return;
         };
         match requests.exchange().user_event(surface, text) {
-            Ok(said) => {
-                for note in &said.notes {
+            Ok(decoded) => {
+                for note in &decoded.notes {
                     log_note(note, "in a user event");
                 }
-                for event in &said.items {
+                for event in &decoded.items {
                     let is_mode = matches!(
                         event,
                         UserEvent::PositionMode { .. } | UserEvent::AssetMode { .. }

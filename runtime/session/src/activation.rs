@@ -11,14 +11,14 @@ use windvane_engine::{Input, InstrumentId, MarketEvent, StrategyId, Surface, Tim
 use crate::account::Account;
 use crate::driver::Driver;
 use crate::guests::Guests;
-use crate::latches::LatchState;
+use crate::kill_switch::KillSwitchState;
 
 /// Inputs of the begin phase.
 #[derive(Debug)]
-pub(crate) struct Begin<'a> {
+pub(crate) struct Activation<'a> {
     /// The latches of the latch file. If the data folder belongs to another account, a pause is
     /// added.
-    pub latches: &'a mut LatchState,
+    pub kill_switch: &'a mut KillSwitchState,
     /// Set if the data folder belongs to another account.
     pub foreign: Option<Foreign<'a>>,
     /// The last saved state of each strategy.
@@ -45,11 +45,11 @@ pub struct Foreign<'a> {
 ///
 /// # Errors
 /// The first strategy that refuses its parameters or instruments, with its reason.
-pub(crate) fn begin<G: Guests>(
+pub(crate) fn activate<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
     account: &mut Account,
-    with: &mut Begin<'_>,
+    with: &mut Activation<'_>,
 ) -> Result<(), (StrategyId, String)> {
     if let Some(foreign) = with.foreign {
         let (difference, what_to_do) = (foreign.difference, foreign.what_to_do);
@@ -57,11 +57,12 @@ pub(crate) fn begin<G: Guests>(
             "{difference}: the run begins paused, because the saved positions and states may \
              belong to another account"
         );
-        with.latches.pause(format!("{difference}; {what_to_do}"));
+        with.kill_switch
+            .pause(format!("{difference}; {what_to_do}"));
     }
     // Quarantines apply before the strategies start, so that a quarantined strategy is not started.
     // Inputs that send events to strategies wait until the strategies have started.
-    latch(now, driver, with.latches, |input| {
+    apply_kill_switch(now, driver, with.kill_switch, |input| {
         matches!(input, Input::Fault { .. })
     });
     if !account.is_of_venue() {
@@ -70,7 +71,7 @@ pub(crate) fn begin<G: Guests>(
         driver.durable(now, u64::MAX);
     }
     driver.start(now, with.states)?;
-    latch(now, driver, with.latches, |_| true);
+    apply_kill_switch(now, driver, with.kill_switch, |_| true);
     driver.handle(now, Input::Live(&LiveInput::Begin));
     if let Account::Paper(paper) = account {
         if with.is_streamed {
@@ -91,13 +92,13 @@ pub(crate) fn begin<G: Guests>(
 }
 
 /// Applies each latch that the file has and the engine lacks, if `is_wanted` accepts it.
-fn latch<G: Guests>(
+fn apply_kill_switch<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
-    latches: &LatchState,
+    kill_switch: &KillSwitchState,
     is_wanted: impl Fn(&Input<'_>) -> bool,
 ) {
-    for input in latches.missing(driver.engine()) {
+    for input in kill_switch.missing(driver.engine()) {
         if is_wanted(&input) {
             driver.handle(now, input);
         }
@@ -115,27 +116,30 @@ mod tests {
     use crate::guests::NoGuests;
 
     /// The engine's latch and the content of the latch file after the begin phase.
-    fn begun(file: Latches, foreign: Option<Foreign<'_>>) -> (Latch, Latched) {
+    fn activated(file: Latches, foreign: Option<Foreign<'_>>) -> (Latch, Latched) {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let mut driver = Driver::new(engine, NoGuests, true);
-        let mut latches = LatchState::new(file, std::iter::empty());
-        let mut with = Begin {
-            latches: &mut latches,
+        let mut kill_switch = KillSwitchState::new(file, std::iter::empty());
+        let mut with = Activation {
+            kill_switch: &mut kill_switch,
             foreign,
             states: &[],
             on_liquidation: OnLiquidation::default(),
             surfaces: &[],
             is_streamed: false,
         };
-        begin(Time(1), &mut driver, &mut Account::Venue, &mut with).unwrap();
-        latches.look(driver.engine());
-        (driver.engine().latch(), latches.said().account.clone())
+        activate(Time(1), &mut driver, &mut Account::Venue, &mut with).unwrap();
+        kill_switch.update_from(driver.engine());
+        (
+            driver.engine().latch(),
+            kill_switch.file_content().account.clone(),
+        )
     }
 
     #[test]
     fn a_run_with_a_foreign_journal_begins_paused_with_a_reason() {
         assert_eq!(
-            begun(Latches::default(), None),
+            activated(Latches::default(), None),
             (Latch::None, Latched::Clear)
         );
         let foreign = Foreign {
@@ -144,7 +148,7 @@ mod tests {
         };
         let reason = "the key is another one; resume it".to_owned();
         assert_eq!(
-            begun(Latches::default(), Some(foreign)),
+            activated(Latches::default(), Some(foreign)),
             (Latch::Paused, Latched::Paused { reason })
         );
         let account = Latched::Halted {
@@ -156,7 +160,7 @@ mod tests {
         };
         let reason = "a loss; the key is another one; resume it".to_owned();
         assert_eq!(
-            begun(file, Some(foreign)),
+            activated(file, Some(foreign)),
             (Latch::Halted, Latched::Halted { reason })
         );
     }

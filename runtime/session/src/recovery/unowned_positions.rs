@@ -8,7 +8,7 @@ use windvane_engine::{Engine, Instrument, InstrumentId, StrategyId};
 
 /// A position of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remains {
+pub struct UnownedPosition {
     /// The strategy's id.
     pub strategy: String,
     /// The instrument's name.
@@ -19,7 +19,7 @@ pub struct Remains {
     pub qty: String,
 }
 
-impl fmt::Display for Remains {
+impl fmt::Display for UnownedPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (strategy, qty, instrument) = (&self.strategy, &self.qty, &self.instrument);
         write!(f, "{strategy} holds {qty} {instrument}")?;
@@ -31,8 +31,11 @@ impl fmt::Display for Remains {
 }
 
 /// The positions of strategies that `is_meant` accepts.
-pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool) -> Vec<Remains> {
-    let mut remains = Vec::new();
+pub fn strategy_positions(
+    engine: &Engine,
+    is_meant: impl Fn(StrategyId, InstrumentId) -> bool,
+) -> Vec<UnownedPosition> {
+    let mut positions = Vec::new();
     for (place, ledger) in engine.ledgers().strategies.iter().enumerate() {
         let strategy = StrategyId(place as u16);
         let open = ledger.iter().filter(|(_, _, held)| held.position.qty != 0);
@@ -41,7 +44,7 @@ pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool
             else {
                 continue;
             };
-            remains.push(Remains {
+            positions.push(UnownedPosition {
                 strategy: name.to_owned(),
                 instrument: rules.name(),
                 side,
@@ -49,7 +52,7 @@ pub fn held(engine: &Engine, is_meant: impl Fn(StrategyId, InstrumentId) -> bool
             });
         }
     }
-    remains
+    positions
 }
 
 /// The strategies and instruments of a configuration.
@@ -63,8 +66,8 @@ pub struct Configured {
 
 /// The positions that belong to no strategy after a start with this configuration, because it lacks
 /// their strategy or instrument.
-pub fn left_out(engine: &Engine, configured: &Configured) -> Vec<Remains> {
-    held(engine, |strategy, instrument| {
+pub fn unowned_positions(engine: &Engine, configured: &Configured) -> Vec<UnownedPosition> {
+    strategy_positions(engine, |strategy, instrument| {
         let name = engine.strategy_name(strategy);
         let mut strategies = configured.strategies.iter();
         let instrument = engine.instrument(instrument).map(Instrument::name);

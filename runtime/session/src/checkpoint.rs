@@ -8,7 +8,7 @@ const FIRST_RULES: u32 = 1;
 
 /// The head of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct Checkpoint {
     /// Version of the program that wrote the head.
     pub version: String,
     /// The engine's snapshot.
@@ -68,15 +68,15 @@ pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
 pub type Module = (String, [u8; 32]);
 
 /// The head of a segment that begins here. `states` and `made` have the order of `modules`.
-pub fn head(
+pub fn new_checkpoint(
     engine: Vec<u8>,
     states: Vec<Option<Vec<u8>>>,
     modules: &[Module],
     made: Vec<Made>,
     paper: Option<Vec<u8>>,
-) -> Head {
+) -> Checkpoint {
     let strategies = modules.iter().zip(states).zip(made);
-    Head {
+    Checkpoint {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         engine,
         strategies: strategies
@@ -92,7 +92,7 @@ pub fn head(
     }
 }
 
-impl Head {
+impl Checkpoint {
     /// Encodes the head.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Serializing to memory cannot fail, because every length in the type is known.
@@ -139,8 +139,8 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn head() -> Head {
-        Head {
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
             version: "0.1.0".to_owned(),
             engine: vec![1, 2, 3],
             strategies: vec![SavedStrategy {
@@ -156,24 +156,27 @@ mod tests {
 
     #[test]
     fn a_head_is_read_back() {
-        assert_eq!(Head::from_bytes(&head().to_bytes()), Some(head()));
-        assert!(head().has_our_rules());
-        assert_eq!(Head::from_bytes(b"no head"), None);
+        assert_eq!(
+            Checkpoint::from_bytes(&checkpoint().to_bytes()),
+            Some(checkpoint())
+        );
+        assert!(checkpoint().has_our_rules());
+        assert_eq!(Checkpoint::from_bytes(b"no head"), None);
     }
 
     #[test]
     fn a_head_without_engine_rules_has_rules_1() {
-        let Head {
+        let Checkpoint {
             version,
             engine,
             strategies,
             paper,
             ..
-        } = head();
+        } = checkpoint();
         let old: First = (version, engine, strategies, paper);
-        let read = Head::from_bytes(&postcard::to_stdvec(&old).unwrap()).unwrap();
+        let read = Checkpoint::from_bytes(&postcard::to_stdvec(&old).unwrap()).unwrap();
         assert_eq!(read.engine_rules, FIRST_RULES);
         assert!(!read.has_our_rules());
-        assert_eq!(read.strategies, head().strategies);
+        assert_eq!(read.strategies, checkpoint().strategies);
     }
 }

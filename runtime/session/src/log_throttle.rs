@@ -8,7 +8,7 @@ const AGAIN_MS: i64 = 60_000;
 
 /// A problem that may repeat.
 #[derive(Debug, Default)]
-pub struct Quiet(Option<Episode>);
+pub struct LogThrottle(Option<Episode>);
 
 #[derive(Debug)]
 struct Episode {
@@ -19,7 +19,7 @@ struct Episode {
     kept_back: u64,
 }
 
-impl Quiet {
+impl LogThrottle {
     /// The problem occurred again. If a line is due, returns the number of occurrences since the
     /// last line.
     pub fn again(&mut self, now: Time) -> Option<u64> {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_repeated_problem_is_logged_once_a_minute_and_at_its_end() {
-        let mut quiet = Quiet::default();
+        let mut quiet = LogThrottle::default();
         let mut again = |second: i64| quiet.again(Time::from_millis(second * 1_000));
         let written: Vec<_> = (0..130).step_by(2).filter_map(&mut again).collect();
         assert_eq!(written, [0, 30, 30]);
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn a_single_problem_is_not_logged_at_its_end() {
         let began = Time::from_millis(1_000);
-        let mut quiet = Quiet::default();
+        let mut quiet = LogThrottle::default();
         assert_eq!(quiet.again(began), Some(0));
         assert_eq!(quiet.over(), None);
         assert_eq!(quiet.again(began), Some(0));

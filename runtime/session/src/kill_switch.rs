@@ -20,7 +20,7 @@ const AGAIN_MS: i64 = 1_000;
 
 /// Whether the latches survive the end of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SaveState {
     /// The file has them.
     Durable,
     /// The file is being written.
@@ -33,12 +33,12 @@ const DAY_NS: i64 = 86_400_000_000_000;
 
 /// The latches of a run, with their reasons.
 #[derive(Debug)]
-pub struct LatchState {
+pub struct KillSwitchState {
     /// The file content that the shell received last, or must receive next. It keeps the entries of
     /// strategies that are not configured.
-    said: Latches,
-    /// The shell did not receive `said` yet.
-    is_unsaid: bool,
+    file_content: Latches,
+    /// The shell did not receive `file_content` yet.
+    is_unsent: bool,
     /// How many writes the shell has not finished.
     writing: u32,
     /// When the last write failed, and why.
@@ -47,16 +47,16 @@ pub struct LatchState {
     margin_call: bool,
     /// The operator's flatten command of all positions is not finished.
     flattens: bool,
-    strategies: Vec<One>,
+    strategies: Vec<StrategySwitch>,
     /// The reason of a latch or quarantine changed, and the file does not have it yet.
-    untold: bool,
+    has_new_reason: bool,
     /// The last unexplained decrease of a balance, and its day.
     unexplained: Option<(i64, String)>,
 }
 
 /// The latches of one strategy.
 #[derive(Debug)]
-struct One {
+struct StrategySwitch {
     name: String,
     latch: (Latch, String),
     fault: Option<(FaultKind, String)>,
@@ -64,16 +64,18 @@ struct One {
     flattens: bool,
 }
 
-impl LatchState {
+impl KillSwitchState {
     /// The content of the latch file, for the configured strategies.
     pub fn new(file: Latches, names: impl Iterator<Item = String>) -> Self {
         let strategies = names.map(|name| {
-            let said = file.strategies.get(&name).cloned().unwrap_or_default();
-            One {
+            let stored = file.strategies.get(&name).cloned().unwrap_or_default();
+            StrategySwitch {
                 name,
-                latch: read(&said.latch),
-                fault: said.quarantine.map(|(word, reason)| (fault(&word), reason)),
-                flattens: said.flatten,
+                latch: read(&stored.latch),
+                fault: stored
+                    .quarantine
+                    .map(|(word, reason)| (fault(&word), reason)),
+                flattens: stored.flatten,
             }
         });
         Self {
@@ -81,10 +83,10 @@ impl LatchState {
             margin_call: file.margin_call,
             flattens: file.flatten,
             strategies: strategies.collect(),
-            untold: false,
+            has_new_reason: false,
             unexplained: None,
-            said: file,
-            is_unsaid: false,
+            file_content: file,
+            is_unsent: false,
             writing: 0,
             failed: None,
         }
@@ -154,7 +156,7 @@ impl LatchState {
     /// Sets the reason of a latch that may exist already, and has the file written again.
     fn amend_cause(&mut self, cause: String) {
         self.account.1 = cause;
-        self.untold = true;
+        self.has_new_reason = true;
     }
 
     /// Pauses the account for this reason. A latch that exists stays, and this reason is added to
@@ -165,12 +167,12 @@ impl LatchState {
             Latch::None => (*latch, *cause) = (Latch::Paused, reason),
             Latch::Paused | Latch::Halted => *cause = format!("{cause}; {reason}"),
         }
-        self.untold = true;
+        self.has_new_reason = true;
     }
 
-    /// The content of the file, as of the last [`Self::look`].
-    pub const fn said(&self) -> &Latches {
-        &self.said
+    /// The content of the file, as of the last [`Self::update_from`].
+    pub const fn file_content(&self) -> &Latches {
+        &self.file_content
     }
 
     /// Notes a quarantine and its reason. An empty reason does not replace a known reason of the
@@ -182,7 +184,7 @@ impl LatchState {
                 return;
             }
             one.fault = Some((kind, trouble));
-            self.untold = true;
+            self.has_new_reason = true;
         }
     }
 
@@ -190,8 +192,8 @@ impl LatchState {
     pub fn reason(&self, engine: &Engine, strategy: StrategyId) -> Option<String> {
         let one = self.strategies.get(usize::from(strategy.0))?;
         if let Some(kind) = engine.fault(strategy) {
-            let told = one.fault.as_ref().filter(|(known, _)| *known == kind);
-            let reason = told.map_or("", |(_, reason)| reason.as_str());
+            let known = one.fault.as_ref().filter(|(known, _)| *known == kind);
+            let reason = known.map_or("", |(_, reason)| reason.as_str());
             return Some(match reason {
                 "" => kind.as_str().to_owned(),
                 reason => reason.to_owned(),
@@ -237,18 +239,18 @@ impl LatchState {
 
     /// The file content that the shell must write; returned once for each change.
     pub(crate) fn take(&mut self) -> Option<Latches> {
-        let is_unsaid = std::mem::take(&mut self.is_unsaid);
-        self.writing += u32::from(is_unsaid);
-        is_unsaid.then(|| self.said.clone())
+        let is_unsent = std::mem::take(&mut self.is_unsent);
+        self.writing += u32::from(is_unsent);
+        is_unsent.then(|| self.file_content.clone())
     }
 
     /// Whether the latches survive the end of the process.
-    pub fn kept(&self) -> Kept {
-        let is_behind = self.writing > 0 || self.is_unsaid;
+    pub fn save_state(&self) -> SaveState {
+        let is_behind = self.writing > 0 || self.is_unsent;
         match &self.failed {
-            _ if is_behind && !planted!(LatchAnsweredEarly) => Kept::Writing,
-            Some((_, why)) => Kept::Failed(why.clone()),
-            None => Kept::Durable,
+            _ if is_behind && !planted!(LatchAnsweredEarly) => SaveState::Writing,
+            Some((_, why)) => SaveState::Failed(why.clone()),
+            None => SaveState::Durable,
         }
     }
 
@@ -268,18 +270,18 @@ impl LatchState {
     /// When a failed write is tried again.
     pub(crate) fn due(&self) -> Option<Time> {
         let (at, _) = self.failed.as_ref()?;
-        let waits = self.writing == 0 && !self.is_unsaid && !planted!(LatchNotTriedAgain);
+        let waits = self.writing == 0 && !self.is_unsent && !planted!(LatchNotTriedAgain);
         waits.then(|| at.plus_ms(AGAIN_MS))
     }
 
     /// Has the shell write the file again if it is time.
     pub(crate) fn timeout(&mut self, now: Time) {
-        self.is_unsaid |= self.due().is_some_and(|due| due <= now);
+        self.is_unsent |= self.due().is_some_and(|due| due <= now);
     }
 
     /// Compares the engine with the file content and updates the content.
-    pub fn look(&mut self, engine: &Engine) {
-        let changed = |(place, one): (usize, &One)| {
+    pub fn update_from(&mut self, engine: &Engine) {
+        let changed = |(place, one): (usize, &StrategySwitch)| {
             let strategy = StrategyId(place as u16);
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
             one.latch.0 != engine.latch_of(strategy)
@@ -289,7 +291,7 @@ impl LatchState {
         let same = self.account.0 == engine.latch()
             && self.margin_call == is_called(engine)
             && self.flattens == flattens_all(engine)
-            && !self.untold;
+            && !self.has_new_reason;
         if same && !self.strategies.iter().enumerate().any(changed) {
             return;
         }
@@ -301,22 +303,22 @@ impl LatchState {
         self.account.0 = engine.latch();
         self.margin_call = is_called(engine);
         self.flattens = flattens_all(engine);
-        self.untold = false;
-        let next = &mut self.said;
+        self.has_new_reason = false;
+        let next = &mut self.file_content;
         next.margin_call = self.margin_call;
         next.flatten = self.flattens;
         next.account = latched(engine.latch(), &self.account.1);
         for (place, one) in self.strategies.iter_mut().enumerate() {
             one.take(engine, StrategyId(place as u16));
-            next.strategies.insert(one.name.clone(), one.said());
+            next.strategies.insert(one.name.clone(), one.to_file());
         }
-        let is_clear = |said: &StrategyLatch| *said == StrategyLatch::default();
-        next.strategies.retain(|_, said| !is_clear(said));
-        self.is_unsaid = true;
+        let is_clear = |entry: &StrategyLatch| *entry == StrategyLatch::default();
+        next.strategies.retain(|_, entry| !is_clear(entry));
+        self.is_unsent = true;
     }
 }
 
-impl One {
+impl StrategySwitch {
     /// Takes the state of the engine. A known reason is kept.
     fn take(&mut self, engine: &Engine, strategy: StrategyId) {
         self.fault = engine.fault(strategy).map(|kind| {
@@ -334,7 +336,7 @@ impl One {
         }
     }
 
-    fn said(&self) -> StrategyLatch {
+    fn to_file(&self) -> StrategyLatch {
         let quarantine = self.fault.as_ref();
         StrategyLatch {
             latch: latched(self.latch.0, &self.latch.1),
@@ -430,14 +432,14 @@ mod tests {
     }
 
     /// The latch state of a process whose file has this content.
-    fn held(file: Latches) -> LatchState {
-        LatchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
+    fn held(file: Latches) -> KillSwitchState {
+        KillSwitchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
     }
 
     /// The content of the file at the end of a process.
-    fn end(mut held: LatchState, engine: &Engine) -> Latches {
-        held.look(engine);
-        held.said().clone()
+    fn end(mut held: KillSwitchState, engine: &Engine) -> Latches {
+        held.update_from(engine);
+        held.file_content().clone()
     }
 
     #[test]
@@ -464,7 +466,7 @@ mod tests {
         second.set_trouble(strategy, kind, String::new());
         assert_eq!(lost.latch_of(StrategyId(0)), Latch::Paused);
         assert_eq!(lost.fault(strategy), Some(kind));
-        let reason = |held: &LatchState, at| held.reason(&lost, StrategyId(at));
+        let reason = |held: &KillSwitchState, at| held.reason(&lost, StrategyId(at));
         assert_eq!(reason(&second, 1).unwrap(), "trap: unreachable");
         assert_eq!(reason(&second, 0).unwrap(), OPERATOR);
         assert!(second.missing(&lost).is_empty());
@@ -586,13 +588,13 @@ mod tests {
     }
 
     /// The reason in the file after an order event, with the notices of the engine taken in.
-    fn told(held: &mut LatchState, engine: &mut Engine, update: OrderUpdate) -> String {
+    fn told(held: &mut KillSwitchState, engine: &mut Engine, update: OrderUpdate) -> String {
         engine.handle(Time(5), Input::User(&UserEvent::Order(update)));
         while let Some(notice) = engine.poll_notice() {
             held.notice(engine, &notice);
         }
-        held.look(engine);
-        let account = &held.said().account;
+        held.update_from(engine);
+        let account = &held.file_content().account;
         account.words().map_or("", |(_, reason)| reason).to_owned()
     }
 
@@ -733,7 +735,7 @@ mod tests {
             while let Some(notice) = engine.poll_notice() {
                 held.notice(&engine, &notice);
             }
-            held.look(&engine);
+            held.update_from(&engine);
             assert_eq!(held.cause(), reason);
         }
     }
@@ -741,14 +743,14 @@ mod tests {
     #[test]
     fn each_change_is_passed_to_the_shell_once() {
         let (mut held, mut engine) = (held(Latches::default()), engine());
-        held.look(&engine);
+        held.update_from(&engine);
         assert_eq!(held.take(), None);
         engine.handle(Time(1), Input::Command(Command::Halt));
         held.set_cause(OPERATOR.to_owned());
-        held.look(&engine);
-        let said = held.take().unwrap().account;
-        assert!(matches!(said, Latched::Halted { reason } if reason == OPERATOR));
-        held.look(&engine);
+        held.update_from(&engine);
+        let stored = held.take().unwrap().account;
+        assert!(matches!(stored, Latched::Halted { reason } if reason == OPERATOR));
+        held.update_from(&engine);
         assert_eq!(held.take(), None);
     }
 
@@ -756,20 +758,20 @@ mod tests {
     fn a_file_that_could_not_be_written_is_written_again() {
         let (mut held, mut engine) = (held(Latches::default()), engine());
         engine.handle(Time(1), Input::Command(Command::Halt));
-        held.look(&engine);
-        assert_eq!(held.kept(), Kept::Writing);
-        let said = held.take();
-        assert_eq!(held.kept(), Kept::Writing);
+        held.update_from(&engine);
+        assert_eq!(held.save_state(), SaveState::Writing);
+        let stored = held.take();
+        assert_eq!(held.save_state(), SaveState::Writing);
         held.written(Time(5), Err("no space".to_owned()));
-        assert_eq!(held.kept(), Kept::Failed("no space".to_owned()));
+        assert_eq!(held.save_state(), SaveState::Failed("no space".to_owned()));
         let due = held.due().unwrap();
         assert_eq!(due, Time(5).plus_ms(AGAIN_MS));
         held.timeout(Time(6));
         assert_eq!(held.take(), None, "it is not time yet");
         held.timeout(due);
-        assert_eq!((held.take(), held.due()), (said, None));
+        assert_eq!((held.take(), held.due()), (stored, None));
         held.written(due, Ok(()));
-        assert_eq!((held.kept(), held.due()), (Kept::Durable, None));
+        assert_eq!((held.save_state(), held.due()), (SaveState::Durable, None));
     }
 
     #[test]
@@ -777,12 +779,12 @@ mod tests {
         let (mut held, mut engine) = (held(Latches::default()), engine());
         for command in [Command::Pause, Command::Halt] {
             engine.handle(Time(1), Input::Command(command));
-            held.look(&engine);
+            held.update_from(&engine);
             assert!(held.take().is_some());
         }
         held.written(Time(2), Ok(()));
-        assert_eq!(held.kept(), Kept::Writing);
+        assert_eq!(held.save_state(), SaveState::Writing);
         held.written(Time(3), Ok(()));
-        assert_eq!(held.kept(), Kept::Durable);
+        assert_eq!(held.save_state(), SaveState::Durable);
     }
 }

@@ -1,8 +1,8 @@
 //! The steps of a start before its engine exists: read the rules of the instruments and the venue's
 //! clocks, and find out where the futures account is read.
 //!
-//! [`Start`] has no IO. The shell sends the calls of [`Start::poll_output`], passes the results to
-//! it and calls it at [`Start::poll_timeout`], until [`Start::take_result`] returns something. A
+//! [`Startup`] has no IO. The shell sends the calls of [`Startup::poll_output`], passes the results to
+//! it and calls it at [`Startup::poll_timeout`], until [`Startup::take_result`] returns something. A
 //! request without a usable response is repeated after growing pauses, or after the wait that a
 //! limit of the venue names.
 
@@ -21,12 +21,12 @@ use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Query;
-use crate::quiet::Quiet;
+use crate::log_throttle::LogThrottle;
 use crate::requests::{
     Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests, venue_surface,
 };
 
-pub use error::StartError;
+pub use error::StartupError;
 pub use names::{InstrumentName, surfaces};
 
 /// While the venue does not respond, requests are repeated. The pauses grow from the first value to
@@ -39,7 +39,7 @@ const UNUSABLE_MAX: u32 = 3;
 
 /// The facts that a start must find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartTerms {
+pub struct StartupTerms {
     /// The instruments, in the order of their ids.
     pub instruments: Vec<InstrumentName>,
     /// Whether the clocks of the surfaces are read, because signed requests carry the venue's time.
@@ -54,12 +54,12 @@ pub enum FindAccount {
     /// Only documents 1 to 3 are used: the info endpoint, by wallet address.
     Documented,
     /// The routes of spec 4, section 4, if the venue has them; the info endpoint otherwise.
-    AskVenue,
+    TryRoute,
 }
 
 /// The result of a start.
 #[derive(Debug)]
-pub struct Known {
+pub struct StartupResult {
     /// The instruments, in the order of their names.
     pub instruments: Vec<Instrument>,
     /// The assets of the venue.
@@ -72,8 +72,8 @@ pub struct Known {
 
 /// An event for a start.
 #[derive(Debug)]
-pub enum StartInput<'a> {
-    /// The time of [`Start::poll_timeout`] has come.
+pub enum StartupInput<'a> {
+    /// The time of [`Startup::poll_timeout`] has come.
     Timeout,
     /// A call was signed elsewhere, or could not be signed.
     Signed(CallId, Result<Prepared, PrepareError>),
@@ -83,10 +83,10 @@ pub enum StartInput<'a> {
 
 /// Work for the shell.
 #[derive(Debug)]
-pub enum StartOutput {
-    /// Have this call signed; the result is [`StartInput::Signed`].
+pub enum StartupOutput {
+    /// Have this call signed; the result is [`StartupInput::Signed`].
     Sign(CallId, Unsigned),
-    /// Write this call to the venue once; the result is [`StartInput::Answer`].
+    /// Write this call to the venue once; the result is [`StartupInput::Answer`].
     Send(Call),
     /// Give up this call. The shell reports whether it left: [`CallAnswer::Late`] or
     /// [`CallAnswer::Lost`].
@@ -116,8 +116,8 @@ enum Step {
 
 /// A start. See the module documentation.
 #[derive(Debug)]
-pub struct Start {
-    terms: StartTerms,
+pub struct Startup {
+    terms: StartupTerms,
     /// `None` once the start is over.
     requests: Option<Requests>,
     /// The remaining steps; the first one is in progress.
@@ -131,16 +131,16 @@ pub struct Start {
     /// When the first step is tried again.
     again: Option<Time>,
     pause: Duration,
-    trouble: Quiet,
+    trouble: LogThrottle,
     /// Number of unusable responses so far.
     unusable: u32,
-    outputs: VecDeque<StartOutput>,
-    result: Option<Result<Known, StartError>>,
+    outputs: VecDeque<StartupOutput>,
+    result: Option<Result<StartupResult, StartupError>>,
 }
 
-impl Start {
+impl Startup {
     /// A start that begins at `now` and makes its calls through `requests`.
-    pub fn new(now: Time, terms: StartTerms, requests: Requests) -> Self {
+    pub fn new(now: Time, terms: StartupTerms, requests: Requests) -> Self {
         let info = requests.exchange().other_futures_account();
         let mut start = Self {
             requests: Some(requests),
@@ -151,7 +151,7 @@ impl Start {
             info,
             again: None,
             pause: RETRY.0,
-            trouble: Quiet::default(),
+            trouble: LogThrottle::default(),
             unusable: 0,
             outputs: VecDeque::new(),
             result: None,
@@ -167,14 +167,14 @@ impl Start {
 
     /// Handles one event. `now` is the shell's clock, which never runs backwards. Drain
     /// [`Self::poll_output`] after it.
-    pub fn handle(&mut self, now: Time, input: StartInput<'_>) {
+    pub fn handle(&mut self, now: Time, input: StartupInput<'_>) {
         let Some(requests) = &mut self.requests else {
             return;
         };
         match input {
-            StartInput::Answer(id, answer) => requests.handle_answer(now, (id, answer)),
-            StartInput::Signed(id, prepared) => requests.signed(now, id, prepared),
-            StartInput::Timeout => {
+            StartupInput::Answer(id, answer) => requests.handle_answer(now, (id, answer)),
+            StartupInput::Signed(id, prepared) => requests.signed(now, id, prepared),
+            StartupInput::Timeout => {
                 requests.timeout(now);
                 if self.again.take_if(|again| *again <= now).is_some() {
                     self.continue_steps(now);
@@ -185,11 +185,11 @@ impl Start {
     }
 
     /// The next work for the shell.
-    pub fn poll_output(&mut self) -> Option<StartOutput> {
+    pub fn poll_output(&mut self) -> Option<StartupOutput> {
         self.outputs.pop_front()
     }
 
-    /// When [`StartInput::Timeout`] is due by the shell's clock.
+    /// When [`StartupInput::Timeout`] is due by the shell's clock.
     pub fn poll_timeout(&self) -> Option<Time> {
         let requests = self.requests.as_ref()?;
         [requests.next(), self.again].into_iter().flatten().min()
@@ -197,7 +197,7 @@ impl Start {
 
     /// The result or the error, once the start is over. The shell must drain [`Self::poll_output`]
     /// first.
-    pub fn take_result(&mut self) -> Option<Result<Known, StartError>> {
+    pub fn take_result(&mut self) -> Option<Result<StartupResult, StartupError>> {
         self.result.take()
     }
 
@@ -205,12 +205,12 @@ impl Start {
         while let Some(done) = self.requests.as_mut().and_then(Requests::poll) {
             match done {
                 Done::Sign(id, unsigned) => {
-                    self.outputs.push_back(StartOutput::Sign(id, unsigned));
+                    self.outputs.push_back(StartupOutput::Sign(id, unsigned));
                 }
-                Done::Send(call) => self.outputs.push_back(StartOutput::Send(call)),
-                Done::Abandon(id) => self.outputs.push_back(StartOutput::Abandon(id)),
+                Done::Send(call) => self.outputs.push_back(StartupOutput::Send(call)),
+                Done::Abandon(id) => self.outputs.push_back(StartupOutput::Abandon(id)),
                 Done::QueryEnded(_, result) => self.handle_answer(now, result),
-                Done::Ended(ended) => self.outputs.push_back(StartOutput::CallEnded(ended)),
+                Done::Ended(ended) => self.outputs.push_back(StartupOutput::CallEnded(ended)),
                 // The session later reports the venue's stops to its engine. A start makes no calls
                 // of the other kinds.
                 Done::Live(_)
@@ -230,7 +230,7 @@ impl Start {
             let query = match self.steps.front_mut() {
                 None => return self.succeed(),
                 Some(Step::Limits) => {
-                    self.outputs.push_back(StartOutput::LimitsKnown);
+                    self.outputs.push_back(StartupOutput::LimitsKnown);
                     self.step_done();
                     continue;
                 }
@@ -250,12 +250,12 @@ impl Start {
                 Some(Step::Account(FindAccount::Documented)) => {
                     match self.info.take() {
                         Some(info) => self.futures_account = info,
-                        None => return self.fail(StartError::NoAddress),
+                        None => return self.fail(StartupError::NoAddress),
                     }
                     self.step_done();
                     continue;
                 }
-                Some(Step::Account(FindAccount::AskVenue)) => Query::FuturesAccount,
+                Some(Step::Account(FindAccount::TryRoute)) => Query::FuturesAccount,
                 Some(Step::Listing(surface)) => Query::Listing(*surface),
                 Some(Step::Clock(reading)) => reading.next_query(now),
             };
@@ -264,11 +264,11 @@ impl Start {
     }
 
     /// The error for an instrument whose surface the exchange does not have.
-    fn unknown_surface(&self) -> Option<StartError> {
+    fn unknown_surface(&self) -> Option<StartupError> {
         let surfaces = self.requests.as_ref()?.exchange().capabilities().surfaces;
         let mut names = self.terms.instruments.iter();
         let name = names.find(|name| !surfaces.contains(&name.surface))?;
-        Some(StartError::NoSurface(name.surface, name.clone()))
+        Some(StartupError::NoSurface(name.surface, name.clone()))
     }
 
     fn send_query(&mut self, now: Time, query: Query<'_>) {
@@ -306,7 +306,7 @@ impl Start {
                 }
             },
             Err(not_done @ NotDone::Refused(_)) => {
-                self.unusable(now, StartError::Refused { surface, not_done });
+                self.unusable(now, StartupError::Refused { surface, not_done });
             }
             Err(not_done) => {
                 if let Some(repeated) = self.trouble.again(now) {
@@ -328,7 +328,7 @@ impl Start {
     }
 
     /// The exchange information cannot be used.
-    fn unusable(&mut self, now: Time, error: StartError) {
+    fn unusable(&mut self, now: Time, error: StartupError) {
         self.unusable += 1;
         if self.unusable >= UNUSABLE_MAX {
             return self.fail(error);
@@ -414,7 +414,7 @@ impl Start {
     fn step_done(&mut self) {
         self.steps.pop_front();
         self.pause = RETRY.0;
-        self.trouble = Quiet::default();
+        self.trouble = LogThrottle::default();
     }
 
     /// The first step is tried again after `wait`, which a limit of the venue names, or else after
@@ -432,7 +432,7 @@ impl Start {
         };
         requests.end_start(self.info.take());
         let (instruments, assets) = self.found.take().unwrap_or_default();
-        self.result = Some(Ok(Known {
+        self.result = Some(Ok(StartupResult {
             instruments,
             assets,
             futures_account: self.futures_account.clone(),
@@ -440,14 +440,14 @@ impl Start {
         }));
     }
 
-    fn fail(&mut self, error: StartError) {
+    fn fail(&mut self, error: StartupError) {
         self.requests = None;
         self.result = Some(Err(error));
     }
 }
 
 /// The steps of a start, in their order.
-fn steps(now: Time, terms: &StartTerms, has_address: bool) -> VecDeque<Step> {
+fn steps(now: Time, terms: &StartupTerms, has_address: bool) -> VecDeque<Step> {
     let surfaces = surfaces(&terms.instruments);
     let mut steps: VecDeque<_> = surfaces.iter().copied().map(Step::Listing).collect();
     steps.push_back(Step::Instruments);

@@ -8,21 +8,21 @@ use windvane_engine::latches::Latches;
 use windvane_engine::record::Chain;
 use windvane_engine::{Surface, Time};
 
-use super::{Before, Left, RecoverError};
+use super::{Before, PreviousState, RecoverError};
 use crate::account::Account;
-use crate::begin::{Begin, Foreign, begin};
+use crate::activation::{Activation, Foreign, activate};
+use crate::checkpoint::{Module, new_checkpoint};
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::guests::Guests;
-use crate::head::{Module, head};
-use crate::latches::LatchState;
+use crate::kill_switch::KillSwitchState;
 
 /// The last saved state of each strategy, in the order of the configuration.
 pub type States = Vec<Option<Vec<u8>>>;
 
-/// Inputs of a beginning process, in addition to [`Left`].
+/// Inputs of a beginning process, in addition to [`PreviousState`].
 #[derive(Debug)]
-pub struct RecoveryTerms<'a> {
+pub struct LaunchTerms<'a> {
     /// The shell's clock.
     pub now: Time,
     /// The first time of the recording that is played; `None` if the engine follows the shell's
@@ -34,10 +34,10 @@ pub struct RecoveryTerms<'a> {
     pub before: Before,
     /// The modules of the strategies, in order.
     pub modules: &'a [Module],
-    /// The account. A simulated account continues from [`Left::paper`].
+    /// The account. A simulated account continues from [`PreviousState::paper`].
     pub account: Account,
     /// The content of the latch file.
-    pub latches: Latches,
+    pub kill_switch: Latches,
     /// Set if the data folder belongs to another account. The run begins paused then.
     pub foreign: Option<Foreign<'a>>,
     /// Orders do not wait for the disk.
@@ -52,7 +52,7 @@ pub struct RecoveryTerms<'a> {
 
 /// A process that began. It has sent nothing yet.
 #[derive(Debug)]
-pub struct Begun<G> {
+pub struct Launched<G> {
     /// The first segment of this process. The journal begins it after all other parts of the shell
     /// are ready, and before anything is sent.
     pub first: FirstSegment,
@@ -63,31 +63,31 @@ pub struct Begun<G> {
     /// The engine's clock.
     pub clock: Clock,
     /// The latches and their reasons.
-    pub latches: LatchState,
+    pub kill_switch: KillSwitchState,
 }
 
 /// The beginning of the first segment. A later start recovers only what the head contains.
 #[derive(Debug)]
 pub struct FirstSegment {
     /// Its head: the engine before this process recorded anything, with the last saved states.
-    pub head: Vec<u8>,
+    pub checkpoint: Vec<u8>,
     /// The position at which the journal continues.
     pub at: Chain,
 }
 
-impl Left {
+impl PreviousState {
     /// Begins a process. `guests` makes the strategies, which get their saved states.
     ///
     /// # Errors
     /// The present configuration or the venue's rules cannot be used, or a strategy refuses to
     /// start.
-    pub fn begin<G: Guests>(
+    pub fn launch<G: Guests>(
         mut self,
-        terms: RecoveryTerms<'_>,
+        terms: LaunchTerms<'_>,
         guests: impl FnOnce(&States) -> G,
-    ) -> Result<Begun<G>, RecoverError> {
+    ) -> Result<Launched<G>, RecoverError> {
         let (now, modules) = (terms.now, terms.modules);
-        let last = self.head.take();
+        let last = self.checkpoint.take();
         let mut engine = self.succeed(terms.engine, &terms.before)?;
         let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
         let states: States = modules.iter().map(state_of).collect();
@@ -96,7 +96,8 @@ impl Left {
         let snapshot = engine.snapshot();
         let saved = states.clone();
         let first = FirstSegment {
-            head: head(snapshot, saved, modules, guests.made(), account.to_bytes()).to_bytes(),
+            checkpoint: new_checkpoint(snapshot, saved, modules, guests.made(), account.to_bytes())
+                .to_bytes(),
             at: engine.chain(),
         };
         let clock = match terms.played_from {
@@ -109,29 +110,29 @@ impl Left {
             driver.durable(now, u64::MAX);
         }
         let names = modules.iter().map(|(name, _)| name.clone());
-        let mut latches = LatchState::new(terms.latches, names);
-        let mut with = Begin {
-            latches: &mut latches,
+        let mut kill_switch = KillSwitchState::new(terms.kill_switch, names);
+        let mut with = Activation {
+            kill_switch: &mut kill_switch,
             foreign: terms.foreign,
             states: &states,
             on_liquidation: terms.on_liquidation,
             surfaces: terms.surfaces,
             is_streamed: terms.is_streamed,
         };
-        let begun = begin(now, &mut driver, &mut account, &mut with);
-        begun.map_err(|(strategy, reason)| RecoverError::Refused {
+        let activated = activate(now, &mut driver, &mut account, &mut with);
+        activated.map_err(|(strategy, reason)| RecoverError::Refused {
             strategy: modules
                 .get(usize::from(strategy.0))
                 .map_or_else(String::new, |(name, _)| name.clone()),
             reason,
         })?;
-        latches.look(driver.engine());
-        Ok(Begun {
+        kill_switch.update_from(driver.engine());
+        Ok(Launched {
             first,
             driver,
             account,
             clock,
-            latches,
+            kill_switch,
         })
     }
 }
@@ -150,9 +151,9 @@ mod tests {
     use windvane_engine::{Engine, Event, Intent, StrategyId};
 
     use super::*;
+    use crate::checkpoint::Checkpoint;
     use crate::guests::InitResult;
-    use crate::head::Head;
-    use crate::recovery::{Remembered, left_of};
+    use crate::recovery::{JournalContent, recover_state};
 
     /// Strategies that note which of them started and which got a saved state.
     #[derive(Default)]
@@ -236,29 +237,30 @@ mod tests {
     }
 
     /// The state left by a process with epoch 7, whose strategy `c` saved a state.
-    fn left() -> Left {
+    fn left() -> PreviousState {
         let mut engine = Engine::new(config(7)).unwrap();
         let at = engine.chain();
         let states = vec![None, None, Some(b"kept".to_vec())];
         let made = vec![crate::Made::default(); NAMES.len()];
-        left_of(Remembered {
+        recover_state(JournalContent {
             is_authority: true,
-            head: head(engine.snapshot(), states, &modules(), made, None).to_bytes(),
+            checkpoint: new_checkpoint(engine.snapshot(), states, &modules(), made, None)
+                .to_bytes(),
             blocks: Vec::new(),
             base: at,
             next: at,
         })
     }
 
-    fn terms(modules: &[Module]) -> RecoveryTerms<'_> {
-        RecoveryTerms {
+    fn terms(modules: &[Module]) -> LaunchTerms<'_> {
+        LaunchTerms {
             now: Time::from_millis(1_000),
             played_from: None,
             engine: config(8),
             before: Before::default(),
             modules,
             account: Account::Venue,
-            latches: Latches::default(),
+            kill_switch: Latches::default(),
             foreign: None,
             is_unwaited: false,
             on_liquidation: OnLiquidation::default(),
@@ -277,22 +279,22 @@ mod tests {
     #[test]
     fn the_head_has_the_engine_before_the_strategies_start() {
         let modules = modules();
-        let terms = RecoveryTerms {
+        let terms = LaunchTerms {
             foreign: Some(Foreign {
                 difference: "the folder belongs to another account",
                 what_to_do: "resume or stop",
             }),
             ..terms(&modules)
         };
-        let begun = left().begin(terms, |_| noted()).unwrap();
-        let engine = begun.driver.engine();
+        let launched = left().launch(terms, |_| noted()).unwrap();
+        let engine = launched.driver.engine();
         assert_eq!(engine.latch(), Latch::Paused);
         assert!(engine.records() > 0);
-        let head = Head::from_bytes(&begun.first.head).unwrap();
-        let before = Engine::restore(&head.engine).unwrap();
+        let checkpoint = Checkpoint::from_bytes(&launched.first.checkpoint).unwrap();
+        let before = Engine::restore(&checkpoint.engine).unwrap();
         assert_eq!((before.epoch(), before.latch()), (8, Latch::None));
-        assert_eq!(before.chain(), begun.first.at);
-        assert_eq!(head.state_of("c"), Some(b"kept".to_vec()));
+        assert_eq!(before.chain(), launched.first.at);
+        assert_eq!(checkpoint.state_of("c"), Some(b"kept".to_vec()));
     }
 
     #[test]
@@ -302,23 +304,23 @@ mod tests {
             quarantine: Some(("trap".to_owned(), "unreachable".to_owned())),
             ..StrategyLatch::default()
         };
-        let latches = Latches {
+        let kill_switch = Latches {
             account: Latched::Halted {
                 reason: "the operator".to_owned(),
             },
             strategies: BTreeMap::from([("b".to_owned(), quarantined)]),
             ..Latches::default()
         };
-        let terms = RecoveryTerms {
-            latches: latches.clone(),
+        let terms = LaunchTerms {
+            kill_switch: kill_switch.clone(),
             ..terms(&modules)
         };
-        let begun = left().begin(terms, |_| noted()).unwrap();
-        let guests = begun.driver.guests();
+        let launched = left().launch(terms, |_| noted()).unwrap();
+        let guests = launched.driver.guests();
         assert_eq!(guests.started, [StrategyId(0), StrategyId(2)]);
         assert_eq!(guests.loaded, [(StrategyId(2), b"kept".to_vec())]);
-        assert_eq!(begun.driver.engine().latch(), Latch::Halted);
-        assert_eq!(*begun.latches.said(), latches);
+        assert_eq!(launched.driver.engine().latch(), Latch::Halted);
+        assert_eq!(*launched.kill_switch.file_content(), kill_switch);
     }
 
     #[test]
@@ -328,8 +330,8 @@ mod tests {
             refuses: Some(StrategyId(1)),
             ..noted()
         };
-        let refused = left().begin(terms(&modules), |_| refusing);
-        let error = refused.map(|begun| begun.first).unwrap_err();
+        let refused = left().launch(terms(&modules), |_| refusing);
+        let error = refused.map(|launched| launched.first).unwrap_err();
         assert_eq!(
             error.to_string(),
             "strategy b refuses to start: no such period"

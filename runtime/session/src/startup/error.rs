@@ -9,7 +9,7 @@ use super::InstrumentName;
 
 /// Why a run cannot begin with the venue's information.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum StartupError {
     /// The venue refuses to send its exchange information.
     #[error("{surface} exchange information: {not_done}")]
     Refused {

@@ -16,8 +16,8 @@ use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::route;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 use windvane_session::{
-    Call, CallAnswer, Documented, FindAccount, InstrumentName, Known, RequestTerms, Requests,
-    Signing, Start, StartError, StartInput, StartOutput, StartTerms, surfaces,
+    Call, CallAnswer, Documented, FindAccount, InstrumentName, RequestTerms, Requests, Signing,
+    Startup, StartupError, StartupInput, StartupOutput, StartupResult, StartupTerms, surfaces,
 };
 
 const FUTURES: &str = include_str!("../../protocol/tests/exchange_info_futures.json");
@@ -33,7 +33,7 @@ const UNSUPPORTED: &str = r#"{"code":-1020,"msg":"This operation is not supporte
 
 /// A start with its venue and the outputs so far.
 struct Run {
-    start: Start,
+    startup: Startup,
     gateway: Gateway,
     now: Time,
     limits_known: usize,
@@ -41,16 +41,16 @@ struct Run {
     /// The call in progress was given up.
     abandoned: bool,
     /// Calls that were sent, in order.
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
     call: Option<Call>,
-    result: Option<Result<Known, StartError>>,
+    result: Option<Result<StartupResult, StartupError>>,
 }
 
-fn terms(names: &[&str], futures_account: Option<FindAccount>) -> StartTerms {
+fn terms(names: &[&str], futures_account: Option<FindAccount>) -> StartupTerms {
     let names = names
         .iter()
         .map(|name| InstrumentName::parse(name).unwrap());
-    StartTerms {
+    StartupTerms {
         instruments: names.collect(),
         reads_clocks: true,
         futures_account,
@@ -58,11 +58,11 @@ fn terms(names: &[&str], futures_account: Option<FindAccount>) -> StartTerms {
 }
 
 impl Run {
-    fn new(terms: StartTerms) -> Self {
+    fn new(terms: StartupTerms) -> Self {
         Self::of(terms, Some(USER))
     }
 
-    fn of(terms: StartTerms, user: Option<&str>) -> Self {
+    fn of(terms: StartupTerms, user: Option<&str>) -> Self {
         let identity = Identity {
             dialect: Dialect {
                 brand: Brand::new("svc").unwrap(),
@@ -88,13 +88,13 @@ impl Run {
         let exchange = Box::new(Documented::new(gateway.clone(), false, Signing::Here));
         let requests = Requests::new(exchange, limits, now, surfaces, 0);
         let mut run = Self {
-            start: Start::new(now, terms, requests),
+            startup: Startup::new(now, terms, requests),
             gateway,
             now,
             limits_known: 0,
             ended: 0,
             abandoned: false,
-            asked: Vec::new(),
+            requested: Vec::new(),
             call: None,
             result: None,
         };
@@ -103,29 +103,30 @@ impl Run {
     }
 
     fn perform(&mut self) {
-        while let Some(output) = self.start.poll_output() {
+        while let Some(output) = self.startup.poll_output() {
             match output {
-                StartOutput::Sign(..) => panic!("a start must sign its own calls"),
-                StartOutput::Send(call) => {
-                    self.asked.push(call.route.name);
+                StartupOutput::Sign(..) => panic!("a start must sign its own calls"),
+                StartupOutput::Send(call) => {
+                    self.requested.push(call.route.name);
                     assert!(self.call.replace(call).is_none(), "one call at a time");
                 }
-                StartOutput::Abandon(id) => {
+                StartupOutput::Abandon(id) => {
                     assert_eq!(self.call.as_ref().map(|call| call.id), Some(id));
                     self.abandoned = true;
                 }
-                StartOutput::LimitsKnown => self.limits_known += 1,
-                StartOutput::CallEnded(_) => self.ended += 1,
+                StartupOutput::LimitsKnown => self.limits_known += 1,
+                StartupOutput::CallEnded(_) => self.ended += 1,
             }
         }
-        self.result = self.result.take().or_else(|| self.start.take_result());
+        self.result = self.result.take().or_else(|| self.startup.take_result());
     }
 
     /// Gives the result of the call in progress.
-    fn hear(&mut self, answer: CallAnswer<'_>) {
+    fn give_answer(&mut self, answer: CallAnswer<'_>) {
         self.now = self.now.plus_ms(TRIP_MS);
         let id = self.call.take().unwrap().id;
-        self.start.handle(self.now, StartInput::Answer(id, answer));
+        self.startup
+            .handle(self.now, StartupInput::Answer(id, answer));
         self.perform();
     }
 
@@ -135,7 +136,7 @@ impl Run {
             headers,
             text,
         };
-        self.hear(CallAnswer::Received(answer));
+        self.give_answer(CallAnswer::Received(answer));
     }
 
     fn ok(&mut self, text: &str) {
@@ -153,13 +154,13 @@ impl Run {
     }
 
     fn time_passes(&mut self) {
-        self.now = self.start.poll_timeout().unwrap();
-        self.start.handle(self.now, StartInput::Timeout);
+        self.now = self.startup.poll_timeout().unwrap();
+        self.startup.handle(self.now, StartupInput::Timeout);
         self.perform();
         if std::mem::take(&mut self.abandoned) {
             let id = self.call.take().unwrap().id;
             let lost = CallAnswer::Lost(Lost::Cut("no answer".to_owned()));
-            self.start.handle(self.now, StartInput::Answer(id, lost));
+            self.startup.handle(self.now, StartupInput::Answer(id, lost));
             self.perform();
         }
     }
@@ -182,7 +183,7 @@ impl Run {
 
     /// A start that is about to find out where the futures account is read.
     fn at_the_account() -> Self {
-        let mut run = Self::new(terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue)));
+        let mut run = Self::new(terms(&["futures:BTCUSDT"], Some(FindAccount::TryRoute)));
         run.ok(FUTURES);
         run.read_clock();
         assert_eq!(run.under_way(), Some("futures.account"));
@@ -205,7 +206,7 @@ fn info() -> FuturesAccount {
 #[test]
 fn listings_come_first_then_clocks_then_the_account() {
     let names = ["futures:BTCUSDT", "spot:ADAUSDC"];
-    let mut run = Run::new(terms(&names, Some(FindAccount::AskVenue)));
+    let mut run = Run::new(terms(&names, Some(FindAccount::TryRoute)));
     run.ok(SPOT);
     run.ok(FUTURES);
     run.read_clock();
@@ -220,13 +221,13 @@ fn listings_come_first_then_clocks_then_the_account() {
         &clock("futures.time"),
         &["futures.account"],
     ];
-    assert_eq!(run.asked, wanted.concat());
-    assert_eq!(run.ended, run.asked.len(), "each call is counted once");
+    assert_eq!(run.requested, wanted.concat());
+    assert_eq!(run.ended, run.requested.len(), "each call is counted once");
     for surface in [route::Surface::Spot, route::Surface::Futures] {
         let offset = run.gateway.offset(surface).unwrap();
         assert_eq!(offset.offset_us / 1_000, AHEAD_MS);
     }
-    assert_eq!(run.start.poll_timeout(), None);
+    assert_eq!(run.startup.poll_timeout(), None);
     let known = run.result.unwrap().unwrap();
     let listed: Vec<_> = known.instruments.iter().map(Instrument::name).collect();
     assert_eq!(listed, names);
@@ -238,12 +239,12 @@ fn listings_come_first_then_clocks_then_the_account() {
 
 #[test]
 fn a_start_without_an_account_reads_only_the_rules() {
-    let mut run = Run::new(StartTerms {
+    let mut run = Run::new(StartupTerms {
         reads_clocks: false,
         ..terms(&["futures:BTCUSDT"], None)
     });
     run.ok(FUTURES);
-    assert_eq!(run.asked, ["futures.exchange_info"]);
+    assert_eq!(run.requested, ["futures.exchange_info"]);
     assert_eq!(run.limits_known, 1);
     assert_eq!(run.account(), FuturesAccount::Routes);
 }
@@ -253,7 +254,7 @@ fn pauses_grow_and_reset_with_the_next_request() {
     let mut run = Run::new(terms(&["futures:BTCUSDT"], None));
     let mut pauses = Vec::new();
     for _ in 0..6 {
-        run.hear(CallAnswer::NoConnection("refused".to_owned()));
+        run.give_answer(CallAnswer::NoConnection("refused".to_owned()));
         pauses.push(run.wait());
     }
     assert_eq!(pauses, [1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
@@ -269,7 +270,7 @@ fn a_request_without_a_response_is_given_up_and_repeated() {
     assert_eq!(run.now, Time::from_millis(BEGIN_MS + 10_000));
     assert_eq!(run.under_way(), None);
     assert_eq!(run.wait(), 1_000);
-    run.hear(CallAnswer::Lost(Lost::Cut("cut".to_owned())));
+    run.give_answer(CallAnswer::Lost(Lost::Cut("cut".to_owned())));
     assert_eq!(run.wait(), 2_000);
 }
 
@@ -282,8 +283,8 @@ fn the_wait_of_a_limit_replaces_the_pause() {
     run.answer(429, &[("Retry-After", "7")], "");
     let waited = run.wait();
     assert!((7_000..7_100).contains(&waited), "{waited}");
-    assert_eq!(run.asked.len(), 3, "no request was sent during the wait");
-    run.hear(CallAnswer::NoConnection("refused".to_owned()));
+    assert_eq!(run.requested.len(), 3, "no request was sent during the wait");
+    run.give_answer(CallAnswer::NoConnection("refused".to_owned()));
     assert_eq!(
         run.wait(),
         4_000,
@@ -302,10 +303,10 @@ fn a_listing_that_is_refused_three_times_ends_the_start() {
     let surface = Surface::Futures;
     let error = run.result.unwrap().unwrap_err();
     assert!(
-        matches!(error, StartError::Refused { surface: of, .. } if of == surface),
+        matches!(error, StartupError::Refused { surface: of, .. } if of == surface),
         "{error}"
     );
-    assert_eq!(run.start.poll_timeout(), None);
+    assert_eq!(run.startup.poll_timeout(), None);
 }
 
 #[test]
@@ -328,7 +329,7 @@ fn an_instrument_that_is_not_listed_ends_the_start() {
     }
     run.ok(FUTURES);
     let error = run.result.unwrap().unwrap_err();
-    assert!(matches!(error, StartError::NotListed(_)), "{error}");
+    assert!(matches!(error, StartupError::NotListed(_)), "{error}");
 }
 
 #[test]
@@ -340,7 +341,7 @@ fn rules_that_cannot_be_used_end_the_start() {
     }
     run.ok(&spoilt_rules());
     let error = run.result.unwrap().unwrap_err();
-    assert!(matches!(error, StartError::Rules { .. }), "{error}");
+    assert!(matches!(error, StartupError::Rules { .. }), "{error}");
 }
 
 /// Rules with more decimals than the engine supports.
@@ -416,7 +417,7 @@ fn the_account_request_is_repeated_until_it_gets_an_account() {
 
 #[test]
 fn without_an_address_the_account_route_is_not_requested() {
-    let terms = terms(&["futures:BTCUSDT"], Some(FindAccount::AskVenue));
+    let terms = terms(&["futures:BTCUSDT"], Some(FindAccount::TryRoute));
     let mut run = Run::of(terms, None);
     run.ok(FUTURES);
     run.read_clock();
@@ -429,12 +430,12 @@ fn a_documented_account_is_read_by_its_address() {
     let mut run = Run::new(documented());
     run.ok(FUTURES);
     run.read_clock();
-    assert!(!run.asked.contains(&"futures.account"));
+    assert!(!run.requested.contains(&"futures.account"));
     assert_eq!(run.account(), info());
 
     let mut run = Run::of(documented(), None);
     run.ok(FUTURES);
     run.read_clock();
     let error = run.result.unwrap().unwrap_err();
-    assert!(matches!(error, StartError::NoAddress), "{error}");
+    assert!(matches!(error, StartupError::NoAddress), "{error}");
 }
