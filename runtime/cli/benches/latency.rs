@@ -191,7 +191,7 @@ fn measured(role: &str) {
         .build()
         .expect("cannot start the async runtime");
     let market = Market::Venue(Box::new(settings));
-    let watchdog = watchdog::Begin {
+    let watchdog = watchdog::ProcessArguments {
         arguments: Vec::new(),
     };
     let reread = std::sync::Arc::new(|_: Option<&std::path::Path>| {

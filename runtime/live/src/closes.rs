@@ -35,7 +35,7 @@ fn row(engine: &Engine, wait: &CloseWait) -> view::Close {
 }
 
 /// A close as one sentence.
-pub fn in_words(close: &view::Close) -> String {
+pub fn describe(close: &view::Close) -> String {
     let view::Close {
         strategy,
         waiting_s,
@@ -114,7 +114,7 @@ fn words(engine: &Engine, reason: &CloseReason) -> String {
             "a REST snapshot of the {surface} account that shows the position, because the user \
              stream is down"
         ),
-        CloseReason::ClockRead(surface) => format!(
+        CloseReason::Reading(surface) => format!(
             "a REST snapshot of the {surface} account that shows the position, because the account \
              is not reconciled"
         ),

@@ -29,7 +29,7 @@ impl Troubles {
     }
 
     /// Logs a notice, if it is about a heartbeat or a reconciliation.
-    pub fn tell(&mut self, engine: &Engine, notice: &Notice) {
+    pub fn log_notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Heartbeat {
                 instrument, what, ..

@@ -1,45 +1,45 @@
-//! A live run. One thread (`pulse`) owns engine, strategies and journal. Tasks around it carry
+//! A live run. One thread (`event_loop`) owns engine, strategies and journal. Tasks around it carry
 //! requests, read streams and clocks, and serve the operator. Every event reaches the thread
 //! through its mailbox, in order.
 //!
 //! This module makes no decisions about orders. The engine makes them.
 
-mod awake;
+mod admin_bridge;
 pub mod bans;
-mod begin;
 pub mod check;
 pub(crate) mod clock;
 mod closes;
 pub mod connection;
 mod cores;
-mod desk;
+mod cpu_latency;
+mod environment;
+mod event_loop;
 pub mod exchange;
 mod forced;
 pub mod guests;
 mod heartbeats;
 pub(crate) mod http;
 mod identity;
-mod latch;
+mod kill_switch_file;
 pub(crate) mod mailbox;
 pub mod memory;
 mod not_sent;
-mod outside;
+mod notice_log;
 mod player;
 mod playing;
-mod pulse;
 mod recover;
 mod reload;
-mod remains;
 mod results;
 pub mod retention;
+mod services;
 mod show;
 mod sockets;
-mod stage;
-pub mod start;
+mod startup;
+pub mod startup_steps;
 mod steering;
-mod tell;
 mod terms;
 mod thread;
+mod unowned_positions;
 mod unsettled;
 mod venue_wait;
 pub mod watchdog;
@@ -62,12 +62,12 @@ use windvane_config::Config;
 use windvane_recording::RecordingError;
 use windvane_report::{ResultError, Summary};
 
-use desk::Desk;
-pub use desk::TOKEN_FILE;
+use admin_bridge::AdminBridge;
+pub use admin_bridge::TOKEN_FILE;
+use event_loop::Finish;
 use mailbox::Mailbox;
 pub use player::Pace;
-use pulse::Finish;
-pub use reload::Reread;
+pub use reload::ReadConfig;
 use windvane_session::{StartupError, weights};
 
 /// How long the process may take to end after the second signal, even if something hangs.
@@ -284,7 +284,7 @@ impl LiveError {
 }
 
 /// Runs until a signal or an error ends it, or until its recordings end; a run on recordings
-/// returns a summary. `watchdog` is how to start the watchdog process of spot orders. `reread`
+/// returns a summary. `watchdog` is how to start the watchdog process of spot orders. `read_config`
 /// reads the configuration again. With `take_over`, orders of another instance are adopted without
 /// a watch.
 ///
@@ -293,8 +293,8 @@ impl LiveError {
 pub async fn run(
     config: &Config,
     market: Market,
-    watchdog: watchdog::Begin,
-    reread: Reread,
+    watchdog: watchdog::ProcessArguments,
+    read_config: ReadConfig,
     take_over: bool,
 ) -> Result<Option<Summary>, LiveError> {
     if config.strategies.is_empty() {
@@ -304,32 +304,32 @@ pub async fn run(
     let mut signals = Signals::new()?;
     let mut hangups = signal(SignalKind::hangup())?;
     let notifier = Notifier::from_env()?;
-    let (desk, counter) = Desk::open(config).await?;
+    let (admin_bridge, admin_channel) = AdminBridge::open(config).await?;
     notifier.ready();
     let known = OnceLock::new();
-    let start = begin::Start {
+    let parts = startup::StartupParts {
         directory,
-        counter,
+        admin_channel,
         watchdog,
-        reread,
+        read_config,
         take_over,
         known: &known,
     };
     let began = tokio::select! {
-        began = begin::begin(config, market, start) => Some(began?),
+        began = startup::start(config, market, parts) => Some(began?),
         () = signals.next() => None,
-        () = desk.keep_alive() => None,
+        () = admin_bridge.keep_alive() => None,
     };
     let ended = match began {
         Some(mut running) => tokio::select! {
             ended = running.wait(&mut signals) => ended,
-            () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
-            () = reload_on_hangup(&mut hangups, &desk.steer, &notifier) => running.ended().await,
+            () = notifier.keep(admin_bridge.beat.clone(), admin_bridge.published.clone()) => running.ended().await,
+            () = reload_on_hangup(&mut hangups, &admin_bridge.steer, &notifier) => running.ended().await,
         },
         None => unreached(known.into_inner()),
     };
     notifier.stopping();
-    desk.server.stop().await;
+    admin_bridge.server.stop().await;
     ended
 }
 
@@ -410,8 +410,8 @@ impl Running {
             "" => String::new(),
             unknown => format!(". The account was not read completely: {unknown}"),
         };
-        if !finish.remains.is_empty() {
-            let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
+        if !finish.unclosed.is_empty() {
+            let left: Vec<_> = finish.unclosed.iter().map(ToString::to_string).collect();
             return Err(LiveError::NotFlat {
                 left: left.join(", "),
                 resting: finish.resting,

@@ -55,7 +55,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Starts after the events that the account received before. `heard` is the time of the last
+    /// Starts after the events that the account received before. `last_market` is the time of the last
     /// one and the number of events at that time.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Player {
         instruments: &[Instrument],
         feed_ns: i64,
         pace: Pace,
-        heard: (Time, u64),
+        last_market: (Time, u64),
     ) -> Result<Self, RecordingError> {
         let mut player = Self {
             tape: Tape::new(recordings, instruments)?,
@@ -76,7 +76,7 @@ impl Player {
             begun: None,
         };
         player.load()?;
-        let (last, mut left) = heard;
+        let (last, mut left) = last_market;
         while player.time() <= last && player.time() != Time::NEVER {
             if player.time() == last {
                 if left == 0 {

@@ -39,7 +39,7 @@ pub fn must_be_of(left: &PreviousState, mode: Mode) -> Result<(), OtherMode> {
 }
 
 /// Reads the state that the journal restores.
-pub fn left(recovered: Recovered) -> PreviousState {
+pub fn previous_state(recovered: Recovered) -> PreviousState {
     let verdict = recovered.verdict.clone();
     tracing::info!(
         ?verdict,
@@ -49,7 +49,7 @@ pub fn left(recovered: Recovered) -> PreviousState {
     );
     let left = recover_state(JournalContent {
         is_authority: verdict.is_authority(),
-        head: recovered.head,
+        checkpoint: recovered.head,
         blocks: recovered.blocks,
         base: recovered.base,
         next: recovered.next,

@@ -122,8 +122,8 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
 /// The modules in the checkpoint of a segment.
 fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
     let segment = windvane_journal::segment(data_dir, number)?;
-    let head = Checkpoint::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
-    let strategies = head.strategies.iter();
+    let checkpoint = Checkpoint::from_bytes(&segment.head).ok_or(Undropped::Checkpoint(number))?;
+    let strategies = checkpoint.strategies.iter();
     Ok(strategies.map(|strategy| strategy.sha256).collect())
 }
 
@@ -141,13 +141,13 @@ mod tests {
     use windvane_session::Made;
 
     use windvane_build::modules::{keep_module, kept};
-    use windvane_session::head::SavedStrategy;
+    use windvane_session::checkpoint::SavedStrategy;
 
     /// Starts a segment whose checkpoint names a module that was saved an hour before.
     fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {
         let sha256: [u8; 32] = Sha256::digest(module).into();
         kept_before(directory, module);
-        let head = Checkpoint {
+        let checkpoint = Checkpoint {
             version: String::new(),
             engine: Vec::new(),
             strategies: vec![SavedStrategy {
@@ -162,7 +162,7 @@ mod tests {
         let (ready, recovered) = open(Arc::clone(directory)).unwrap();
         let listener = Arc::new(|_| {});
         let options = Options::default();
-        let journal = ready.begin(&head.to_bytes(), recovered.next, &options, listener);
+        let journal = ready.begin(&checkpoint.to_bytes(), recovered.next, &options, listener);
         journal.unwrap().close().unwrap();
         sha256
     }

@@ -167,7 +167,8 @@ pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, Repl
             Err(ExportError::Segment { .. }) => continue,
             stored => stored?,
         };
-        let head = Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        let head =
+            Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Checkpoint { segment })?;
         stage.segment(segment, stored, &head)?;
         if stage.result.difference.is_some() && newcomer.is_none() {
             break;
@@ -209,7 +210,7 @@ impl Stage<'_> {
         let engine = Engine::restore(&head.engine);
         let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         engine.record_as(stored.format);
-        let words = Words::new(segment, &stored.head).ok_or(ReplayError::Head { segment })?;
+        let words = Words::new(segment, &stored.head).ok_or(ReplayError::Checkpoint { segment })?;
         let base = engine.chain();
         let other_rules = if head.has_our_rules() {
             None

@@ -74,7 +74,8 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     let mut verified = Verified::default();
     for segment in windvane_journal::segments(data_dir)? {
         let stored = windvane_journal::segment(data_dir, segment)?;
-        let head = Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
+        let head =
+            Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Checkpoint { segment })?;
         let engine = Engine::restore(&head.engine);
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         let mut core = EngineLoop::new(engine);

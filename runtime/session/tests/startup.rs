@@ -160,7 +160,8 @@ impl Run {
         if std::mem::take(&mut self.abandoned) {
             let id = self.call.take().unwrap().id;
             let lost = CallAnswer::Lost(Lost::Cut("no answer".to_owned()));
-            self.startup.handle(self.now, StartupInput::Answer(id, lost));
+            self.startup
+                .handle(self.now, StartupInput::Answer(id, lost));
             self.perform();
         }
     }
@@ -283,7 +284,11 @@ fn the_wait_of_a_limit_replaces_the_pause() {
     run.answer(429, &[("Retry-After", "7")], "");
     let waited = run.wait();
     assert!((7_000..7_100).contains(&waited), "{waited}");
-    assert_eq!(run.requested.len(), 3, "no request was sent during the wait");
+    assert_eq!(
+        run.requested.len(),
+        3,
+        "no request was sent during the wait"
+    );
     run.give_answer(CallAnswer::NoConnection("refused".to_owned()));
     assert_eq!(
         run.wait(),

@@ -8,7 +8,7 @@ use windvane_client_core::Api;
 use windvane_client_core::gateway::Identity;
 use windvane_config::assembly;
 use windvane_config::{Config, Overrides};
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_protocol::Brand;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_session::BLOCKS_UNDER_WAY;
@@ -75,7 +75,7 @@ pub fn lead(
     let names = assembly::instrument_names(&config);
     let strategies = mix.terms.strategies.iter();
     let setup = Setup {
-        surfaces: start::surfaces(&names),
+        surfaces: startup_steps::surfaces(&names),
         identity: identity(keys, &mix.terms)?,
         strategies: strategies
             .map(|s| (s.id.clone(), s.module.clone()))

@@ -12,19 +12,19 @@ use windvane_engine::{Engine, Notice, Surface, Time};
 use windvane_journal::{Directory, LockError, StoredSegment};
 use windvane_session::Driver;
 
-use super::super::awake::{Awake, DEVICE};
+use super::super::admin_bridge::{self, TOKEN_FILE};
 use super::super::cores;
-use super::super::desk::{self, TOKEN_FILE};
+use super::super::cpu_latency::{CpuLatency, DEVICE};
 use super::super::guests::LiveGuests;
 use super::super::identity::{self, Identity};
-use super::super::start;
-use super::super::{recover, remains};
+use super::super::startup_steps;
+use super::super::{recover, unowned_positions};
 use super::Report;
 use super::venue::Market;
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Leave, Mode};
-use windvane_session::head::Checkpoint;
+use windvane_session::checkpoint::Checkpoint;
 use windvane_session::recovery::{JournalContent, recover_state};
 
 pub(super) fn configuration(config: &Config, report: &mut Report) {
@@ -175,9 +175,9 @@ pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
     if last_checkpoint(data_dir).is_none() {
         return;
     }
-    if let Some(words) = identity.difference(data_dir) {
+    if let Some(text) = identity.difference(data_dir) {
         let mend = format!("a run starts paused; {}", identity::WHAT_TO_DO);
-        report.warn("data", words, &mend);
+        report.warn("data", text, &mend);
     }
 }
 
@@ -189,7 +189,7 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
     if !config.run.keep_awake {
         return;
     }
-    match Awake::is_possible() {
+    match CpuLatency::is_possible() {
         Ok(()) => report.ok("processors", "processors can be kept awake"),
         Err(error) => report.warn(
             "processors",
@@ -203,7 +203,7 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
 /// Checks the address and the token of the admin server. The run creates a missing token.
 pub(super) fn admin(config: &Config, report: &mut Report) {
     let file = config.run.data_dir.join(TOKEN_FILE);
-    match desk::token(config.admin.token.as_ref(), &file) {
+    match admin_bridge::token(config.admin.token.as_ref(), &file) {
         Ok(_) => {}
         Err(error) if error.is_usage() => {
             let mend = "make it readable for this user only, or remove admin.token";
@@ -260,14 +260,14 @@ fn what_is_left(config: &Config, report: &mut Report) {
         is_authority: true,
         base: stored.base(),
         next: stored.end(),
-        head: stored.head,
+        checkpoint: stored.head,
         blocks: stored.blocks,
     });
     if let Err(error) = recover::must_be_of(&left, config.run.mode) {
         report.wrong("data", error.to_string(), "");
         return;
     }
-    for one in left.remains(&remains::configured(config)) {
+    for one in left.unowned_positions(&unowned_positions::configured(config)) {
         let found = format!(
             "{one}: its strategy or instrument is not configured any more, so after a start the \
              position belongs to no strategy"
@@ -317,11 +317,11 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
         guest.instruments =
             assembly::instruments_json(strategy, &names, &market.instruments, assets);
     }
-    let head = last_checkpoint(&config.run.data_dir);
-    let state_of = |guest: &Guest| head.as_ref()?.state_of(&guest.name);
+    let checkpoint = last_checkpoint(&config.run.data_dir);
+    let state_of = |guest: &Guest| checkpoint.as_ref()?.state_of(&guest.name);
     let states: Vec<_> = guests.iter().map(state_of).collect();
     let instruments = market.instruments.clone();
-    let made = start::engine_config(config, &names, instruments, &market.assets, 1);
+    let made = startup_steps::engine_config(config, &names, instruments, &market.assets, 1);
     let engine = match Engine::new(made) {
         Ok(engine) => engine,
         Err(error) => {
@@ -386,8 +386,8 @@ fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
 
 /// The order ids that this data folder created or adopted.
 pub(super) fn folder_ids(data_dir: &Path) -> FolderIds {
-    let head = last_checkpoint(data_dir);
-    let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
+    let checkpoint = last_checkpoint(data_dir);
+    let engine = checkpoint.and_then(|checkpoint| Engine::restore(&checkpoint.engine).ok());
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ms = since.map_or(0, |since| {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,5 +1,5 @@
 //! The start of a process, which is the same path as recovery: the requests of the session's start,
-//! the journal, then the session's recovery (`node/src/live/begin`).
+//! the journal, then the session's recovery (`live/src/startup.rs`).
 
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
@@ -7,12 +7,12 @@ use windvane_config::Leave;
 use windvane_config::assembly;
 use windvane_engine::Time;
 use windvane_live::guests::LiveGuests;
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_protocol::adapter::Names;
 use windvane_session::recovery::{Before, LaunchTerms, recover_state};
 use windvane_session::{
-    Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartupInput,
-    StartupOutput, weights,
+    Account, Module, Parts, RequestTerms, Requests, Session, Startup, StartupInput, StartupOutput,
+    StartupResult, weights,
 };
 
 use super::overheard::Overheard;
@@ -22,22 +22,22 @@ use super::{Given, Out, Process, REQUEST, Setup};
 /// A start in progress.
 pub struct Boot {
     given: Given,
-    start: Start,
+    startup: Startup,
 }
 
 impl Boot {
     /// Begins a start with requests that the session later takes over.
     pub fn new(given: Given, setup: &Setup, requests: Requests, now: Time) -> Self {
-        let terms = start::terms(&setup.config, &setup.names);
+        let terms = startup_steps::terms(&setup.config, &setup.names);
         Self {
             given,
-            start: Start::new(now, terms, requests),
+            startup: Startup::new(now, terms, requests),
         }
     }
 
     /// When it must be called next, by the shell's clock.
     pub fn due(&self) -> Option<Time> {
-        self.start.poll_timeout()
+        self.startup.poll_timeout()
     }
 }
 
@@ -55,14 +55,18 @@ impl Process {
     pub(super) fn start_input(&mut self, input: StartupInput<'_>) {
         let now = self.shell_time();
         if let Some(boot) = &mut self.boot {
-            boot.start.handle(now, input);
+            boot.startup.handle(now, input);
         }
         self.perform_start();
     }
 
     /// Executes the outputs of the start; begins the recovery once the start is complete.
     pub(super) fn perform_start(&mut self) {
-        while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
+        while let Some(output) = self
+            .boot
+            .as_mut()
+            .and_then(|boot| boot.startup.poll_output())
+        {
             match output {
                 StartupOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
                 StartupOutput::Send(call) => self.send(call),
@@ -70,7 +74,8 @@ impl Process {
                 StartupOutput::LimitsKnown => {
                     let setup = &self.setup;
                     let surfaces = setup.surfaces.iter();
-                    let wants = surfaces.map(|&surface| start::wants(&setup.config, surface));
+                    let wants =
+                        surfaces.map(|&surface| startup_steps::wants(&setup.config, surface));
                     if let Err(error) = weights::keep(&self.gateway, wants) {
                         self.broken = Some(error.to_string());
                     }
@@ -78,7 +83,10 @@ impl Process {
                 StartupOutput::CallEnded(_) => {}
             }
         }
-        let result = self.boot.as_mut().and_then(|boot| boot.start.take_result());
+        let result = self
+            .boot
+            .as_mut()
+            .and_then(|boot| boot.startup.take_result());
         let Some(result) = result else { return };
         let Some(Boot { given, .. }) = self.boot.take() else {
             return;
@@ -96,13 +104,13 @@ impl Process {
         }
     }
 
-    fn recover(&mut self, given: Given, known: Known) -> Result<(), String> {
+    fn recover(&mut self, given: Given, known: StartupResult) -> Result<(), String> {
         let (instruments, assets) = (known.instruments, &known.assets);
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let spoken = Names::new(&instruments, assets.names());
+        let adapter_names = Names::new(&instruments, assets.names());
         let mut requests = known.requests;
-        requests.know(spoken.clone(), known.futures_account);
+        requests.configure(adapter_names.clone(), known.futures_account);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (place, strategy) in config.strategies.iter().enumerate() {
             let mut guest = setup.guest(place).map_err(|error| error.to_string())?;
@@ -111,7 +119,8 @@ impl Process {
             modules.push((guest.name.clone(), guest.sha256));
             guests.push(guest);
         }
-        let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
+        let engine =
+            startup_steps::engine_config(config, &setup.names, instruments, assets, given.epoch);
         let mut left = recover_state(given.remembered);
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
@@ -126,42 +135,42 @@ impl Process {
             },
             modules: &modules,
             account: Account::Venue,
-            latches: given.latches,
+            kill_switch: given.latches,
             foreign: None,
             is_unwaited: false,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,
             is_streamed: true,
         };
-        let begun = left.begin(terms, |states| {
+        let launched = left.launch(terms, |states| {
             Overheard::new(LiveGuests::new(guests, states))
         });
-        let begun = begun.map_err(|error| format!("the process does not start: {error}"))?;
+        let launched = launched.map_err(|error| format!("the process does not start: {error}"))?;
         let streams = StreamSettings {
             seed: setup.seed,
             ..StreamSettings::default()
         };
         let (gateway, now) = (requests.gateway(), self.shell_time());
-        let with = ((&streams, gateway), (&spoken, now));
-        let public = start::public_streams(config, &setup.surfaces, with.0, with.1);
+        let with = ((&streams, gateway), (&adapter_names, now));
+        let public = startup_steps::public_streams(config, &setup.surfaces, with.0, with.1);
         let public = public.map_err(|error| error.to_string())?;
         self.outs
-            .push_back(Out::Begin(begun.first.head, begun.first.at));
+            .push_back(Out::Begin(launched.first.checkpoint, launched.first.at));
         self.tell_running(given.epoch, given.verdict);
         self.tell_configured();
         self.begin_watchdog();
-        let records = begun.driver.engine().records();
+        let records = launched.driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);
         let parts = Parts {
-            driver: begun.driver,
-            account: begun.account,
+            driver: launched.driver,
+            account: launched.account,
             requests: Some(requests),
-            clock: begun.clock,
+            clock: launched.clock,
             modules,
             surfaces: setup.surfaces.clone(),
             streams,
             public: Some(public),
-            latches: begun.latches,
+            kill_switch: launched.kill_switch,
             flattens: config.run.on_stop == Leave::Flatten,
             blocks_under_way: setup.disk_room,
         };

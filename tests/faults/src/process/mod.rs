@@ -290,7 +290,7 @@ impl Process {
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
-            In::Watchdog(words) => self.keep(KeeperInput::Said(words)),
+            In::Watchdog(message) => self.keep(KeeperInput::Message(message)),
             In::WatchdogGone => self.watchdog_is_gone(),
             In::Wake => {}
         }
@@ -390,7 +390,7 @@ impl Process {
     /// Whether the latches survive a kill, as the session reports; `None` before it runs.
     pub fn latches_kept(&self) -> Option<SaveState> {
         let (session, _) = self.run.as_ref()?;
-        Some(session.latches().kept())
+        Some(session.kill_switch().save_state())
     }
 
     /// Whether no request is in flight.
@@ -410,12 +410,12 @@ impl Process {
         };
         let headers = answer.headers.iter();
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        let came = CallAnswer::Received(gateway::Answer {
+        let result = CallAnswer::Received(gateway::Answer {
             status: answer.status,
             headers: &headers,
             text: &answer.body,
         });
-        self.called(id, came);
+        self.called(id, result);
     }
 
     /// Passes the result of a call to the start or to the session.

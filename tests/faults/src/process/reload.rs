@@ -3,7 +3,7 @@
 use windvane_build::modules::Guest;
 use windvane_config::assembly;
 use windvane_engine::StrategyId;
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};
@@ -42,7 +42,7 @@ impl Process {
             instances,
             limits: assembly::risk_limits(&config.risk),
             strategies: assembly::strategy_terms(config),
-            on_stop: start::on_stop(config),
+            on_stop: startup_steps::on_stop(config),
             on_liquidation: assembly::on_liquidation(&config.risk),
         };
         let reloaded = session.reload(now, reload);

@@ -56,7 +56,7 @@ impl Process {
         };
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
-            Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
+            Output::Roll(checkpoint, at) => self.outs.push_back(Out::Roll(checkpoint, at)),
             Output::BugReport { broken, snapshot } => {
                 self.outs.push_back(Out::Seen(Seen::InvariantBroken {
                     words: broken.to_string(),

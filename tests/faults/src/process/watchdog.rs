@@ -2,7 +2,7 @@
 //! in `runtime/node/src/watchdog/keeper.rs`.
 
 use windvane_engine::Time;
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_session::Input;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput};
 
@@ -11,7 +11,7 @@ use super::{Out, Process};
 impl Process {
     /// The run begins: it keeps a watchdog process if it trades spot.
     pub(super) fn begin_watchdog(&mut self) {
-        if start::is_watched(&self.setup.config, &self.setup.names) {
+        if startup_steps::is_watched(&self.setup.config, &self.setup.names) {
             self.keeper = Some(Keeper::new(Time(self.now_ns)));
             self.perform_keeper();
         }

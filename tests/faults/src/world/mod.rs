@@ -543,9 +543,9 @@ impl World {
             Out::Say(key, link, text) => self.say(key, link, text),
             Out::Ping(key, link) => self.ping(key, link),
             Out::Close(key, link) => self.close(key, link),
-            Out::Begin(head, base) => self.disk.begin(head, base),
+            Out::Begin(checkpoint, base) => self.disk.begin(checkpoint, base),
             Out::Append(block) => self.append(block),
-            Out::Roll(head, base) => {
+            Out::Roll(checkpoint, base) => {
                 if self.disk_fails_until > self.now_ns {
                     self.queue
                         .put(self.now_ns + MS, Event::Deliver(self.life, In::Failed));
@@ -557,7 +557,7 @@ impl World {
                         );
                         self.log.fail(self.now_ns, CHAIN, how);
                     }
-                    self.disk.roll(head, base);
+                    self.disk.roll(checkpoint, base);
                     self.disk_is_given();
                 }
             }

@@ -15,7 +15,7 @@ use windvane_client_core::gateway::{self, Gateway};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_engine::{ClientOrderId, Surface, Time};
-use windvane_live::{exchange, start};
+use windvane_live::{exchange, startup_steps};
 use windvane_session::watchdog::{
     KeeperOutput, RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage,
     WatchdogOutput, WatchdogPlan,
@@ -193,7 +193,7 @@ impl World {
         let at_ns = self.now_ns + begins_ns;
         self.watchdogs.last_ns[0] = self.watchdogs.last_ns[0].max(at_ns);
         let setup = &self.setup;
-        let plan = start::watchdog_plan(&setup.config, &setup.names, self.disk.epoch);
+        let plan = startup_steps::watchdog_plan(&setup.config, &setup.names, self.disk.epoch);
         let begin = Box::new(Begin {
             number,
             life: self.life,

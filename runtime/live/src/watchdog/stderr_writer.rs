@@ -16,7 +16,7 @@ const PREFIX: &[u8] = b"watchdog: ";
 
 /// A writer of lines to stderr that never waits.
 #[derive(Clone, Debug)]
-pub struct Aside {
+pub struct StderrWriter {
     lines: SyncSender<Line>,
 }
 
@@ -27,7 +27,7 @@ enum Line {
     Flush(SyncSender<()>),
 }
 
-impl Aside {
+impl StderrWriter {
     /// Starts the thread.
     pub fn stderr() -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
@@ -61,7 +61,7 @@ fn write_all(lines: &Receiver<Line>) {
     }
 }
 
-impl Write for Aside {
+impl Write for StderrWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         match self.lines.try_send(Line::Text([PREFIX, text].concat())) {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Ok(text.len()),
@@ -73,7 +73,7 @@ impl Write for Aside {
     }
 }
 
-impl<'a> MakeWriter<'a> for Aside {
+impl<'a> MakeWriter<'a> for StderrWriter {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {

@@ -47,17 +47,17 @@ async fn answer(mut socket: TcpStream) {
             return;
         }
         text.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
-        let Some((_, words)) = text.split_once("\r\n\r\n") else {
+        let Some((_, text_sent)) = text.split_once("\r\n\r\n") else {
             continue;
         };
-        let said = match words {
+        let reply = match text_sent {
             "" => continue,
             "clock" => format!("it is {SHOWN_MS}"),
             "key" => "the key is k".to_owned(),
             _ => "yes".to_owned(),
         };
-        let length = said.len();
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{said}");
+        let length = reply.len();
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{reply}");
         socket.write_all(answer.as_bytes()).await.unwrap();
         text.clear();
     }
@@ -106,10 +106,10 @@ async fn check_works_with_an_exchange_of_another_protocol() {
     let settings = Settings::new(addresses, dialect, Credentials::default());
     let client = Client::new(settings).unwrap();
     let toy = Toy::new(client.gateway().clone());
-    let asker = Asker::new(&client, &toy);
+    let queries = QueryClient::new(&client, &toy);
     let surface = Surface::Futures;
 
-    let offset = asker.clock(surface, 3).await.unwrap();
+    let offset = queries.clock(surface, 3).await.unwrap();
     let venue_ms = (client.now().local_us + offset.offset_us) / 1_000;
     assert!((venue_ms - SHOWN_MS).abs() < 10_000, "{venue_ms}");
 
@@ -117,7 +117,7 @@ async fn check_works_with_an_exchange_of_another_protocol() {
     let ids = local::folder_ids(Path::new("no/such/folder"));
     let mut report = Report::default();
     let from = (&FuturesAccount::Routes, &ids);
-    account::look(&config, surface, asker, from, &mut report).await;
+    account::look(&config, surface, queries, from, &mut report).await;
     for found in [
         "futures: read from account information",
         "futures: the key may trade",
@@ -129,6 +129,6 @@ async fn check_works_with_an_exchange_of_another_protocol() {
         assert_eq!(verdict, Some(Verdict::Ok), "{found}: {}", report.text());
     }
 
-    streams::user_stream(surface, asker).await.unwrap();
+    streams::user_stream(surface, queries).await.unwrap();
     assert_eq!(path.await.unwrap(), "/listen?k");
 }

@@ -17,12 +17,12 @@ use windvane_journal::{Directory, Keep};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
 use super::heartbeats::Troubles;
-use super::latch::LatchFile;
+use super::kill_switch_file::KillSwitchFile;
 use super::mailbox::Mailbox;
 use super::not_sent::NotSent;
-use super::reload::Reread;
+use super::reload::ReadConfig;
 use super::unsettled::Unsettled;
-use super::{closes, forced, retention, show, tell, terms, venue_wait};
+use super::{closes, forced, notice_log, retention, show, terms, venue_wait};
 use crate::watchdog::Keeper;
 use windvane_config::{Config, Leave, Mode};
 use windvane_report::utc::utc_text;
@@ -33,7 +33,7 @@ const PUBLISH_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_EVERY: Duration = Duration::from_secs(10);
 
 /// The services that the engine's thread uses.
-pub struct Outside {
+pub struct Services {
     pub handle: Handle,
     /// The client of the venue; `None` on recordings.
     pub client: Option<Client>,
@@ -41,7 +41,7 @@ pub struct Outside {
     pub surfaces: Vec<Surface>,
     pub mailbox: Mailbox,
     pub publish: watch::Sender<Arc<Published>>,
-    pub steered: mpsc::Receiver<Steer>,
+    pub commands: mpsc::Receiver<Steer>,
     pub beat: Beat,
     pub directory: Arc<Directory>,
     /// Which segments of the journal are kept.
@@ -49,9 +49,9 @@ pub struct Outside {
     /// The configuration in force.
     pub config: Arc<Config>,
     /// Reads the configuration again.
-    pub reread: Reread,
+    pub read_config: ReadConfig,
     /// Writes the file of the halt and pause latches.
-    pub latches: LatchFile,
+    pub kill_switch_file: KillSwitchFile,
     /// Orders that this program itself holds back.
     pub not_sent: NotSent,
     /// Why the run is not ready yet.
@@ -60,13 +60,13 @@ pub struct Outside {
     pub counted: forced::Counted,
     /// Problems that last for some time, for the log.
     pub troubles: Troubles,
-    pub showing: Showing,
+    pub publication: StatusPublication,
     /// The watchdog process, if spot orders need one.
     pub keeper: Option<Keeper>,
 }
 
 /// Published values that do not come from the engine.
-pub struct Showing {
+pub struct StatusPublication {
     started: Instant,
     published: Option<Instant>,
     since_ms: i64,
@@ -77,7 +77,7 @@ pub struct Showing {
     frames: [u64; 2],
 }
 
-impl Showing {
+impl StatusPublication {
     /// Nothing is published yet. The run entered its state at `since_ms`, and its process started
     /// at `started`.
     pub const fn new(started: Instant, since_ms: i64) -> Self {
@@ -105,7 +105,7 @@ pub const fn mode(mode: Mode) -> view::Mode {
     }
 }
 
-impl Outside {
+impl Services {
     /// Saves a snapshot of the engine for a bug report.
     pub fn keep_report(&self, now: Time, broken: BrokenInvariant, snapshot: Vec<u8>) {
         let directory = Arc::clone(&self.directory);
@@ -143,7 +143,7 @@ impl Outside {
 
     /// Counts a public frame.
     pub const fn count_frame(&mut self, surface: Surface) {
-        self.showing.frames[surface as usize] += 1;
+        self.publication.frames[surface as usize] += 1;
     }
 
     /// Records how long blocks took to become durable.
@@ -165,22 +165,22 @@ impl Outside {
             self.counted.count(engine, report);
         }
         if let Notice::State { time, to, .. } = notice {
-            self.showing.since_ms = time.millis();
-            if *to == RunState::Ready && !std::mem::replace(&mut self.showing.ready, true) {
-                let took = self.showing.started.elapsed();
+            self.publication.since_ms = time.millis();
+            if *to == RunState::Ready && !std::mem::replace(&mut self.publication.ready, true) {
+                let took = self.publication.started.elapsed();
                 table::RECOVERY.of([]).set(took.as_secs_f64());
             }
         }
         self.not_sent.notice(engine, notice);
-        self.troubles.tell(engine, notice);
-        tell::tell(engine, notice);
+        self.troubles.log_notice(engine, notice);
+        notice_log::log_notice(engine, notice);
     }
 
     /// The operator's next command. Commands whose caller gave up are skipped, except those that
     /// reduce risk.
     pub fn next_command(&mut self) -> Option<Steer> {
         loop {
-            let steer = self.steered.try_recv().ok()?;
+            let steer = self.commands.try_recv().ok()?;
             if steer.is_wanted() {
                 return Some(steer);
             }
@@ -192,18 +192,18 @@ impl Outside {
         let now = Instant::now();
         self.beat.mark_at(now);
         let lately = self
-            .showing
+            .publication
             .published
             .is_some_and(|at| now < at + PUBLISH_EVERY);
         if lately && !at_once {
             return;
         }
-        self.showing.published = Some(now);
-        for (surface, frames) in Surface::ALL.iter().zip(&mut self.showing.frames) {
+        self.publication.published = Some(now);
+        for (surface, frames) in Surface::ALL.iter().zip(&mut self.publication.frames) {
             let frames = std::mem::take(frames);
             if frames > 0 {
-                let counter = table::MARKET_EVENTS.of([surface.as_str()]);
-                counter.increment(frames);
+                let admin_channel = table::MARKET_EVENTS.of([surface.as_str()]);
+                admin_channel.increment(frames);
             }
         }
         self.show_budget();
@@ -215,10 +215,10 @@ impl Outside {
     /// Measures the journal's size on another thread.
     fn measure_journal(&mut self, now: Instant) {
         let lately = |at| now < at + MEASURE_EVERY;
-        if self.showing.measured.is_some_and(lately) {
+        if self.publication.measured.is_some_and(lately) {
             return;
         }
-        self.showing.measured = Some(now);
+        self.publication.measured = Some(now);
         let directory = Arc::clone(&self.directory);
         self.handle.spawn_blocking(move || {
             // If a segment is deleted meanwhile, the next measurement counts the rest.
@@ -256,14 +256,14 @@ impl Outside {
 
     fn published<G: Guests>(&self, session: &Session<G>, journal: JournalLag) -> Published {
         let (driver, engine) = (session.driver(), session.engine());
-        let strategies = show::strategies(engine, session.modules(), session.latches());
+        let strategies = show::strategies(engine, session.modules(), session.kill_switch());
         let orders = show::orders(driver);
-        let uptime = self.showing.started.elapsed().as_millis();
+        let uptime = self.publication.started.elapsed().as_millis();
         let status = Status {
             state: show::state(engine.run_state()),
             reason: self.reason(session),
             mode: mode(self.mode),
-            since_ms: self.showing.since_ms,
+            since_ms: self.publication.since_ms,
             as_of_ms: engine.now().millis(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
@@ -293,10 +293,10 @@ impl Outside {
         let engine = session.engine();
         let reason = self.reason_of_state(session);
         let waits = venue_wait::shown(engine);
-        let waits = waits.iter().map(venue_wait::in_words);
+        let waits = waits.iter().map(venue_wait::describe);
         let closes = closes::shown(engine);
         if engine.run_state() == RunState::Ready {
-            let waits: Vec<_> = waits.chain(closes.iter().map(closes::in_words)).collect();
+            let waits: Vec<_> = waits.chain(closes.iter().map(closes::describe)).collect();
             return if waits.is_empty() {
                 reason
             } else {
@@ -306,7 +306,7 @@ impl Outside {
         std::iter::once(reason)
             .chain(show::refused_cancels(session.driver()))
             .chain(waits)
-            .chain(closes.iter().map(closes::in_words))
+            .chain(closes.iter().map(closes::describe))
             .collect::<Vec<_>>()
             .join("; ")
     }
@@ -315,7 +315,7 @@ impl Outside {
         let engine = session.engine();
         match engine.run_state() {
             RunState::Ready => {
-                let reasons = (session.latches(), &self.not_sent);
+                let reasons = (session.kill_switch(), &self.not_sent);
                 let hindrances = show::hindrances(engine, session.modules(), reasons);
                 if hindrances.is_empty() {
                     "no problem is known; orders are sent".to_owned()
@@ -350,7 +350,7 @@ impl Outside {
                 };
                 format!("the run is stopping: {on_stop}. This does not halt the next start")
             }
-            RunState::Halted | RunState::Paused => session.latches().cause().to_owned(),
+            RunState::Halted | RunState::Paused => session.kill_switch().cause().to_owned(),
         }
     }
 }

@@ -18,8 +18,8 @@ use windvane_session::recovery::UnownedPosition;
 use windvane_protocol::error::VenueError;
 
 use super::forced;
-use super::remains;
 use super::terms;
+use super::unowned_positions;
 use windvane_report::utc::{seconds_text, utc_text};
 
 /// The order that a request places.
@@ -146,7 +146,7 @@ fn instances_unseen(surface: Surface) {
 }
 
 /// Logs one notice and counts it in the metrics.
-pub fn tell(engine: &Engine, notice: &Notice) {
+pub fn log_notice(engine: &Engine, notice: &Notice) {
     match notice {
         Notice::Filled { .. } | Notice::Recovered { .. } => fill(engine, notice),
         Notice::Ended { order, .. } => ended(engine, order),
@@ -385,7 +385,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
                  from outside. The strategy holds this quantity again"
             );
         }
-        Notice::ForcedClose { report, .. } => forced::tell(engine, report),
+        Notice::ForcedClose { report, .. } => forced::log_notice(engine, report),
         Notice::RulesChanged {
             instrument, before, ..
         } => terms::changed(engine, *instrument, before),
@@ -485,7 +485,7 @@ pub fn tell(engine: &Engine, notice: &Notice) {
 }
 
 /// Logs positions that a person must handle, each with what to do next.
-pub fn remains(all: &[UnownedPosition], what: &str, what_to_do: &str) {
+pub fn unowned_positions(all: &[UnownedPosition], what: &str, what_to_do: &str) {
     for one in all {
         tracing::warn!(
             strategy = one.strategy,
@@ -503,13 +503,13 @@ pub fn unclosed(all: &[UnownedPosition]) {
     let what = "on_stop = \"flatten\" did not close a position";
     let what_to_do =
         "close it by hand at the venue, or start the run again and run windvane flatten";
-    remains(all, what, what_to_do);
+    unowned_positions(all, what, what_to_do);
 }
 
 /// Logs every position that stays open at the end of a run. `failed` means that the stop tried to
 /// close them.
 pub fn stays_open(engine: &Engine, failed: bool) {
-    let positions = remains::stays_open(engine);
+    let positions = unowned_positions::stays_open(engine);
     if !positions.is_empty() {
         tracing::warn!(
             positions = positions.join(", "),

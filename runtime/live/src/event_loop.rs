@@ -14,23 +14,23 @@ use windvane_client::streams;
 use windvane_client_core::streams::millis;
 use windvane_engine::{Notice, Reply, Request, Surface, Time};
 use windvane_journal::{AppendError, Event, Journal, RollError};
-use windvane_session::recovery::{UnownedPosition, held};
+use windvane_session::recovery::{UnownedPosition, strategy_positions};
 use windvane_session::{
     CallId, Ended, Input, JournalEvent, Output, STOP_WAITS_MS, Session, SocketEvent, is_public,
 };
 
-use super::awake::Awake;
 use super::clock::Clock;
+use super::cpu_latency::CpuLatency;
 use super::guests::LiveGuests;
 use super::http::{self, Http};
-use super::mailbox::{Came, Disk, Happened, Inbox, Waited};
-use super::outside::Outside;
+use super::mailbox::{CallOutcome, Disk, Inbox, LoopEvent, Wake};
 use super::player::Player;
-use super::remains;
 use super::results::Results;
+use super::services::Services;
 use super::sockets::Sockets;
 use super::steering::CarriedOut;
-use super::{tell, venue_wait};
+use super::unowned_positions;
+use super::{notice_log, venue_wait};
 use windvane_config::Leave;
 use windvane_report::{ResultError, Summary};
 
@@ -44,7 +44,7 @@ const LOOK_OUT: Duration = Duration::from_millis(2);
 const REHEARSE_EVERY: Duration = Duration::from_micros(200);
 
 /// Everything that the engine's thread owns.
-pub struct Pulse {
+pub struct EventLoop {
     pub clock: Clock,
     pub session: Session<LiveGuests>,
     pub journal: Journal,
@@ -56,12 +56,12 @@ pub struct Pulse {
     pub player: Option<Player>,
     /// Collects the results of a run on recordings.
     pub results: Option<Results>,
-    pub outside: Outside,
+    pub services: Services,
     pub inbox: Inbox,
     /// The thread polls without sleeping.
     pub busy_poll: bool,
     /// Keeps the processors from sleeping.
-    pub _awake: Option<Awake>,
+    pub _cpu_latency: Option<CpuLatency>,
     /// Receives the request to stop. The run ends once `on_stop` is carried out.
     pub stop: Receiver<()>,
 }
@@ -71,7 +71,7 @@ pub struct Finish {
     /// The reason of the end.
     pub ended: Ended,
     /// Positions that `on_stop = "flatten"` did not close.
-    pub remains: Vec<UnownedPosition>,
+    pub unclosed: Vec<UnownedPosition>,
     /// The gaps in the run's knowledge of the account, as a sentence. Empty if it knows the
     /// account.
     pub unknown: String,
@@ -97,20 +97,20 @@ pub(super) struct State {
     ended: Option<Ended>,
 }
 
-impl Pulse {
+impl EventLoop {
     /// Runs until the session ends.
     pub async fn run(mut self) -> Finish {
         let mut state = State::default();
         self.perform(&mut state).await;
         let ended = loop {
             match self.next().await {
-                Waited::Happened(happened) => self.take(happened, &mut state).await,
-                Waited::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
-                Waited::Disk(Disk::Latches(result)) => {
+                Wake::Event(event) => self.handle_event(event, &mut state).await,
+                Wake::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
+                Wake::Disk(Disk::KillSwitch(result)) => {
                     self.handle(Input::KillSwitch(result), &mut state).await;
                 }
-                Waited::TimeOver => {}
-                Waited::Closed => break Ended::Hurried,
+                Wake::TimeOver => {}
+                Wake::Closed => break Ended::Hurried,
             }
             self.keep_time(&mut state).await;
             if let Some(ended) = state.ended {
@@ -121,18 +121,18 @@ impl Pulse {
     }
 
     async fn finish(self, ended: Ended, mut state: State) -> Finish {
-        let remains = self.remains();
-        tell::unclosed(&remains);
+        let unclosed = self.unclosed_positions();
+        notice_log::unclosed(&unclosed);
         if self.session.account().is_of_venue() {
-            tell::stays_open(self.session.engine(), !remains.is_empty());
+            notice_log::stays_open(self.session.engine(), !unclosed.is_empty());
         }
-        let unknown = remains::unknown(self.session.engine());
-        let resting = remains::resting(self.session.driver());
+        let unknown = unowned_positions::unknown_text(self.session.engine());
+        let resting = unowned_positions::resting_text(self.session.driver());
         if ended.lets_watchdog_go() {
-            self.outside.let_watchdog_go();
+            self.services.let_watchdog_go();
         }
         for (_, request) in state.sent.drain(..) {
-            tell::sent(self.session.engine(), &request);
+            notice_log::sent(self.session.engine(), &request);
         }
         // The disk is awaited on another thread, so that requests on this thread can still leave.
         let journal = self.journal;
@@ -158,7 +158,7 @@ impl Pulse {
         let results = results.map(|results| results.finish(session.into_driver()));
         Finish {
             ended,
-            remains,
+            unclosed,
             unknown,
             resting,
             results,
@@ -206,8 +206,8 @@ impl Pulse {
                     self.session.handle(now, failed);
                 }
             },
-            Output::Roll(head, at) => {
-                if let Err(error) = self.journal.roll(head, at) {
+            Output::Roll(checkpoint, at) => {
+                if let Err(error) = self.journal.roll(checkpoint, at) {
                     if matches!(error, RollError::OutOfPlace { .. }) {
                         tracing::error!(
                             %error,
@@ -235,9 +235,9 @@ impl Pulse {
                 }
             }
             Output::Abandon(id) => {
-                let came = self.http.as_mut().and_then(|http| http.abandon(id));
-                if let Some(came) = came {
-                    self.tell_came(id, came);
+                let outcome = self.http.as_mut().and_then(|http| http.abandon(id));
+                if let Some(outcome) = outcome {
+                    self.pass_call_outcome(id, outcome);
                 }
             }
             Output::Handed { request, since } => {
@@ -249,10 +249,12 @@ impl Pulse {
                 state.sent.push_back((Instant::now(), request));
             }
             Output::Replied(reply) => {
-                self.tell_whether_sent(&reply, state);
-                self.outside.unsettled.hear(self.session.engine(), &reply);
+                self.report_whether_sent(&reply, state);
+                self.services
+                    .unsettled
+                    .handle_reply(self.session.engine(), &reply);
             }
-            Output::KillSwitch(latches) => self.outside.latches.write(latches),
+            Output::KillSwitch(content) => self.services.kill_switch_file.write(content),
             Output::CallEnded(ended) => http::count(&ended),
             Output::BudgetWait(lane, waited_ns) => {
                 let waited = Duration::from_nanos(waited_ns.unsigned_abs()).as_secs_f64();
@@ -275,10 +277,10 @@ impl Pulse {
                     table::STREAM_GAPS.of(name).increment(1);
                 }
             }
-            Output::Beat(number) => self.outside.beat(number),
+            Output::Beat(number) => self.services.beat(number),
             Output::BugReport { broken, snapshot } => {
                 let now = self.session.engine().now();
-                self.outside.keep_report(now, broken, snapshot);
+                self.services.keep_report(now, broken, snapshot);
             }
             Output::Notice(notice) => self.notice(&notice),
             Output::Ended(ended) => state.ended = Some(ended),
@@ -290,11 +292,11 @@ impl Pulse {
         if let Some(results) = &mut self.results {
             results.notice(engine, notice);
         }
-        self.outside.notice(engine, notice);
+        self.services.notice(engine, notice);
     }
 
     /// Logs an order as sent, or drops it from the list, by the reply to it.
-    fn tell_whether_sent(&self, reply: &Reply, state: &mut State) {
+    fn report_whether_sent(&self, reply: &Reply, state: &mut State) {
         let Reply::Placed {
             client_order_id,
             outcome,
@@ -302,26 +304,27 @@ impl Pulse {
         else {
             return;
         };
-        let is_it =
-            |(_, request): &(Instant, Request)| tell::placed_by(request) == Some(client_order_id);
+        let is_it = |(_, request): &(Instant, Request)| {
+            notice_log::placed_by(request) == Some(client_order_id)
+        };
         let handed = state.sent.iter().position(is_it);
         if let Some((_, request)) = handed.and_then(|place| state.sent.remove(place))
-            && !tell::never_left(outcome)
+            && !notice_log::never_left(outcome)
         {
-            tell::sent(self.session.engine(), &request);
+            notice_log::sent(self.session.engine(), &request);
         }
     }
 
     /// Waits for the next event. The thread polls without sleeping for a moment while an order
     /// waits for the disk, and always with `busy_poll`.
-    async fn next(&mut self) -> Waited {
+    async fn next(&mut self) -> Wake {
         let pause = self.pause();
         let begin = Instant::now();
-        let awake = self.awake().min(pause);
-        while begin.elapsed() < awake {
-            let look_out = REHEARSE_EVERY.min(awake.saturating_sub(begin.elapsed()));
-            if let Some(waited) = self.inbox.look_out(look_out).await {
-                return waited;
+        let busy_poll_time = self.busy_poll_time().min(pause);
+        while begin.elapsed() < busy_poll_time {
+            let look_out = REHEARSE_EVERY.min(busy_poll_time.saturating_sub(begin.elapsed()));
+            if let Some(wake) = self.inbox.look_out(look_out).await {
+                return wake;
             }
             if let (Some(http), Some((surface, prepared))) =
                 (&self.http, self.session.rehearse_order())
@@ -333,7 +336,7 @@ impl Pulse {
     }
 
     /// How long the thread polls before it sleeps.
-    fn awake(&self) -> Duration {
+    fn busy_poll_time(&self) -> Duration {
         let lately = |at: Time| self.clock.moment(at).elapsed() < LOOK_OUT;
         if self.busy_poll {
             Duration::MAX
@@ -358,15 +361,15 @@ impl Pulse {
         Duration::from_nanos(left.unsigned_abs()).min(LOOK_AROUND)
     }
 
-    async fn take(&mut self, happened: Happened, state: &mut State) {
-        match happened {
-            Happened::Socket(surface, link, event) => {
+    async fn handle_event(&mut self, event: LoopEvent, state: &mut State) {
+        match event {
+            LoopEvent::Socket(surface, link, event) => {
                 self.take_socket((surface, link), event, state).await;
             }
-            Happened::Came(id, came) => self.take_came(id, came, state).await,
-            Happened::Live(input) => self.handle(Input::Live(input), state).await,
-            Happened::Reload(reload) => self.take_reload(*reload, state).await,
-            Happened::Nudge => {}
+            LoopEvent::CallEnded(id, outcome) => self.take_call_outcome(id, outcome, state).await,
+            LoopEvent::Live(input) => self.handle(Input::Live(input), state).await,
+            LoopEvent::Reload(reload) => self.apply_reload(*reload, state).await,
+            LoopEvent::Nudge => {}
         }
     }
 
@@ -376,53 +379,55 @@ impl Pulse {
         event: streams::SocketEvent,
         state: &mut State,
     ) {
-        use streams::SocketEvent as Told;
-        if let (Some(sockets), Told::NotOpened(..) | Told::Closed) = (&mut self.sockets, &event) {
+        use streams::SocketEvent as ClientEvent;
+        if let (Some(sockets), ClientEvent::NotOpened(..) | ClientEvent::Closed) =
+            (&mut self.sockets, &event)
+        {
             sockets.ended(surface, link);
         }
         let binary;
         let event = match &event {
-            Told::Opened => SocketEvent::Opened,
-            Told::NotOpened(why, refused) => SocketEvent::NotOpened {
+            ClientEvent::Opened => SocketEvent::Opened,
+            ClientEvent::NotOpened(why, refused) => SocketEvent::NotOpened {
                 why,
                 status: refused.status,
                 pause_ms: refused.pause.map(millis),
             },
-            Told::Text(received) => {
+            ClientEvent::Text(received) => {
                 if is_public(link) {
-                    self.outside.count_frame(surface);
+                    self.services.count_frame(surface);
                 }
                 SocketEvent::Text(&received.text, self.clock.at(received.at))
             }
-            Told::Binary(length) => {
+            ClientEvent::Binary(length) => {
                 binary = format!("a binary frame of {length} bytes");
                 SocketEvent::Text(&binary, self.clock.now())
             }
-            Told::Pong => SocketEvent::Pong,
-            Told::Closed => SocketEvent::Closed,
+            ClientEvent::Pong => SocketEvent::Pong,
+            ClientEvent::Closed => SocketEvent::Closed,
         };
         self.handle(Input::Socket(surface, link, event), state)
             .await;
     }
 
-    async fn take_came(&mut self, id: CallId, came: Came, state: &mut State) {
+    async fn take_call_outcome(&mut self, id: CallId, outcome: CallOutcome, state: &mut State) {
         if let Some(http) = &mut self.http {
-            http.came(id);
+            http.remove(id);
         }
-        self.tell_came(id, came);
+        self.pass_call_outcome(id, outcome);
         self.perform(state).await;
     }
 
     /// Passes the result of a request to the session.
-    fn tell_came(&mut self, id: CallId, came: Came) {
+    fn pass_call_outcome(&mut self, id: CallId, outcome: CallOutcome) {
         let now = self.clock.now();
-        came.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
+        outcome.with_answer(|answer| self.session.handle(now, Input::Answer(id, answer)));
     }
 
     async fn take_journal(&mut self, event: Event, state: &mut State) {
         let event = match event {
             Event::Durable { chain, took, .. } => {
-                Outside::durable(took);
+                Services::durable(took);
                 JournalEvent::Durable(chain.last_record)
             }
             Event::Rolled { chain, segment, .. } => {
@@ -441,7 +446,7 @@ impl Pulse {
             Event::Packed { .. } => {
                 // The ledger reads packed segments from their files. So sled, which uses much
                 // memory, is not opened for them.
-                self.outside.prune(self.session.modules());
+                self.services.prune(self.session.modules());
                 return;
             }
             Event::Failed(failure) => {
@@ -465,17 +470,17 @@ impl Pulse {
         if due.is_some_and(|(due, _)| due <= self.clock.now()) {
             self.handle(Input::Timeout, state).await;
         }
-        while let Some(steer) = self.outside.next_command() {
+        while let Some(steer) = self.services.next_command() {
             self.command(steer, state).await;
         }
         self.answer_commands(state);
         let lag = self.lag();
-        self.outside.publish(&self.session, lag, false);
+        self.services.publish(&self.session, lag, false);
         while let Some((_, request)) = state
             .sent
             .pop_front_if(|(handed, _)| handed.elapsed() >= SENT_AFTER)
         {
-            tell::sent(self.session.engine(), &request);
+            notice_log::sent(self.session.engine(), &request);
         }
         if self.stop.try_recv().is_ok() {
             self.begin_stop(state).await;
@@ -483,7 +488,7 @@ impl Pulse {
     }
 
     pub(super) fn lag(&self) -> JournalLag {
-        let lag = self.session.lag(self.clock.now());
+        let lag = self.session.durability_lag(self.clock.now());
         JournalLag {
             written: self.session.engine().records(),
             durable: lag.durable,
@@ -497,17 +502,17 @@ impl Pulse {
         self.handle(Input::Stop, state).await;
         if is_first {
             let longest = Duration::from_millis(STOP_WAITS_MS.unsigned_abs());
-            venue_wait::tell_stop(self.session.engine(), longest);
+            venue_wait::report_stop(self.session.engine(), longest);
         }
     }
 
     /// Positions that strategies still hold although `on_stop` requires their close.
-    fn remains(&self) -> Vec<UnownedPosition> {
-        let is_flattened = self.outside.config.run.on_stop == Leave::Flatten;
+    fn unclosed_positions(&self) -> Vec<UnownedPosition> {
+        let is_flattened = self.services.config.run.on_stop == Leave::Flatten;
         if !self.session.is_stopping() || !is_flattened {
             return Vec::new();
         }
-        held(self.session.engine(), |strategy, instrument| {
+        strategy_positions(self.session.engine(), |strategy, instrument| {
             !self.session.is_dust(strategy, instrument)
         })
     }

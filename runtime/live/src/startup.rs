@@ -21,27 +21,27 @@ use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Foreign, JOURNAL_STALL_MS, Module, Parts, Session,
 };
 
-use super::awake::Awake;
+use super::admin_bridge::AdminChannel;
 use super::cores;
-use super::desk::Counter;
+use super::cpu_latency::CpuLatency;
+use super::environment::{Discovered, Environment};
+use super::event_loop::EventLoop;
 use super::guests::LiveGuests;
 use super::heartbeats::Troubles;
-use super::http::{Http, Way};
+use super::http::{Http, RuntimeClient};
 use super::identity::{self, Identity};
-use super::latch::LatchFile;
-use super::mailbox::{self, Disk, Happened, Mailbox};
+use super::kill_switch_file::KillSwitchFile;
+use super::mailbox::{self, Disk, LoopEvent, Mailbox};
 use super::not_sent::NotSent;
-use super::outside::{Outside, Showing};
 use super::player::Player;
-use super::pulse::Pulse;
 use super::recover;
-use super::reload::Reread;
-use super::remains;
+use super::reload::ReadConfig;
+use super::services::{Services, StatusPublication};
 use super::sockets::Sockets;
-use super::stage::{Found, Stage};
 use super::thread::EngineThread;
+use super::unowned_positions;
 use super::unsettled::Unsettled;
-use super::{LiveError, Market, Running, forced, retention, start, tell};
+use super::{LiveError, Market, Running, forced, notice_log, retention, startup_steps};
 use crate::memory;
 use crate::watchdog::{self, Keeper};
 use windvane_build::modules::{self, Guest};
@@ -49,11 +49,11 @@ use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, Leave, Mode};
 
 /// The inputs of a start besides its configuration.
-pub struct Start<'a> {
+pub struct StartupParts<'a> {
     pub directory: Arc<Directory>,
-    pub counter: Counter,
-    pub watchdog: watchdog::Begin,
-    pub reread: Reread,
+    pub admin_channel: AdminChannel,
+    pub watchdog: watchdog::ProcessArguments,
+    pub read_config: ReadConfig,
     pub take_over: bool,
     /// The journal's orders and positions as text, set once the journal is read. If the start is
     /// stopped before it reaches the account, the error names them.
@@ -61,56 +61,56 @@ pub struct Start<'a> {
 }
 
 /// Starts a run.
-pub async fn begin(
+pub async fn start(
     config: &Config,
     market: Market,
-    start: Start<'_>,
+    parts: StartupParts<'_>,
 ) -> Result<Running, LiveError> {
-    let Start {
+    let StartupParts {
         directory,
-        counter,
+        admin_channel,
         watchdog,
-        reread,
+        read_config,
         take_over,
         known,
-    } = start;
+    } = parts;
     let guests = blocking({
         let config = config.clone();
         move || modules::load(&config, &mut |step| tracing::info!(step, "building"))
     });
     let guests = guests.await??;
-    counter.say("opening the journal");
+    admin_channel.report_progress("opening the journal");
     let (ready, recovered) = blocking({
         let directory = Arc::clone(&directory);
         move || windvane_journal::open(directory)
     })
     .await??;
-    let left = blocking(move || recover::left(recovered)).await?;
+    let left = blocking(move || recover::previous_state(recovered)).await?;
     recover::must_be_of(&left, config.run.mode)?;
     if config.run.mode == Mode::Live {
-        let _ = known.set(left.in_words());
+        let _ = known.set(left.summary());
     }
     let names = assembly::instrument_names(config);
     if matches!(market, Market::Recordings(_)) {
-        counter.say("opening the recordings");
+        admin_channel.report_progress("opening the recordings");
     }
-    let by = (&directory, &counter);
-    let (stage, found) = Stage::set(config, market, &names, by).await?;
+    let by = (&directory, &admin_channel);
+    let (environment, found) = Environment::prepare(config, market, &names, by).await?;
     let prepared = Prepared {
         config,
         names,
-        stage,
+        environment,
         found,
         directory,
         watchdog,
-        reread,
+        read_config,
         take_over,
     };
-    counter.say("restoring the state from the journal; no order is sent yet");
-    prepared.go(guests, ready, left, counter)
+    admin_channel.report_progress("restoring the state from the journal; no order is sent yet");
+    prepared.launch(guests, ready, left, admin_channel)
 }
 
-/// Runs blocking work (disk access, compilers) outside the async runtime.
+/// Runs blocking work (disk access, compilers) services the async runtime.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LiveError> {
@@ -122,31 +122,31 @@ pub(super) async fn blocking<T: Send + 'static>(
 struct Prepared<'a> {
     config: &'a Config,
     names: Vec<InstrumentName>,
-    stage: Stage,
-    found: Found,
+    environment: Environment,
+    found: Discovered,
     directory: Arc<Directory>,
-    watchdog: watchdog::Begin,
-    reread: Reread,
+    watchdog: watchdog::ProcessArguments,
+    read_config: ReadConfig,
     take_over: bool,
 }
 
 impl Prepared<'_> {
-    fn go(
+    fn launch(
         mut self,
         mut guests: Vec<Guest>,
         ready: Ready,
         mut left: PreviousState,
-        counter: Counter,
+        admin_channel: AdminChannel,
     ) -> Result<Running, LiveError> {
         let (config, instruments) = (self.config, self.found.instruments.clone());
         let clock = self.found.clock;
         let player = self
-            .stage
+            .environment
             .player(config, &instruments, left.paper.as_ref())?;
         let paper = left.paper.take();
-        let paper = self
-            .stage
-            .account(config, &instruments, &mut self.found.assets, paper)?;
+        let paper =
+            self.environment
+                .account(config, &instruments, &mut self.found.assets, paper)?;
         for (guest, strategy) in guests.iter_mut().zip(&config.strategies) {
             let assets = self.found.assets.names();
             guest.instruments =
@@ -167,28 +167,33 @@ impl Prepared<'_> {
             take_over: self.take_over,
         };
         let epoch = self.directory.reserve_epoch(seconds.unsigned_abs())?;
-        let spoken = Names::new(&instruments, self.found.assets.names());
-        let engine =
-            start::engine_config(config, &self.names, instruments, &self.found.assets, epoch);
+        let adapter_names = Names::new(&instruments, self.found.assets.names());
+        let engine = startup_steps::engine_config(
+            config,
+            &self.names,
+            instruments,
+            &self.found.assets,
+            epoch,
+        );
         let (mailbox, inbox) = mailbox::mailbox();
         let thread = EngineThread::start()?;
-        let ways = self.ways(&thread)?;
+        let clients = self.clients(&thread)?;
         let account = match paper {
             Some(paper) => Account::Paper(paper),
-            None if ways.is_some() => Account::Venue,
+            None if clients.is_some() => Account::Venue,
             None => return Err(LiveError::NoAccount),
         };
         let mut requests = self.found.requests.take();
         if let Some(requests) = &mut requests {
-            requests.configure(spoken.clone(), self.found.futures_account.clone());
+            requests.configure(adapter_names.clone(), self.found.futures_account.clone());
         }
-        let http = ways
+        let http = clients
             .clone()
-            .map(|ways| Http::new(ways, mailbox.clone(), clock));
-        let sockets = ways
+            .map(|clients| Http::new(clients, mailbox.clone(), clock));
+        let sockets = clients
             .as_ref()
             .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
-        let remains = left.remains(&remains::configured(config));
+        let unowned_positions = left.unowned_positions(&unowned_positions::configured(config));
         let foreign = self.foreign(&left);
         if let Some(words) = &foreign {
             tracing::error!(
@@ -197,8 +202,8 @@ impl Prepared<'_> {
             );
         }
         let file = self.directory.latches();
-        let latch_file = LatchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
-        let surfaces = start::surfaces(&self.names);
+        let kill_switch_file = KillSwitchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
+        let surfaces = startup_steps::surfaces(&self.names);
         let now = clock.now();
         let terms = LaunchTerms {
             now,
@@ -207,7 +212,7 @@ impl Prepared<'_> {
             before,
             modules: &modules,
             account,
-            latches: file,
+            kill_switch: file,
             foreign: foreign.as_deref().map(|difference| Foreign {
                 difference,
                 what_to_do: identity::WHAT_TO_DO,
@@ -215,41 +220,41 @@ impl Prepared<'_> {
             is_unwaited: config.run.unwaited,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &surfaces,
-            is_streamed: self.stage.client().is_some(),
+            is_streamed: self.environment.client().is_some(),
         };
-        let begun = left.begin(terms, |states| LiveGuests::new(guests, states))?;
-        let results = self.stage.results(config, begun.clock.at(now))?;
-        let public = self
-            .stage
-            .public_streams(config, &self.names, (&spoken, clock.now()))?;
-        self.stage.watch_stops(config, &self.names);
-        let journal = begin_journal(&begun.first, ready, &mailbox)?;
-        self.make_own(foreign.and(Some(begun.latches.said())));
-        left_to_nobody(config.run.mode, &remains);
-        let outside = self.outside(counter, mailbox.clone(), latch_file);
+        let launched = left.launch(terms, |states| LiveGuests::new(guests, states))?;
+        let results = self.environment.results(config, launched.clock.at(now))?;
+        let public =
+            self.environment
+                .public_streams(config, &self.names, (&adapter_names, clock.now()))?;
+        self.environment.watch_stops(config, &self.names);
+        let journal = begin_journal(&launched.first, ready, &mailbox)?;
+        self.make_own(foreign.and(Some(launched.kill_switch.file_content())));
+        log_unowned(config.run.mode, &unowned_positions);
+        let services = self.services(admin_channel, mailbox.clone(), kill_switch_file);
         let keeper = self.watchdog(epoch, &mailbox)?;
-        let outside = Outside { keeper, ..outside };
+        let services = Services { keeper, ..services };
         cores::warn(config.run.busy_poll);
         let (stop, stopped) = channel();
         let parts = Parts {
-            driver: begun.driver,
-            account: begun.account,
+            driver: launched.driver,
+            account: launched.account,
             requests,
-            clock: begun.clock,
+            clock: launched.clock,
             modules,
             surfaces,
             streams: self
-                .stage
+                .environment
                 .client()
                 .map_or_else(StreamSettings::default, |client| {
                     client.settings().streams.clone()
                 }),
             public,
-            latches: begun.latches,
+            kill_switch: launched.kill_switch,
             blocks_under_way: BLOCKS_UNDER_WAY,
             flattens: config.run.on_stop == Leave::Flatten,
         };
-        let pulse = Pulse {
+        let event_loop = EventLoop {
             session: Session::new(clock.now(), parts),
             clock,
             journal,
@@ -257,30 +262,30 @@ impl Prepared<'_> {
             sockets,
             player,
             results,
-            outside,
+            services,
             inbox,
             busy_poll: config.run.busy_poll,
-            _awake: Awake::wanted(config.run.keep_awake),
+            _cpu_latency: CpuLatency::wanted(config.run.keep_awake),
             stop: stopped,
         };
         Ok(Running {
             stop,
             mailbox,
-            ended: thread.run(pulse),
+            ended: thread.run(event_loop),
         })
     }
 
     /// The venue and the account of a live run. A simulated account has no identity.
     fn identity(&self) -> Option<Identity> {
-        let client = self.stage.client();
+        let client = self.environment.client();
         let client = client.filter(|_| self.config.run.mode == Mode::Live)?;
-        let surfaces = start::surfaces(&self.names);
+        let surfaces = startup_steps::surfaces(&self.names);
         Some(Identity::of(client.settings(), &surfaces))
     }
 
     /// A sentence about the difference if the saved state belongs to another account or venue.
     fn foreign(&self, left: &PreviousState) -> Option<String> {
-        left.head.as_ref()?;
+        left.checkpoint.as_ref()?;
         self.identity()?.difference(self.directory.path())
     }
 
@@ -302,62 +307,70 @@ impl Prepared<'_> {
     }
 
     /// The two clients of the venue: one for the engine's thread, one for the other threads.
-    fn ways(&self, thread: &EngineThread) -> Result<Option<(Way, Way)>, LiveError> {
-        let Some(client) = self.stage.client() else {
+    fn clients(
+        &self,
+        thread: &EngineThread,
+    ) -> Result<Option<(RuntimeClient, RuntimeClient)>, LiveError> {
+        let Some(client) = self.environment.client() else {
             return Ok(None);
         };
-        let own = Way {
+        let own = RuntimeClient {
             handle: thread.handle().clone(),
             client: client.with_own_connections()?,
         };
-        let beside = Way {
+        let shared = RuntimeClient {
             handle: Handle::current(),
             client,
         };
-        Ok(Some((own, beside)))
+        Ok(Some((own, shared)))
     }
 
     /// Starts the watchdog process if the run has spot orders to protect.
     fn watchdog(&self, epoch: u64, mailbox: &Mailbox) -> Result<Option<Keeper>, LiveError> {
-        let client = self.stage.client();
-        let watched = start::is_watched(self.config, &self.names);
+        let client = self.environment.client();
+        let watched = startup_steps::is_watched(self.config, &self.names);
         let Some(client) = client.filter(|_| watched) else {
             return Ok(None);
         };
-        let plan = start::watchdog_plan(self.config, &self.names, epoch);
+        let plan = startup_steps::watchdog_plan(self.config, &self.names, epoch);
         let mailbox = mailbox.clone();
-        let tell = move |input| mailbox.tell_blocking(Happened::Live(input));
-        let begin = self.watchdog.clone();
-        Ok(Some(Keeper::start(begin, plan, client, tell)?))
+        let report = move |input| mailbox.post_blocking(LoopEvent::Live(input));
+        let arguments = self.watchdog.clone();
+        Ok(Some(Keeper::start(arguments, plan, client, report)?))
     }
 
-    fn outside(&self, counter: Counter, mailbox: Mailbox, latches: LatchFile) -> Outside {
-        Outside {
+    fn services(
+        &self,
+        admin_channel: AdminChannel,
+        mailbox: Mailbox,
+        kill_switch_file: KillSwitchFile,
+    ) -> Services {
+        Services {
             handle: Handle::current(),
-            client: self.stage.client(),
+            client: self.environment.client(),
             mode: self.config.run.mode,
-            surfaces: start::surfaces(&self.names),
+            surfaces: startup_steps::surfaces(&self.names),
             mailbox,
-            publish: counter.publish,
-            steered: counter.steered,
-            beat: counter.beat,
+            publish: admin_channel.publish,
+            commands: admin_channel.commands,
+            beat: admin_channel.beat,
             directory: Arc::clone(&self.directory),
             keep: retention::keep(&self.config.journal),
             config: Arc::new(self.config.clone()),
-            reread: Arc::clone(&self.reread),
-            latches,
+            read_config: Arc::clone(&self.read_config),
+            kill_switch_file,
             not_sent: NotSent::default(),
             counted: forced::Counted::default(),
             troubles: Troubles::new(self.found.clock),
             unsettled: Unsettled::default(),
-            showing: Showing::new(counter.started, counter.since_ms),
+            publication: StatusPublication::new(admin_channel.started, admin_channel.since_ms),
             keeper: None,
         }
     }
 }
 
 /// Logs positions that belong to no strategy after this start.
-fn left_to_nobody(mode: Mode, remains: &[UnownedPosition]) {
+fn log_unowned(mode: Mode, unowned_positions: &[UnownedPosition]) {
     let what_to_do = match mode {
         Mode::Live => {
             "close it by hand at the venue; adding the strategy or instrument again does not \
@@ -370,7 +383,7 @@ fn left_to_nobody(mode: Mode, remains: &[UnownedPosition]) {
     };
     let what = "a position belongs to no strategy any more, because its strategy or instrument is \
                 not configured: nothing manages it";
-    tell::remains(remains, what, what_to_do);
+    notice_log::unowned_positions(unowned_positions, what, what_to_do);
 }
 
 /// Starts the segment of this start, after every check has passed.
@@ -390,5 +403,5 @@ fn begin_journal(
         stall_after: Duration::from_millis(JOURNAL_STALL_MS.unsigned_abs()),
         ..Options::default()
     };
-    ready.begin(&first.head, first.at, &options, listener)
+    ready.begin(&first.checkpoint, first.at, &options, listener)
 }

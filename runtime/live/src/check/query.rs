@@ -19,14 +19,14 @@ use super::venue::PATIENCE;
 
 /// An exchange, and the client that sends its requests.
 #[derive(Clone, Copy)]
-pub(super) struct Asker<'a> {
+pub(super) struct QueryClient<'a> {
     pub(super) client: &'a Client,
     pub(super) exchange: &'a dyn Exchange,
 }
 
 /// The results of a request.
 #[derive(Debug, Default)]
-pub(super) struct Answered {
+pub(super) struct QueryResult {
     pub(super) replies: Vec<Reply>,
     pub(super) notes: Vec<Note>,
     /// The error of the first call, if it failed.
@@ -35,7 +35,7 @@ pub(super) struct Answered {
     pub(super) failed_later: Option<NotDone>,
 }
 
-impl Answered {
+impl QueryResult {
     /// The data that a read returned, if it succeeded.
     pub(super) fn truth(&self) -> Option<&Truth> {
         // Other replies may come before and after the requested one.
@@ -49,23 +49,23 @@ impl Answered {
     }
 }
 
-impl<'a> Asker<'a> {
+impl<'a> QueryClient<'a> {
     pub(super) const fn new(client: &'a Client, exchange: &'a dyn Exchange) -> Self {
         Self { client, exchange }
     }
 
     /// Reads a part of the account. The result is empty if the exchange has no such query.
-    pub(super) async fn read(self, subject: Subject) -> Answered {
+    pub(super) async fn read(self, subject: Subject) -> QueryResult {
         let request = Request::Read(subject);
         self.request(&request).await.unwrap_or_default()
     }
 
     /// Performs the calls of a request. Each waits for its share of the budget. `None` if the
     /// request cannot be encoded.
-    pub(super) async fn request(self, request: &Request) -> Option<Answered> {
+    pub(super) async fn request(self, request: &Request) -> Option<QueryResult> {
         let calls = self.exchange.encode_request(request).ok()?;
         let patient = self.client.with_patience(PATIENCE);
-        let patient = Asker::new(&patient, self.exchange);
+        let patient = QueryClient::new(&patient, self.exchange);
         let mut outcomes = Vec::new();
         for call in &calls {
             outcomes.push(patient.call(call).await);
@@ -81,7 +81,7 @@ impl<'a> Asker<'a> {
         let results: Vec<_> = results.collect();
         let decoded = self.exchange.decode_reply(request, &results);
         let mut outcomes = outcomes.into_iter();
-        Some(Answered {
+        Some(QueryResult {
             replies: decoded.items,
             notes: decoded.notes,
             failed: outcomes.next().and_then(Result::err),

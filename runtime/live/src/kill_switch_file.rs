@@ -12,23 +12,23 @@ use super::mailbox::{Disk, Mailbox};
 
 /// Writes the latch file.
 #[derive(Debug)]
-pub struct LatchFile {
+pub struct KillSwitchFile {
     jobs: Sender<Latches>,
 }
 
-impl LatchFile {
+impl KillSwitchFile {
     /// Starts the thread. It reports the result of each write to the mailbox.
     ///
     /// # Errors
     /// The operating system refuses a thread.
     pub fn start(directory: Arc<Directory>, mailbox: Mailbox) -> std::io::Result<Self> {
-        let (jobs, asked) = channel::<Latches>();
+        let (jobs, requested) = channel::<Latches>();
         let thread = std::thread::Builder::new().name("latch".to_owned());
         thread.spawn(move || {
-            for latches in asked {
+            for latches in requested {
                 let result = directory.set_latches(&latches);
                 let result = result.map_err(|error| error.to_string());
-                mailbox.disk(Disk::Latches(result));
+                mailbox.disk(Disk::KillSwitch(result));
             }
         })?;
         Ok(Self { jobs })
@@ -47,7 +47,7 @@ mod tests {
 
     use windvane_engine::latches::Latch;
 
-    use super::super::mailbox::{Waited, mailbox};
+    use super::super::mailbox::{Wake, mailbox};
     use super::*;
 
     fn halted() -> Latches {
@@ -63,7 +63,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(Directory::lock(folder.path()).unwrap());
         let (mailbox, mut inbox) = mailbox();
-        let file = LatchFile::start(Arc::clone(&directory), mailbox).unwrap();
+        let file = KillSwitchFile::start(Arc::clone(&directory), mailbox).unwrap();
         let blocks = folder.path().join("latch.new");
         for fails in [false, true, false] {
             if fails {
@@ -73,9 +73,9 @@ mod tests {
             }
             let latches = if fails { Latches::default() } else { halted() };
             file.write(latches);
-            let heard = inbox.wait(Duration::from_mins(1)).await;
-            let Waited::Disk(Disk::Latches(result)) = heard else {
-                panic!("{heard:?}");
+            let wake = inbox.wait(Duration::from_mins(1)).await;
+            let Wake::Disk(Disk::KillSwitch(result)) = wake else {
+                panic!("{wake:?}");
             };
             assert_eq!(result.is_err(), fails, "{result:?}");
             assert_eq!(directory.latches(), halted());

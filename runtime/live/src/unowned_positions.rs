@@ -6,7 +6,7 @@ use windvane_engine::engine::TradingBlock;
 use windvane_engine::order::PositionSide;
 use windvane_engine::orders::Order;
 use windvane_engine::{Engine, Surface};
-use windvane_session::recovery::{Configured, held};
+use windvane_session::recovery::{Configured, strategy_positions};
 use windvane_session::{Driver, Guests};
 
 use super::show;
@@ -18,7 +18,7 @@ const NAMED: usize = 20;
 
 /// The gaps in the engine's knowledge of the account, as one sentence. Then a position that the
 /// engine names may be different at the venue. Empty if it knows the account.
-pub fn unknown(engine: &Engine) -> String {
+pub fn unknown_text(engine: &Engine) -> String {
     let mut missing = engine.told_doubts(&engine.doubts());
     let lacks_fill = |order: &&Order| order.reported_qty > order.executed_qty;
     match engine.orders().iter().filter(lacks_fill).count() {
@@ -31,7 +31,7 @@ pub fn unknown(engine: &Engine) -> String {
 
 /// Own orders that may be open at the venue. Where the venue refuses to cancel them, the text gives
 /// the reason.
-pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
+pub fn resting_text<G: Guests>(driver: &Driver<G>) -> String {
     let engine = driver.engine();
     let named: Vec<_> = show::own_orders(driver)
         .filter_map(|order| {
@@ -39,7 +39,7 @@ pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
             Some(format!("{} {instrument}", order.client_order_id.as_str()))
         })
         .collect();
-    let mut words = match named.len() {
+    let mut text = match named.len() {
         0 => "no own order is known to be open".to_owned(),
         1 => format!("1 own order may be open at the venue: {}", named[0]),
         many => {
@@ -53,14 +53,14 @@ pub fn resting<G: Guests>(driver: &Driver<G>) -> String {
         _ => None,
     });
     for reason in refused.filter(|_| !named.is_empty()) {
-        words = format!("{words}. The venue refuses to cancel them: {reason}");
+        text = format!("{text}. The venue refuses to cancel them: {reason}");
     }
-    words
+    text
 }
 
 /// A sentence about the account's positions that no strategy opened, for the reply to a `flatten`
 /// of everything. Empty if there are none.
-pub fn of_nobody(engine: &Engine) -> String {
+pub fn external_positions_text(engine: &Engine) -> String {
     let external = engine.ledgers().external.iter();
     let open = external.filter(|(_, _, held)| held.position.qty != 0);
     let positions: Vec<_> = open
@@ -87,7 +87,7 @@ pub fn of_nobody(engine: &Engine) -> String {
 /// Every position that stays open when a run ends, with quantity, instrument and strategy. Spot
 /// holdings that no strategy bought are left out: they are the account's own.
 pub fn stays_open(engine: &Engine) -> Vec<String> {
-    let of_strategies = held(engine, |_, _| true);
+    let of_strategies = strategy_positions(engine, |_, _| true);
     let named = of_strategies.iter().map(|one| {
         let (qty, instrument, strategy) = (&one.qty, &one.instrument, &one.strategy);
         match one.side {

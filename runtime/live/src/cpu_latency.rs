@@ -11,17 +11,17 @@ pub const DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// Holds the request for a wake-up latency of zero. Dropping it ends the request.
 #[derive(Debug)]
-pub struct Awake(#[expect(dead_code, reason = "it is held open, and nothing else")] File);
+pub struct CpuLatency(#[expect(dead_code, reason = "it is held open, and nothing else")] File);
 
-impl Awake {
+impl CpuLatency {
     /// Makes the request if the configuration wants it. If the system refuses, the run is only
     /// slower, and the log says so.
     pub fn wanted(keep_awake: bool) -> Option<Self> {
         if !keep_awake {
             return None;
         }
-        match Self::ask(Path::new(DEVICE)) {
-            Ok(awake) => Some(awake),
+        match Self::open(Path::new(DEVICE)) {
+            Ok(cpu_latency) => Some(cpu_latency),
             Err(error) => {
                 tracing::warn!(
                     %error,
@@ -34,7 +34,7 @@ impl Awake {
         }
     }
 
-    fn ask(device: &Path) -> io::Result<Self> {
+    fn open(device: &Path) -> io::Result<Self> {
         let mut file = File::options().write(true).open(device)?;
         // The maximum latency in microseconds, as a native 32-bit integer.
         file.write_all(&0_i32.to_ne_bytes())?;
@@ -43,7 +43,7 @@ impl Awake {
 
     /// Whether the system would accept the request.
     pub fn is_possible() -> io::Result<()> {
-        Self::ask(Path::new(DEVICE)).map(drop)
+        Self::open(Path::new(DEVICE)).map(drop)
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_wake_up_latency_of_zero_is_requested() {
         let device = tempfile::NamedTempFile::new().unwrap();
-        Awake::ask(device.path()).unwrap();
+        CpuLatency::open(device.path()).unwrap();
         assert_eq!(std::fs::read(device.path()).unwrap(), [0; 4]);
     }
 
@@ -62,9 +62,9 @@ mod tests {
     fn a_missing_device_is_not_created() {
         let folder = tempfile::tempdir().unwrap();
         let device = folder.path().join("none");
-        let error = Awake::ask(&device).unwrap_err();
+        let error = CpuLatency::open(&device).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(!device.exists());
-        assert!(Awake::wanted(false).is_none());
+        assert!(CpuLatency::wanted(false).is_none());
     }
 }

@@ -13,7 +13,7 @@ use windvane_admin::{
 };
 
 use super::LiveError;
-use super::outside::mode as mode_shown;
+use super::services::mode as mode_shown;
 use windvane_config::{Config, Mode, Secret};
 
 /// How many commands may wait for the engine.
@@ -25,7 +25,7 @@ const ALIVE_EVERY: Duration = Duration::from_secs(1);
 pub const TOKEN_FILE: &str = "admin.token";
 
 /// The server's side.
-pub struct Desk {
+pub struct AdminBridge {
     pub server: Server,
     pub beat: Beat,
     pub published: watch::Receiver<Arc<Published>>,
@@ -36,9 +36,9 @@ pub struct Desk {
 }
 
 /// The engine's side.
-pub struct Counter {
+pub struct AdminChannel {
     pub publish: watch::Sender<Arc<Published>>,
-    pub steered: mpsc::Receiver<Steer>,
+    pub commands: mpsc::Receiver<Steer>,
     pub beat: Beat,
     /// When the process started.
     pub started: Instant,
@@ -46,9 +46,9 @@ pub struct Counter {
     pub since_ms: i64,
 }
 
-impl Counter {
+impl AdminChannel {
     /// Logs and publishes the progress of the start.
-    pub fn say(&self, reason: &str) {
+    pub fn report_progress(&self, reason: &str) {
         tracing::info!("{reason}");
         self.publish.send_modify(|published| {
             reason.clone_into(&mut Arc::make_mut(published).status.reason);
@@ -56,9 +56,9 @@ impl Counter {
     }
 }
 
-impl Desk {
+impl AdminBridge {
     /// Starts the admin server.
-    pub async fn open(config: &Config) -> Result<(Self, Counter), LiveError> {
+    pub async fn open(config: &Config) -> Result<(Self, AdminChannel), LiveError> {
         let data_dir = &config.run.data_dir;
         let file = data_dir.join(TOKEN_FILE);
         let token = match token(config.admin.token.as_ref(), &file)? {
@@ -72,7 +72,7 @@ impl Desk {
         let (started, since_ms) = (Instant::now(), wall_ms());
         let first = nothing_yet(config.run.mode, since_ms);
         let (publish, published) = watch::channel(Arc::new(first));
-        let (steer, steered) = mpsc::channel(COMMANDS);
+        let (steer, commands) = mpsc::channel(COMMANDS);
         let beat = Beat::new();
         let served = Served {
             published: published.clone(),
@@ -81,7 +81,7 @@ impl Desk {
             metrics: Metrics::install()?,
         };
         let server = Server::start(settings, token, served).await?;
-        let desk = Self {
+        let admin_bridge = Self {
             server,
             beat: beat.clone(),
             published,
@@ -89,14 +89,14 @@ impl Desk {
             publish: publish.clone(),
             started,
         };
-        let counter = Counter {
+        let admin_channel = AdminChannel {
             publish,
-            steered,
+            commands,
             beat,
             started,
             since_ms,
         };
-        Ok((desk, counter))
+        Ok((admin_bridge, admin_channel))
     }
 
     /// Gives signs of life and updates the published time, until it is dropped.

@@ -19,14 +19,14 @@ use windvane_protocol::market_stream::{Feed, Topic};
 use windvane_session::watchdog::WatchdogPlan;
 use windvane_session::weights::Wants;
 use windvane_session::{
-    CallId, FindAccount, PublicStreams, RequestTerms, Requests, Start, StartupError, StartupInput,
-    StartupOutput, StartupResult, StartupTerms, venue_surface,
+    CallId, FindAccount, PublicStreams, RequestTerms, Requests, Startup, StartupError,
+    StartupInput, StartupOutput, StartupResult, StartupTerms, venue_surface,
 };
 
 use super::clock::Clock;
 use super::exchange;
-use super::http::{self, Http, Way};
-use super::mailbox::{self, Came, Happened, Waited};
+use super::http::{self, Http, RuntimeClient};
+use super::mailbox::{self, CallOutcome, LoopEvent, Wake};
 use crate::connection::market_data;
 use windvane_config::assembly;
 use windvane_config::{self as config, Config, InstrumentName, Leave, MarketData, Stream};
@@ -82,61 +82,61 @@ pub async fn find_out<E: From<StartupError>>(
         surfaces(&terms.instruments),
         0,
     );
-    let start = Start::new(clock.now(), terms, requests);
-    let known = perform(start, client, clock, limits_known).await?;
+    let startup = Startup::new(clock.now(), terms, requests);
+    let known = perform(startup, client, clock, limits_known).await?;
     Ok((known, clock))
 }
 
 /// Performs the outputs of a start until it has its result.
 async fn perform<E: From<StartupError>>(
-    mut start: Start,
+    mut startup: Startup,
     client: &Client,
     clock: Clock,
     mut limits_known: impl FnMut() -> Result<(), E>,
 ) -> Result<StartupResult, E> {
-    let way = Way {
+    let way = RuntimeClient {
         handle: Handle::current(),
         client: client.clone(),
     };
     let (mailbox, mut inbox) = mailbox::mailbox();
     let mut http = Http::new((way.clone(), way), mailbox, clock);
     loop {
-        while let Some(output) = start.poll_output() {
+        while let Some(output) = startup.poll_output() {
             match output {
                 StartupOutput::Sign(id, unsigned) => {
                     let prepared = client.gateway().sign(&unsigned);
-                    start.handle(clock.now(), StartupInput::Signed(id, prepared));
+                    startup.handle(clock.now(), StartupInput::Signed(id, prepared));
                 }
                 StartupOutput::Send(call) => http.send(call),
                 StartupOutput::Abandon(id) => {
-                    if let Some(came) = http.abandon(id) {
-                        tell(&mut start, clock, id, came);
+                    if let Some(outcome) = http.abandon(id) {
+                        pass_result(&mut startup, clock, id, outcome);
                     }
                 }
                 StartupOutput::LimitsKnown => limits_known()?,
                 StartupOutput::CallEnded(ended) => http::count(&ended),
             }
         }
-        if let Some(result) = start.take_result() {
+        if let Some(result) = startup.take_result() {
             return Ok(result?);
         }
-        let due = start.poll_timeout().unwrap_or_else(|| clock.now());
+        let due = startup.poll_timeout().unwrap_or_else(|| clock.now());
         let pause_ns = due.0.saturating_sub(clock.now().0).max(0);
-        let waited = inbox
+        let wake = inbox
             .wait(Duration::from_nanos(pause_ns.unsigned_abs()))
             .await;
-        if let Waited::Happened(Happened::Came(id, came)) = waited {
-            http.came(id);
-            tell(&mut start, clock, id, came);
+        if let Wake::Event(LoopEvent::CallEnded(id, outcome)) = wake {
+            http.remove(id);
+            pass_result(&mut startup, clock, id, outcome);
         } else {
-            start.handle(clock.now(), StartupInput::Timeout);
+            startup.handle(clock.now(), StartupInput::Timeout);
         }
     }
 }
 
-/// Passes the result of a request to the start.
-fn tell(start: &mut Start, clock: Clock, id: CallId, came: Came) {
-    came.with_answer(|answer| start.handle(clock.now(), StartupInput::Answer(id, answer)));
+/// Passes the result of a request to the startup.
+fn pass_result(startup: &mut Startup, clock: Clock, id: CallId, outcome: CallOutcome) {
+    outcome.with_answer(|answer| startup.handle(clock.now(), StartupInput::Answer(id, answer)));
 }
 
 /// The engine's configuration of a live run.

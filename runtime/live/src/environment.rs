@@ -13,11 +13,11 @@ use windvane_protocol::Assets;
 use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_session::{PublicStreams, Requests, weights};
 
+use super::admin_bridge::AdminChannel;
 use super::clock::Clock;
-use super::desk::Counter;
 use super::player::Player;
 use super::results::Results;
-use super::{LiveError, Market, Playing, start, venue_wait};
+use super::{LiveError, Market, Playing, startup_steps, venue_wait};
 use crate::bans;
 use windvane_backtest::{Progress, load};
 use windvane_config::assembly;
@@ -26,7 +26,7 @@ use windvane_recording::{Recording, RulesSource};
 use windvane_session::paper::{Links, Paper};
 
 /// The environment of a run.
-pub enum Stage {
+pub enum Environment {
     /// A venue. With `run.mode = "live"` the account is the venue's, else it is simulated.
     Venue(Client),
     /// Recordings.
@@ -34,7 +34,7 @@ pub enum Stage {
 }
 
 /// The facts that a start learns from its environment.
-pub struct Found {
+pub struct Discovered {
     pub instruments: Vec<Instrument>,
     pub assets: Assets,
     /// The route that reads the futures account.
@@ -53,14 +53,14 @@ pub struct Recorded {
     playing: Playing,
 }
 
-impl Stage {
+impl Environment {
     /// Makes the environment of a run, and returns what a start learns from it.
-    pub async fn set(
+    pub async fn prepare(
         config: &Config,
         market: Market,
         names: &[InstrumentName],
-        (directory, counter): (&Arc<Directory>, &Counter),
-    ) -> Result<(Self, Found), LiveError> {
+        (directory, admin_channel): (&Arc<Directory>, &AdminChannel),
+    ) -> Result<(Self, Discovered), LiveError> {
         let settings = match market {
             Market::Venue(settings) => *settings,
             Market::Recordings(playing) => return recorded(config, playing, names).await,
@@ -68,18 +68,22 @@ impl Stage {
         let client = Client::new(settings)?;
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
-        bans::sit_out(&client, &start::surfaces(names), |words| counter.say(words)).await;
-        counter.say("reading the venue's clock and instruments; no order is sent yet");
-        let surfaces = start::surfaces(names);
+        bans::sit_out(&client, &startup_steps::surfaces(names), |text| {
+            admin_channel.report_progress(text)
+        })
+        .await;
+        admin_channel
+            .report_progress("reading the venue's clock and instruments; no order is sent yet");
+        let surfaces = startup_steps::surfaces(names);
         let wants = || {
             surfaces
                 .iter()
-                .map(|&surface| start::wants(config, surface))
+                .map(|&surface| startup_steps::wants(config, surface))
         };
         let plan = || weights::keep(client.gateway(), wants()).map_err(LiveError::from);
-        let terms = start::terms(config, names);
-        let (known, clock) = start::find_out(config, &client, terms, plan).await?;
-        let found = Found {
+        let terms = startup_steps::terms(config, names);
+        let (known, clock) = startup_steps::find_out(config, &client, terms, plan).await?;
+        let found = Discovered {
             instruments: known.instruments,
             assets: known.assets,
             futures_account: known.futures_account,
@@ -110,11 +114,11 @@ impl Stage {
         };
         let (recordings, pace) = (&recorded.recordings, recorded.playing.pace);
         let feed_ns = links(config)?.feed_ns;
-        let heard = paper.map_or((Time(i64::MIN), 0), Paper::heard);
-        let player = Player::new(recordings, instruments, feed_ns, pace, heard)?;
+        let last_market = paper.map_or((Time(i64::MIN), 0), Paper::last_market);
+        let player = Player::new(recordings, instruments, feed_ns, pace, last_market)?;
         if player.time() == Time::NEVER {
             return Err(LiveError::Played {
-                until: windvane_report::utc::utc_text(heard.0),
+                until: windvane_report::utc::utc_text(last_market.0),
                 data_dir: config.run.data_dir.clone(),
             });
         }
@@ -162,21 +166,21 @@ impl Stage {
         &self,
         config: &Config,
         names: &[InstrumentName],
-        (spoken, now): (&Names, Time),
+        (adapter_names, now): (&Names, Time),
     ) -> Result<Option<PublicStreams>, LiveError> {
         let Self::Venue(client) = self else {
             return Ok(None);
         };
-        let surfaces = start::surfaces(names);
+        let surfaces = startup_steps::surfaces(names);
         let with = (&client.settings().streams, client.gateway());
-        let streams = start::public_streams(config, &surfaces, with, (spoken, now));
+        let streams = startup_steps::public_streams(config, &surfaces, with, (adapter_names, now));
         Ok(Some(streams.map_err(StreamStartError::from)?))
     }
 
     /// Logs when the venue stops accepting requests, in a live run.
     pub fn watch_stops(&self, config: &Config, names: &[InstrumentName]) {
         if let (Self::Venue(client), Mode::Live) = (self, config.run.mode) {
-            let surfaces = start::surfaces(names);
+            let surfaces = startup_steps::surfaces(names);
             tokio::spawn(venue_wait::watch(client.clone(), surfaces));
         }
     }
@@ -186,8 +190,8 @@ async fn recorded(
     config: &Config,
     playing: Playing,
     names: &[InstrumentName],
-) -> Result<(Stage, Found), LiveError> {
-    let opened = super::begin::blocking({
+) -> Result<(Environment, Discovered), LiveError> {
+    let opened = super::startup::blocking({
         let config = config.clone();
         move || load::open_recordings(&config, &mut show)
     });
@@ -199,14 +203,14 @@ async fn recorded(
         sources: market.sources,
         playing,
     };
-    let found = Found {
+    let found = Discovered {
         instruments: market.instruments,
         assets,
         futures_account: FuturesAccount::Routes,
         requests: None,
         clock: Clock::start(),
     };
-    Ok((Stage::Recordings(recorded), found))
+    Ok((Environment::Recordings(recorded), found))
 }
 
 fn show(progress: Progress<'_>) {
