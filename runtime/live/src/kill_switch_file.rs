@@ -26,7 +26,7 @@ impl KillSwitchFile {
         let thread = std::thread::Builder::new().name("latch".to_owned());
         thread.spawn(move || {
             for latches in requested {
-                let result = directory.set_latches(&latches);
+                let result = directory.set_kill_switch(&latches);
                 let result = result.map_err(|error| error.to_string());
                 mailbox.disk(Disk::KillSwitch(result));
             }
@@ -78,7 +78,7 @@ mod tests {
                 panic!("{wake:?}");
             };
             assert_eq!(result.is_err(), fails, "{result:?}");
-            assert_eq!(directory.latches(), halted());
+            assert_eq!(directory.kill_switch(), halted());
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn previous_state(recovered: Recovered) -> PreviousState {
     );
     let left = recover_state(JournalContent {
         is_authority: verdict.is_authority(),
-        checkpoint: recovered.head,
+        checkpoint: recovered.checkpoint,
         blocks: recovered.blocks,
         base: recovered.base,
         next: recovered.next,

@@ -93,7 +93,7 @@ fn tell_market(pruned: &Pruned) {
 /// the oldest segment stays, because a reload may have used it between two checkpoints.
 fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, Undropped> {
     let data_dir = directory.path();
-    let Some(oldest) = directory.oldest_begun()? else {
+    let Some(oldest) = directory.oldest_started()? else {
         return Ok(0);
     };
     let mut unneeded: BTreeSet<[u8; 32]> = modules::all_kept(data_dir)?
@@ -122,7 +122,8 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
 /// The modules in the checkpoint of a segment.
 fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
     let segment = windvane_journal::segment(data_dir, number)?;
-    let checkpoint = Checkpoint::from_bytes(&segment.head).ok_or(Undropped::Checkpoint(number))?;
+    let checkpoint =
+        Checkpoint::from_bytes(&segment.checkpoint).ok_or(Undropped::Checkpoint(number))?;
     let strategies = checkpoint.strategies.iter();
     Ok(strategies.map(|strategy| strategy.sha256).collect())
 }

@@ -201,7 +201,7 @@ impl Prepared<'_> {
                  account. Check positions and orders at the venue before windvane resume"
             );
         }
-        let file = self.directory.latches();
+        let file = self.directory.kill_switch();
         let kill_switch_file = KillSwitchFile::start(Arc::clone(&self.directory), mailbox.clone())?;
         let surfaces = startup_steps::surfaces(&self.names);
         let now = clock.now();
@@ -295,7 +295,7 @@ impl Prepared<'_> {
         let Some(identity) = self.identity() else {
             return;
         };
-        let latched = latches.map_or(Ok(()), |latches| self.directory.set_latches(latches));
+        let latched = latches.map_or(Ok(()), |latches| self.directory.set_kill_switch(latches));
         let latched = latched.map_err(std::io::Error::other);
         if let Err(error) = latched.and_then(|()| identity.write(self.directory.path())) {
             tracing::error!(

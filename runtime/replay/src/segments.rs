@@ -74,12 +74,12 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     let mut verified = Verified::default();
     for segment in windvane_journal::segments(data_dir)? {
         let stored = windvane_journal::segment(data_dir, segment)?;
-        let head =
-            Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Checkpoint { segment })?;
-        let engine = Engine::restore(&head.engine);
+        let checkpoint = Checkpoint::from_bytes(&stored.checkpoint)
+            .ok_or(ReplayError::Checkpoint { segment })?;
+        let engine = Engine::restore(&checkpoint.engine);
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         let mut core = EngineLoop::new(engine);
-        let paper = head.paper.as_deref();
+        let paper = checkpoint.paper.as_deref();
         let paper =
             paper.map(|bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment }));
         let mut replay = Replay::of(paper.transpose()?);

@@ -73,7 +73,7 @@ impl Account {
         }
     }
 
-    /// The part that belongs into the head of a segment.
+    /// The part that belongs into the checkpoint of a segment.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Venue => None,

@@ -1,15 +1,15 @@
-//! The head of a journal segment: everything that a run needs to continue from there.
+//! The checkpoint of a journal segment: everything that a run needs to continue from there.
 
 use serde::{Deserialize, Serialize};
 use windvane_engine::ENGINE_RULES;
 
-/// The engine rules of heads that have no such field.
+/// The engine rules of checkpoints that have no such field.
 const FIRST_RULES: u32 = 1;
 
-/// The head of a segment.
+/// The checkpoint of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Version of the program that wrote the head.
+    /// Version of the program that wrote the checkpoint.
     pub version: String,
     /// The engine's snapshot.
     pub engine: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Checkpoint {
     pub engine_rules: u32,
 }
 
-/// The fields of heads of engine rules 1, in their order. Newer fields follow them.
+/// The fields of checkpoints of engine rules 1, in their order. Newer fields follow them.
 type First = (String, Vec<u8>, Vec<SavedStrategy>, Option<Vec<u8>>);
 
 /// A saved strategy.
@@ -67,7 +67,7 @@ pub fn instances(circumstances: &str) -> Option<Vec<SavedStrategy>> {
 /// A strategy's name and the hash of its module.
 pub type Module = (String, [u8; 32]);
 
-/// The head of a segment that begins here. `states` and `made` have the order of `modules`.
+/// The checkpoint of a segment that begins here. `states` and `made` have the order of `modules`.
 pub fn new_checkpoint(
     engine: Vec<u8>,
     states: Vec<Option<Vec<u8>>>,
@@ -93,7 +93,7 @@ pub fn new_checkpoint(
 }
 
 impl Checkpoint {
-    /// Encodes the head.
+    /// Encodes the checkpoint.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Serializing to memory cannot fail, because every length in the type is known.
         let fields = (
@@ -106,7 +106,7 @@ impl Checkpoint {
         postcard::to_stdvec(&fields).unwrap_or_default()
     }
 
-    /// Decodes a head; `None` if the bytes are not a head.
+    /// Decodes a checkpoint; `None` if the bytes are not a checkpoint.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (first, added): (First, _) = postcard::take_from_bytes(bytes).ok()?;
         let (version, engine, strategies, paper) = first;

@@ -4,8 +4,8 @@
 //!
 //! **Invariant:** the account is a function of the journal. Each of its inputs is a record (a
 //! public event, or a request that was sent) and takes effect at the time of that record. So the
-//! head of a segment and the records after it give exactly the account that the engine saw. If a
-//! record was not durable when a process died, it never happened, for the engine and for the
+//! checkpoint of a segment and the records after it give exactly the account that the engine saw.
+//! If a record was not durable when a process died, it never happened, for the engine and for the
 //! account.
 //!
 //! Time: the engine receives market data one feed latency after the event. A request sent at `t`

@@ -38,7 +38,7 @@ struct Run {
     paths: Vec<String>,
     /// The last record that was passed to the journal.
     appended: u64,
-    /// For each segment: the last record that its head contains, and the last record that the
+    /// For each segment: the last record that its checkpoint contains, and the last record that the
     /// journal had.
     checkpoints: Vec<(u64, u64)>,
 }
@@ -210,7 +210,7 @@ fn a_session_trades_on_an_exchange_with_another_protocol() {
 }
 
 /// The shell may pass two inputs before it takes the outputs. If the second input ends a block, the
-/// block goes to the journal first. The head that the first input made is then out of date.
+/// block goes to the journal first. The checkpoint that the first input made is then out of date.
 #[test]
 fn a_segment_head_contains_every_block_before_it() {
     // A segment ends because of its age, with the first or the second input of a pair.

@@ -18,7 +18,7 @@ use crate::random::Random;
 /// The journal's verdict if it ends before its mark.
 pub const ROLLED_BACK: &str = "rolled back";
 
-/// A segment: its head and its durable blocks.
+/// A segment: its checkpoint and its durable blocks.
 #[derive(Clone, Debug)]
 struct Segment {
     checkpoint: Vec<u8>,
@@ -140,7 +140,7 @@ impl Disk {
         }
     }
 
-    /// Whether a head at this position follows the data in flight, or replaces what was lost.
+    /// Whether a checkpoint at this position follows the data in flight, or replaces what was lost.
     pub fn goes_on_at(&self, base: Chain) -> bool {
         let last = self.pending.back();
         let at = match last {
@@ -151,7 +151,7 @@ impl Disk {
         self.failed || at == base
     }
 
-    /// Begins a new segment; its head replaces everything that was lost before.
+    /// Begins a new segment; its checkpoint replaces everything that was lost before.
     pub fn roll(&mut self, checkpoint: Vec<u8>, base: Chain) {
         if self.failed {
             self.pending.clear();

@@ -102,7 +102,7 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
         .filter(|path| path.is_file())
         .collect();
     files.sort();
-    // The log and the tail contain the blocks, so most of the damage goes to them.
+    // The log and the WAL contain the blocks, so most of the damage goes to them.
     let large = [segment.join("db"), segment.join("tail")];
     let file = match rng.below(5) {
         0 | 1 => &large[0],

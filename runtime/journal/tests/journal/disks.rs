@@ -90,8 +90,8 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
         stall_after: Duration::from_millis(20),
         hooks: Hooks {
             sync: Some(Arc::new(move || {
-                if let Ok(gate) = hangs.lock().unwrap().try_recv() {
-                    let _ = gate.recv();
+                if let Ok(sync_gate) = hangs.lock().unwrap().try_recv() {
+                    let _ = sync_gate.recv();
                 }
                 Ok(())
             })),
@@ -101,7 +101,7 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);
     for _ in 0..2 {
-        let (gate, opened) = mpsc::channel();
+        let (sync_gate, opened) = mpsc::channel();
         hang.send(opened).unwrap();
         rig.append().unwrap();
         // An earlier write may have been slow without hanging, so only the present report counts.
@@ -117,7 +117,7 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
             rig.events.try_recv().is_err(),
             "no event is expected while the sync hangs"
         );
-        drop(gate);
+        drop(sync_gate);
         let Event::Healthy { stalled } = rig.event() else {
             panic!("the healthy event must come first");
         };
@@ -151,7 +151,7 @@ fn filler() {
     };
     assert!(matches!(failure, Failure::DiskFull(_)), "{failure}");
     assert!(durable.last_record > 10, "{durable:?}");
-    rig.journal.directory().latches();
+    rig.journal.directory().kill_switch();
     std::fs::remove_file(ballast).unwrap();
     rig.roll();
     rig.wait_durable(rig.source.chain());
@@ -278,9 +278,9 @@ fn a_latch_survives_a_lost_journal() {
         account: Latch::Halted { reason },
         ..Latches::default()
     };
-    rig.journal.directory().set_latches(&halted).unwrap();
+    rig.journal.directory().set_kill_switch(&halted).unwrap();
     drop(rig);
     let journal: PathBuf = folder.path().join("journal");
     std::fs::remove_dir_all(journal).unwrap();
-    assert_eq!(locked(folder.path()).latches(), halted);
+    assert_eq!(locked(folder.path()).kill_switch(), halted);
 }

@@ -119,7 +119,7 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             );
         }
     }
-    let latches = directory.latches();
+    let latches = directory.kill_switch();
     drop(directory);
     for (name, latch) in &latches.strategies {
         let is = match (&latch.quarantine, &latch.latch) {
@@ -260,7 +260,7 @@ fn what_is_left(config: &Config, report: &mut Report) {
         is_authority: true,
         base: stored.base(),
         next: stored.end(),
-        checkpoint: stored.head,
+        checkpoint: stored.checkpoint,
         blocks: stored.blocks,
     });
     if let Err(error) = recover::must_be_of(&left, config.run.mode) {
@@ -375,7 +375,7 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
 
 /// The newest checkpoint of the journal that can be read.
 fn last_checkpoint(data_dir: &Path) -> Option<Checkpoint> {
-    Checkpoint::from_bytes(&last_segment(data_dir)?.head)
+    Checkpoint::from_bytes(&last_segment(data_dir)?.checkpoint)
 }
 
 /// The newest segment, up to the first damage.

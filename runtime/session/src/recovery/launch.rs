@@ -1,6 +1,6 @@
 //! The order in which a process begins after the journal and the venue were read: its engine, the
-//! head of its first segment, its latches, its strategies. The shell gets the head only after that,
-//! so that a refused start leaves the journal unchanged.
+//! checkpoint of its first segment, its latches, its strategies. The shell gets the checkpoint only
+//! after that, so that a refused start leaves the journal unchanged.
 
 use windvane_engine::config::EngineConfig;
 use windvane_engine::forced::OnLiquidation;
@@ -66,10 +66,11 @@ pub struct Launched<G> {
     pub kill_switch: KillSwitchState,
 }
 
-/// The beginning of the first segment. A later start recovers only what the head contains.
+/// The beginning of the first segment. A later start recovers only what the checkpoint contains.
 #[derive(Debug)]
 pub struct FirstSegment {
-    /// Its head: the engine before this process recorded anything, with the last saved states.
+    /// Its checkpoint: the engine before this process recorded anything, with the last saved
+    /// states.
     pub checkpoint: Vec<u8>,
     /// The position at which the journal continues.
     pub at: Chain,

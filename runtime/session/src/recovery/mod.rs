@@ -1,4 +1,4 @@
-//! Recovery: makes the engine of a new process from the journal. The snapshot in the head is
+//! Recovery: makes the engine of a new process from the journal. The snapshot in the checkpoint is
 //! restored, and the inputs recorded after it are replayed. The effects of the replay are dropped:
 //! they were carried out before, or reconciliation finds out what became of them. A paper run
 //! recovers its simulated account in the same way.
@@ -54,7 +54,7 @@ pub struct PreviousState {
     engine: Option<Engine>,
     /// Its simulated account.
     pub paper: Option<Paper>,
-    /// The head that the journal returned, with the states that were saved after it.
+    /// The checkpoint that the journal returned, with the states that were saved after it.
     pub checkpoint: Option<Checkpoint>,
     /// The position at which the journal continues.
     next: Chain,
@@ -67,13 +67,13 @@ pub struct PreviousState {
 /// A problem with the content of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
-    /// Its head does not contain an engine that this program can read.
+    /// Its checkpoint does not contain an engine that this program can read.
     #[error(
         "the journal's snapshot cannot be used: {0}. The account's positions belong to no strategy \
          until `windvane resume`; to keep them, stop, and start the program that wrote the journal"
     )]
     Snapshot(SnapshotError),
-    /// Its head is not at the position where its blocks begin.
+    /// Its checkpoint is not at the position where its blocks begin.
     #[error(
         "the journal's snapshot is not at the position where its blocks begin; the account is read \
          from the venue"
@@ -97,9 +97,9 @@ pub struct Before {
 pub struct JournalContent<B> {
     /// Whether it can be trusted; otherwise the venue is the authority.
     pub is_authority: bool,
-    /// The head of its last segment; empty if the journal has no segment.
+    /// The checkpoint of its last segment; empty if the journal has no segment.
     pub checkpoint: Vec<u8>,
-    /// The blocks after the head.
+    /// The blocks after the checkpoint.
     pub blocks: B,
     /// The position that the first of them continues.
     pub base: Chain,

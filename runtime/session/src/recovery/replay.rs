@@ -1,5 +1,6 @@
-//! Replays recorded inputs. If they are fed to the engine of their segment's head, it must make
-//! exactly the recorded blocks. The answers of strategies are inputs too, so no module is needed.
+//! Replays recorded inputs. If they are fed to the engine of their segment's checkpoint, it must
+//! make exactly the recorded blocks. The answers of strategies are inputs too, so no module is
+//! needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -43,7 +44,7 @@ impl fmt::Display for Difference {
 #[derive(Debug, Default)]
 pub struct Replay {
     pairs: Pairs,
-    /// States that strategies saved after the head, by strategy.
+    /// States that strategies saved after the checkpoint, by strategy.
     pub states: BTreeMap<StrategyId, Vec<u8>>,
     /// The simulated account.
     pub paper: Option<Paper>,
@@ -275,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A run of some seconds: its head, its blocks and the end of its chain.
+    /// A run of some seconds: its checkpoint, its blocks and the end of its chain.
     fn lived() -> (Vec<u8>, Vec<Block>, Chain) {
         let mut engine = Engine::new(config()).unwrap();
         let checkpoint = engine.snapshot();

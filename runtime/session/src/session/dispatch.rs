@@ -27,8 +27,8 @@ impl<G: Guests> Session<G> {
                 Action::Append(block) => {
                     let last_record = block.last_record;
                     if self.checkpoint.take().is_some() {
-                        // The head would be written after this block but does not contain it. A new
-                        // head is made later.
+                        // The checkpoint would be written after this block but does not contain it.
+                        // A new checkpoint is made later.
                         self.writer.not_rolled(now);
                     }
                     self.writer.push(now, block, self.since);

@@ -98,7 +98,7 @@ impl<G: Guests> Session<G> {
         engine.records() > engine.chain().last_record || self.driver.has_unsaved()
     }
 
-    /// Begins a new segment. Its head contains everything that the run needs to continue.
+    /// Begins a new segment. Its checkpoint contains everything that the run needs to continue.
     pub(super) fn roll(&mut self, now: Time) {
         let (engine, states) = self.driver.snapshot();
         self.act(now);

@@ -109,7 +109,7 @@ pub enum JournalEvent {
     /// A new segment began after this record.
     Rolled(u64),
     /// A new segment did not begin: the journal has no room, or it is not at the position of the
-    /// head.
+    /// checkpoint.
     NotRolled,
     /// A write takes too long.
     Stalled,
@@ -124,7 +124,7 @@ pub enum JournalEvent {
 pub enum Output {
     /// Pass this block to the journal.
     Append(Block),
-    /// Begin a new segment with this head.
+    /// Begin a new segment with this checkpoint.
     Roll(Vec<u8>, Chain),
     /// Have this call signed; the result is [`Input::Signed`]. Only with a signer elsewhere
     /// ([`Signing::Elsewhere`](crate::Signing::Elsewhere)).

@@ -552,7 +552,7 @@ impl World {
                 } else {
                     if !self.disk.goes_on_at(base) {
                         let how = format!(
-                            "the head of the next segment begins at block {}, which leaves a gap",
+                            "the checkpoint of the next segment begins at block {}, which leaves a gap",
                             base.next_block
                         );
                         self.log.fail(self.now_ns, CHAIN, how);

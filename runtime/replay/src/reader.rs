@@ -14,7 +14,7 @@ use windvane_session::recovery::{Difference, Pairs, compare_paper};
 
 /// An input with its position.
 #[derive(Clone, Debug)]
-pub struct Next {
+pub struct NextInput {
     /// The number of its block.
     pub block: u64,
     /// The sequence number of its record.
@@ -27,9 +27,9 @@ pub struct Next {
 
 /// The reader of a segment.
 #[derive(Debug)]
-pub struct Reading {
+pub struct SegmentReader {
     blocks: Blocks,
-    ready: VecDeque<Next>,
+    ready: VecDeque<NextInput>,
     pairs: Pairs,
     paper: Option<Paper>,
     last_block: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Reading {
     pub difference: Option<Difference>,
 }
 
-impl Reading {
+impl SegmentReader {
     /// A reader at the start of the segment. `paper` is the simulated account of a paper run. If a
     /// program with other engine rules wrote the segment, blocks are compared one by one, not as a
     /// chain.
@@ -90,7 +90,7 @@ impl Reading {
             let otherwise = compare_paper(&mut self.paper, (block.number, sequence), &record);
             self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {
-                self.ready.push_back(Next {
+                self.ready.push_back(NextInput {
                     block: block.number,
                     record: sequence,
                     time: record.time,
@@ -104,7 +104,7 @@ impl Reading {
     }
 
     /// The next input, without taking it.
-    pub fn peek(&mut self) -> Option<Next> {
+    pub fn peek(&mut self) -> Option<NextInput> {
         while self.ready.is_empty() {
             if !self.load() {
                 return None;
@@ -114,12 +114,12 @@ impl Reading {
     }
 
     /// Takes the next input.
-    pub fn pop(&mut self) -> Option<Next> {
+    pub fn pop(&mut self) -> Option<NextInput> {
         self.pop_if(|_| true)
     }
 
     /// Takes the next input if `is_it` accepts it.
-    pub fn pop_if(&mut self, is_it: impl FnOnce(&RecordedInput) -> bool) -> Option<Next> {
+    pub fn pop_if(&mut self, is_it: impl FnOnce(&RecordedInput) -> bool) -> Option<NextInput> {
         while self.ready.is_empty() {
             if !self.load() {
                 return None;

@@ -8,7 +8,7 @@
 //! they would have led to.
 
 mod saved;
-mod scene;
+mod segment_replay;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,18 +21,18 @@ use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
 use windvane_session::recovery::Difference;
 use windvane_session::{Checkpoint, Cost, EngineLoop, SavedStrategy};
 
-use super::beside::Beside;
-use super::export::Words;
-use super::reread::Reading;
+use super::diff::Changes;
+use super::export::RecordFormatter;
+use super::reader::SegmentReader;
 use super::segments::ReplayError;
-use super::trial::Trial;
-use super::whatif::Changes;
-use scene::Scene;
+use super::shadow::Shadow;
+use super::simulate::Simulation;
+use segment_replay::SegmentReplay;
 use windvane_build::modules::{self, Guest};
 
 /// A module that runs beside the recorded one.
 #[derive(Clone, Debug)]
-pub struct Newcomer {
+pub struct NewModule {
     /// The strategy's id.
     pub id: String,
     /// The module.
@@ -54,7 +54,7 @@ pub struct Role {
 
 /// The result of a replay.
 #[derive(Debug, Default)]
-pub struct Rerun {
+pub struct ReplayReport {
     /// The number of segments.
     pub segments: u64,
     /// The number of blocks in them.
@@ -76,10 +76,10 @@ pub struct Rerun {
     /// Orders and cancels that only one of the two modules sent.
     pub changes: Changes,
     /// The inputs of a simulation on the recorded market.
-    pub trial: Option<Trial>,
+    pub simulation: Option<Simulation>,
 }
 
-impl Rerun {
+impl ReplayReport {
     /// Whether the complete journal was replayed and gave the recorded results.
     pub fn is_equal(&self) -> bool {
         let altered = self.roles.iter().any(|role| role.altered);
@@ -126,10 +126,11 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
     for segment in windvane_journal::segments(data_dir)?.into_iter().rev() {
         // The replay itself reports segments that cannot be read.
         let stored = windvane_journal::segment(data_dir, segment).ok();
-        let head = stored.and_then(|stored| Checkpoint::from_bytes(&stored.head));
+        let checkpoint = stored.and_then(|stored| Checkpoint::from_bytes(&stored.checkpoint));
         ids.extend(
-            head.into_iter()
-                .flat_map(|head| head.strategies)
+            checkpoint
+                .into_iter()
+                .flat_map(|checkpoint| checkpoint.strategies)
                 .map(|saved| saved.name),
         );
         if ids.contains(id) {
@@ -144,21 +145,21 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
 ///
 /// # Errors
 /// The journal is in use or cannot be read, or this machine cannot run WebAssembly.
-pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, ReplayError> {
+pub fn run(data_dir: &Path, new_module: Option<&NewModule>) -> Result<ReplayReport, ReplayError> {
     let ours = Directory::lock(data_dir)?;
     let report = ours.verify().map_err(|error| ExportError::Folder {
         path: data_dir.to_owned(),
         error,
     })?;
-    let result = Rerun {
+    let result = ReplayReport {
         problems: report.problems,
-        ..Rerun::default()
+        ..ReplayReport::default()
     };
-    let mut stage = Stage {
+    let mut runner = Runner {
         data_dir,
         host: modules::host()?,
-        newcomer,
-        cast: Vec::new(),
+        new_module,
+        players: Vec::new(),
         ended: None,
         result,
     };
@@ -167,14 +168,14 @@ pub fn rerun(data_dir: &Path, newcomer: Option<&Newcomer>) -> Result<Rerun, Repl
             Err(ExportError::Segment { .. }) => continue,
             stored => stored?,
         };
-        let head =
-            Checkpoint::from_bytes(&stored.head).ok_or(ReplayError::Checkpoint { segment })?;
-        stage.segment(segment, stored, &head)?;
-        if stage.result.difference.is_some() && newcomer.is_none() {
+        let checkpoint = Checkpoint::from_bytes(&stored.checkpoint)
+            .ok_or(ReplayError::Checkpoint { segment })?;
+        runner.segment(segment, stored, &checkpoint)?;
+        if runner.result.difference.is_some() && new_module.is_none() {
             break;
         }
     }
-    Ok(stage.result)
+    Ok(runner.result)
 }
 
 /// One strategy in the replay.
@@ -187,49 +188,50 @@ struct Player {
     /// The cost of recording that state.
     cost: Cost,
     /// The new module beside it.
-    beside: Option<Beside>,
+    shadow: Option<Shadow>,
 }
 
-struct Stage<'a> {
+struct Runner<'a> {
     data_dir: &'a Path,
     host: Host,
-    newcomer: Option<&'a Newcomer>,
-    cast: Vec<Player>,
+    new_module: Option<&'a NewModule>,
+    players: Vec<Player>,
     /// The end of the previous segment.
     ended: Option<Chain>,
-    result: Rerun,
+    result: ReplayReport,
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     fn segment(
         &mut self,
         segment: u32,
         stored: StoredSegment,
-        head: &Checkpoint,
+        checkpoint: &Checkpoint,
     ) -> Result<(), ReplayError> {
-        let engine = Engine::restore(&head.engine);
+        let engine = Engine::restore(&checkpoint.engine);
         let mut engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         engine.record_as(stored.format);
-        let words = Words::new(segment, &stored.head).ok_or(ReplayError::Checkpoint { segment })?;
+        let formatter = RecordFormatter::new(segment, &stored.checkpoint)
+            .ok_or(ReplayError::Checkpoint { segment })?;
         let base = engine.chain();
-        let other_rules = if head.has_our_rules() {
+        let other_rules = if checkpoint.has_our_rules() {
             None
         } else {
             let mut other = self.result.other_rules.take().unwrap_or_default();
-            other.rules.insert(head.engine_rules);
-            other.programs.insert(head.version.clone());
+            other.rules.insert(checkpoint.engine_rules);
+            other.programs.insert(checkpoint.version.clone());
             Some(other)
         };
-        let mut scene = Scene {
-            stage: self,
-            reading: Reading::new(
+        let mut segment_replay = SegmentReplay {
+            runner: self,
+            reader: SegmentReader::new(
                 segment,
                 stored.blocks,
-                head.paper.as_deref(),
-                head.has_our_rules(),
+                checkpoint.paper.as_deref(),
+                checkpoint.has_our_rules(),
             )?,
-            words,
-            head,
+            formatter,
+            checkpoint,
             reloaded: None,
             new_intents: None,
             difference: None,
@@ -237,17 +239,17 @@ impl Stage<'_> {
             other_rules,
         };
         let mut core = EngineLoop::new(engine);
-        scene.open(&mut core, base);
-        scene.play(&mut core);
-        let lost = scene.reading.lost;
-        let (difference, ended) = (scene.difference.take(), core.engine().chain());
-        let trial = scene.trial(core.engine());
-        let read = scene.reading.counts();
-        let other_rules = scene.other_rules.take();
+        segment_replay.open(&mut core, base);
+        segment_replay.play(&mut core);
+        let lost = segment_replay.reader.lost;
+        let (difference, ended) = (segment_replay.difference.take(), core.engine().chain());
+        let simulation = segment_replay.simulation(core.engine());
+        let read = segment_replay.reader.counts();
+        let other_rules = segment_replay.other_rules.take();
         self.ended = Some(ended);
         self.note_lost(segment, lost, stored.market_dropped);
         self.result.other_rules = other_rules.or(self.result.other_rules.take());
-        self.result.trial = trial.or(self.result.trial.take());
+        self.result.simulation = simulation.or(self.result.simulation.take());
         self.result.segments += 1;
         self.result.blocks += read.0;
         self.result.records += read.1;
@@ -282,14 +284,14 @@ impl Stage<'_> {
         }
     }
 
-    fn beside(&mut self, saved: &SavedStrategy) -> Option<Beside> {
-        let newcomer = self.newcomer.filter(|one| one.id == saved.name)?;
-        let module = Arc::clone(&newcomer.module);
+    fn shadow(&mut self, saved: &SavedStrategy) -> Option<Shadow> {
+        let new_module = self.new_module.filter(|one| one.id == saved.name)?;
+        let module = Arc::clone(&new_module.module);
         match Guest::load(&self.host, &saved.name, module, saved.made.clone()) {
-            Ok(guest) => Some(Beside {
+            Ok(guest) => Some(Shadow {
                 guest,
                 timers: BTreeMap::new(),
-                fell: false,
+                failed: false,
             }),
             Err(error) => {
                 self.note(format!(

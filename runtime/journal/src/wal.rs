@@ -1,6 +1,6 @@
-//! The tail of a segment: its newest blocks, in a small file beside sled. A group of blocks becomes
-//! durable with one write and one sync by the thread that owns the file, and no other thread is
-//! woken for it.
+//! The write-ahead log (WAL) of the open segment: its newest blocks, in the small file `tail` beside
+//! sled. A group of blocks becomes durable with one write and one sync by the thread that owns the
+//! file, and no other thread is woken for it.
 //!
 //! The file is preallocated by writing zeros, so that a sync need not write metadata. If the file
 //! system supports direct writes, the system's cache is bypassed: it costs more than it saves,
@@ -26,12 +26,12 @@ use sha2::{Digest, Sha256};
 
 /// Name of the file in the folder of its segment.
 pub const NAME: &str = "tail";
-/// Size of the file, in bytes. sled must make at most this much durable at once if the tail has no
+/// Size of the file, in bytes. sled must make at most this much durable at once if the WAL has no
 /// more room.
 const BYTES: usize = 1 << 20;
-/// Beyond this, a quiet moment is used to start the tail again.
+/// Beyond this, a quiet moment is used to start the WAL again.
 const LONG_BYTES: usize = BYTES / 2;
-/// Beyond this, the tail is started again without waiting for a quiet moment.
+/// Beyond this, the WAL is started again without waiting for a quiet moment.
 const CROWDED_BYTES: usize = BYTES / 4 * 3;
 /// Alignment of direct writes, in the file and in memory. No disk has larger sectors.
 const SECTOR: usize = 4096;
@@ -43,22 +43,22 @@ pub type Numbered = (u64, Vec<u8>);
 /// A packed block in a buffer, with its number.
 pub type Frame<'a> = (u64, &'a [u8]);
 
-/// The tail of the segment that is being written.
-pub struct Tail {
+/// The WAL of the segment that is being written.
+pub struct Wal {
     path: PathBuf,
     file: File,
     /// Position at which the next group is written.
     at: usize,
     /// The bytes before `at` in the same sector.
-    begun: Vec<u8>,
+    partial_sector: Vec<u8>,
     /// Frames that the store did not get yet.
     frames: Vec<u8>,
     /// How much of `frames` is written. The rest is the group.
     written: usize,
 }
 
-impl Tail {
-    /// Creates an empty tail. It is durable on return, except for its entry in the folder.
+impl Wal {
+    /// Creates an empty WAL. It is durable on return, except for its entry in the folder.
     pub fn create(folder: &Path) -> io::Result<Self> {
         let path = folder.join(NAME);
         let options = File::options().write(true).create_new(true).clone();
@@ -77,7 +77,7 @@ impl Tail {
             path,
             file,
             at: 0,
-            begun: Vec::new(),
+            partial_sector: Vec::new(),
             frames: Vec::new(),
             written: 0,
         })
@@ -111,14 +111,15 @@ impl Tail {
     /// Writes the group; [`sync`](Self::sync) makes it durable.
     pub fn write(&mut self) -> io::Result<()> {
         let group = &self.frames[self.written..];
-        let sector = self.at - self.begun.len();
-        let bytes = Sectors::of(&[&self.begun, group]);
+        let sector = self.at - self.partial_sector.len();
+        let bytes = Sectors::of(&[&self.partial_sector, group]);
         self.file.write_all_at(bytes.whole(), sector as u64)?;
         self.at += group.len();
         self.written = self.frames.len();
-        let begun = self.at - self.at % SECTOR - sector;
-        self.begun.clear();
-        self.begun.extend_from_slice(&bytes.taken()[begun..]);
+        let partial_sector = self.at - self.at % SECTOR - sector;
+        self.partial_sector.clear();
+        self.partial_sector
+            .extend_from_slice(&bytes.taken()[partial_sector..]);
         Ok(())
     }
 
@@ -131,7 +132,7 @@ impl Tail {
     /// elsewhere.
     pub fn begin_again(&mut self) {
         self.at = 0;
-        self.begun.clear();
+        self.partial_sector.clear();
     }
 
     /// Whether a quiet moment should be used to start again.
@@ -196,7 +197,7 @@ impl Sectors {
     }
 }
 
-/// The blocks in the tail of a segment, with their numbers; `None` without a tail file.
+/// The blocks in the WAL of a segment, with their numbers; `None` without a WAL file.
 pub fn read(folder: &Path) -> io::Result<Option<Vec<Numbered>>> {
     match fs::read(folder.join(NAME)) {
         Ok(bytes) => Ok(Some(run(&bytes).map(|(n, b)| (n, b.to_vec())).collect())),
@@ -222,7 +223,7 @@ fn run(bytes: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     })
 }
 
-/// The blocks of frames that were taken from a tail.
+/// The blocks of frames that were taken from a WAL.
 pub fn split_frames(frames: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     let mut rest = frames;
     std::iter::from_fn(move || {
@@ -284,35 +285,35 @@ mod tests {
 
     fn crash(rounds: &[Vec<usize>], last: &[usize]) -> Crash {
         let folder = tempfile::tempdir().unwrap();
-        let mut tail = Tail::create(folder.path()).unwrap();
+        let mut wal = Wal::create(folder.path()).unwrap();
         let file = folder.path().join(NAME);
         let (mut written, mut ends, mut round) = (Vec::new(), Vec::new(), 0);
         for sizes in rounds {
-            tail.begin_again();
-            tail.take_frames();
+            wal.begin_again();
+            wal.take_frames();
             (ends, round) = (Vec::new(), written.len());
             for &size in sizes {
                 let number = written.len() as u64;
                 written.push(block(number, size));
-                tail.push(number, &written[number as usize]);
+                wal.push(number, &written[number as usize]);
                 assert!(
-                    split_frames(&tail.frames).last()
+                    split_frames(&wal.frames).last()
                         == Some((number, &written[number as usize][..]))
                 );
-                tail.write().unwrap();
+                wal.write().unwrap();
                 if number.is_multiple_of(3) {
-                    tail.take_frames();
+                    wal.take_frames();
                 }
-                ends.push(tail.at);
+                ends.push(wal.at);
             }
         }
         let before = fs::read(&file).unwrap();
         for &size in last {
             let number = written.len() as u64;
             written.push(block(number, size));
-            tail.push(number, &written[number as usize]);
+            wal.push(number, &written[number as usize]);
         }
-        tail.write().unwrap();
+        wal.write().unwrap();
         Crash {
             before,
             after: fs::read(file).unwrap(),
@@ -371,21 +372,21 @@ mod tests {
     #[test]
     fn a_group_must_fit_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let mut tail = Tail::create(folder.path()).unwrap();
+        let mut wal = Wal::create(folder.path()).unwrap();
         let frame = HEADER_BYTES + 1000;
         for number in 0..(BYTES / frame) as u64 {
-            tail.push(number, &[7; 1000]);
-            assert!(tail.has_room());
-            tail.write().unwrap();
-            tail.take_frames();
-            assert_eq!(tail.is_long(), tail.at > BYTES / 2);
+            wal.push(number, &[7; 1000]);
+            assert!(wal.has_room());
+            wal.write().unwrap();
+            wal.take_frames();
+            assert_eq!(wal.is_long(), wal.at > BYTES / 2);
         }
-        tail.push(9_999, &[7; 1000]);
-        assert!(!tail.has_room());
-        tail.begin_again();
-        assert!(tail.has_room() && !tail.is_long());
-        assert_eq!(fs::metadata(&tail.path).unwrap().len(), BYTES as u64);
-        tail.remove();
+        wal.push(9_999, &[7; 1000]);
+        assert!(!wal.has_room());
+        wal.begin_again();
+        assert!(wal.has_room() && !wal.is_long());
+        assert_eq!(fs::metadata(&wal.path).unwrap().len(), BYTES as u64);
+        wal.remove();
         assert_eq!(read(folder.path()).unwrap(), None);
     }
 }

@@ -7,27 +7,27 @@ use windvane_engine::{Engine, Event, StrategyId};
 use windvane_session::recovery::Difference;
 use windvane_session::{Cost, is_saved_at_once};
 
-use super::super::reread::{self, Next};
-use super::scene::{Scene, feed};
+use super::super::reader::{self, NextInput};
+use super::segment_replay::{SegmentReplay, feed};
 use windvane_build::modules::engine_fault;
 
-impl Scene<'_, '_> {
+impl SegmentReplay<'_, '_> {
     /// Handles a new segment of the same process: modules must save the recorded states.
     pub(super) fn compare_states(&mut self, engine: &Engine) {
-        for place in 0..self.stage.cast.len() {
-            let saved = &self.head.strategies[place];
+        for place in 0..self.runner.players.len() {
+            let saved = &self.checkpoint.strategies[place];
             let healthy = engine.fault(StrategyId(place as u16)).is_none();
-            let player = &mut self.stage.cast[place];
+            let player = &mut self.runner.players[place];
             player.saved.clone_from(&saved.state);
-            if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
-                drop(beside.guest.strategy.save());
+            if let Some(shadow) = player.shadow.as_mut().filter(|one| !one.failed) {
+                drop(shadow.guest.strategy.save());
             }
             let Some(module) = player.module.as_mut() else {
                 continue;
             };
             if module.sha256 != saved.sha256 || module.made() != saved.made {
-                let module = self.stage.module(saved);
-                self.stage.cast[place].module = module;
+                let module = self.runner.module(saved);
+                self.runner.players[place].module = module;
                 continue;
             }
             let state = module.strategy.save().ok();
@@ -37,8 +37,8 @@ impl Scene<'_, '_> {
                 self.difference = Some(Difference {
                     block: chain.next_block,
                     record: chain.last_record,
-                    recorded: saved_words(id, saved.state.as_deref()),
-                    made: saved_words(id, state.as_deref()),
+                    recorded: saved_text(id, saved.state.as_deref()),
+                    made: saved_text(id, state.as_deref()),
                 });
             }
         }
@@ -65,15 +65,15 @@ impl Scene<'_, '_> {
             return made;
         }
         let is_its = |input: &RecordedInput| matches!(input, RecordedInput::Saved { strategy: of, .. } if *of == strategy);
-        if let Some(next) = self.reading.pop_if(is_its) {
+        if let Some(next) = self.reader.pop_if(is_its) {
             if let RecordedInput::Saved { state, .. } = &next.input {
-                reread::seal_before(next.block, engine);
+                reader::seal_before(next.block, engine);
                 self.take_saved(engine, &next, strategy, state.as_ref());
             }
             return made;
         }
-        match self.reading.peek() {
-            Some(Next {
+        match self.reader.peek() {
+            Some(NextInput {
                 input: RecordedInput::Fault { strategy: of, .. },
                 ..
             }) if of == strategy => self.failing_save(strategy).or(made),
@@ -83,7 +83,7 @@ impl Scene<'_, '_> {
 
     /// The fault of a module whose save fails.
     pub(super) fn failing_save(&mut self, strategy: StrategyId) -> Option<RecordedInput> {
-        let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
+        let player = self.runner.players.get_mut(usize::from(strategy.0))?;
         let fault = player.module.as_mut()?.strategy.save().err()?;
         let kind = engine_fault(fault.kind);
         Some(RecordedInput::Fault { strategy, kind })
@@ -93,19 +93,19 @@ impl Scene<'_, '_> {
     pub(super) fn take_saved(
         &mut self,
         engine: &mut Engine,
-        next: &Next,
+        next: &NextInput,
         strategy: StrategyId,
         state: Option<&Vec<u8>>,
     ) {
         feed(engine, next);
-        let Some(player) = self.stage.cast.get_mut(usize::from(strategy.0)) else {
+        let Some(player) = self.runner.players.get_mut(usize::from(strategy.0)) else {
             return;
         };
         if let Some(state) = state {
             player.saved = Some(state.clone());
         }
-        if let Some(beside) = player.beside.as_mut().filter(|one| !one.fell) {
-            drop(beside.guest.strategy.save());
+        if let Some(shadow) = player.shadow.as_mut().filter(|one| !one.failed) {
+            drop(shadow.guest.strategy.save());
         }
         let Some(module) = player.module.as_mut() else {
             return;
@@ -119,15 +119,15 @@ impl Scene<'_, '_> {
             self.difference = Some(Difference {
                 block: next.block,
                 record: next.record,
-                recorded: saved_words(&player.id, player.saved.as_deref()),
-                made: saved_words(&player.id, made.as_deref()),
+                recorded: saved_text(&player.id, player.saved.as_deref()),
+                made: saved_text(&player.id, made.as_deref()),
             });
         }
     }
 }
 
 /// A saved state as text.
-fn saved_words(id: &str, state: Option<&[u8]>) -> Option<String> {
+fn saved_text(id: &str, state: Option<&[u8]>) -> Option<String> {
     let state = state?;
     let (bytes, hash) = (state.len(), hex::encode(&Sha256::digest(state)));
     Some(format!(

@@ -9,21 +9,21 @@ use windvane_engine::{Engine, Event, InstrumentId, Intent, Notice, Request, Stra
 use windvane_session::recovery::Difference;
 use windvane_session::{Checkpoint, Cost, EffectHandler, EngineLoop, SavedStrategy};
 
-use super::super::beside::begin_guest;
-use super::super::export::Words;
-use super::super::reread::{self, Next, Reading};
-use super::super::trial::Trial;
-use super::super::whatif::Change;
-use super::{OtherRules, Player, Stage};
+use super::super::diff::Change;
+use super::super::export::RecordFormatter;
+use super::super::reader::{self, NextInput, SegmentReader};
+use super::super::shadow::begin_guest;
+use super::super::simulate::Simulation;
+use super::{OtherRules, Player, Runner};
 use windvane_build::modules::engine_fault;
 use windvane_report::utc::utc_text;
 
 /// The state of the replay of one segment.
-pub(super) struct Scene<'a, 'b> {
-    pub(super) stage: &'b mut Stage<'a>,
-    pub(super) reading: Reading,
-    pub(super) words: Words,
-    pub(super) head: &'b Checkpoint,
+pub(super) struct SegmentReplay<'a, 'b> {
+    pub(super) runner: &'b mut Runner<'a>,
+    pub(super) reader: SegmentReader,
+    pub(super) formatter: RecordFormatter,
+    pub(super) checkpoint: &'b Checkpoint,
     /// The instances that a reload within the segment made.
     pub(super) reloaded: Option<Vec<SavedStrategy>>,
     /// The intents of the new module in the current callback.
@@ -34,12 +34,12 @@ pub(super) struct Scene<'a, 'b> {
     pub(super) other_rules: Option<OtherRules>,
 }
 
-impl Scene<'_, '_> {
+impl SegmentReplay<'_, '_> {
     /// The inputs for a simulation: the account at this time, with only the newcomer's strategy.
-    pub(super) fn trial(&self, engine: &Engine) -> Option<Trial> {
-        let newcomer = self.stage.newcomer?;
-        let mut saved = self.head.strategies.iter();
-        let place = saved.position(|saved| saved.name == newcomer.id)?;
+    pub(super) fn simulation(&self, engine: &Engine) -> Option<Simulation> {
+        let new_module = self.runner.new_module?;
+        let mut saved = self.checkpoint.strategies.iter();
+        let place = saved.position(|saved| saved.name == new_module.id)?;
         let balances = engine
             .balances()
             .filter(|(.., balance)| balance.total.0 > 0);
@@ -55,33 +55,33 @@ impl Scene<'_, '_> {
                 .collect(),
             ..EngineConfig::default()
         };
-        let saved = self.head.strategies[place].clone();
-        Some(Trial { engine, saved })
+        let saved = self.checkpoint.strategies[place].clone();
+        Some(Simulation { engine, saved })
     }
 
     /// Brings the modules to their state at the start of the segment.
     pub(super) fn open(&mut self, core: &mut EngineLoop, base: Chain) {
-        if self.reading.peek().is_none() {
+        if self.reader.peek().is_none() {
             // A kill came before any record was durable. It is unknown whether a process started
             // with this segment or continued, so its states are not compared. A process that
             // follows has its own states.
             return;
         }
-        if self.reading.begins_a_process() {
+        if self.reader.begins_a_process() {
             self.new_cast();
             self.take_latched(core);
-            for place in 0..self.stage.cast.len() {
+            for place in 0..self.runner.players.len() {
                 let strategy = StrategyId(place as u16);
                 if core.engine().fault(strategy).is_none() {
-                    let state = self.head.strategies[place].state.as_deref();
+                    let state = self.checkpoint.strategies[place].state.as_deref();
                     self.begin(core, strategy, state);
                 }
             }
             core.drain(core.engine().now(), self);
             return;
         }
-        let goes_on = self.stage.ended == Some(base);
-        if goes_on && self.stage.cast.len() == self.head.strategies.len() {
+        let goes_on = self.runner.ended == Some(base);
+        if goes_on && self.runner.players.len() == self.checkpoint.strategies.len() {
             self.compare_states(core.engine());
             return;
         }
@@ -91,11 +91,11 @@ impl Scene<'_, '_> {
     /// Quarantines that only the latch file contained were recorded before any strategy started. A
     /// module that fails to start is recorded later, in its turn.
     fn take_latched(&mut self, core: &mut EngineLoop) {
-        while let Some(next) = self.reading.peek()
+        while let Some(next) = self.reader.peek()
             && let RecordedInput::Fault { strategy, .. } = next.input
         {
             let place = usize::from(strategy.0);
-            let Some(saved) = self.head.strategies.get(place).cloned() else {
+            let Some(saved) = self.checkpoint.strategies.get(place).cloned() else {
                 return;
             };
             let fails = matches!(
@@ -103,11 +103,11 @@ impl Scene<'_, '_> {
                 Some(Err(_))
             );
             // The attempt has no effect, because another instance starts.
-            self.stage.cast[place].module = self.stage.module(&saved);
+            self.runner.players[place].module = self.runner.module(&saved);
             if fails {
                 return;
             }
-            if let Some(next) = self.reading.pop() {
+            if let Some(next) = self.reader.pop() {
                 feed(core.engine_mut(), &next);
             }
         }
@@ -116,44 +116,44 @@ impl Scene<'_, '_> {
     /// Handles a segment from the middle of a run whose beginning is lost. Its modules knew more
     /// than they saved, so their outputs cannot be compared.
     fn join_late(&mut self, core: &mut EngineLoop) {
-        let saved = self.head.strategies.iter();
-        self.stage.cast = saved
+        let saved = self.checkpoint.strategies.iter();
+        self.runner.players = saved
             .map(|saved| {
                 let why = "the beginning of its run is missing in the journal".to_owned();
-                self.stage.role(saved, Some(why), false);
+                self.runner.role(saved, Some(why), false);
                 Player {
                     id: saved.name.clone(),
                     module: None,
                     saved: saved.state.clone(),
                     cost: Cost::of(saved.state.as_deref()),
-                    beside: self.stage.beside(saved),
+                    shadow: self.runner.shadow(saved),
                 }
             })
             .collect();
-        for place in 0..self.stage.cast.len() {
-            let state = self.head.strategies[place].state.clone();
+        for place in 0..self.runner.players.len() {
+            let state = self.checkpoint.strategies[place].state.clone();
             // The intents of its start were handled before this segment.
             let strategy = StrategyId(place as u16);
-            drop(self.begin_beside(core, strategy, state.as_deref()));
+            drop(self.begin_shadow(core, strategy, state.as_deref()));
         }
     }
 
     fn new_cast(&mut self) {
-        let saved = self.head.strategies.iter();
-        self.stage.cast = saved
+        let saved = self.checkpoint.strategies.iter();
+        self.runner.players = saved
             .map(|saved| Player {
                 id: saved.name.clone(),
-                module: self.stage.module(saved),
+                module: self.runner.module(saved),
                 saved: saved.state.clone(),
                 cost: Cost::of(saved.state.as_deref()),
-                beside: self.stage.beside(saved),
+                shadow: self.runner.shadow(saved),
             })
             .collect();
     }
 
     pub(super) fn play(&mut self, core: &mut EngineLoop) {
-        while let Some(next) = self.reading.pop() {
-            reread::seal_before(next.block, core.engine_mut());
+        while let Some(next) = self.reader.pop() {
+            reader::seal_before(next.block, core.engine_mut());
             match &next.input {
                 RecordedInput::Answer { strategy, .. } | RecordedInput::Fault { strategy, .. }
                     if self
@@ -189,29 +189,29 @@ impl Scene<'_, '_> {
                 return;
             }
         }
-        self.reading.seal_last(core.engine_mut());
+        self.reader.seal_last(core.engine_mut());
         self.stop(core.engine_mut());
     }
 
     /// Compares blocks. Returns whether the replay ends at a difference. With other engine rules it
     /// continues and collects all differences.
     fn stop(&mut self, engine: &mut Engine) -> bool {
-        self.reading.compare(engine);
+        self.reader.compare(engine);
         if let Some(other) = &mut self.other_rules {
-            let found = [self.difference.take(), self.reading.difference.take()];
+            let found = [self.difference.take(), self.reader.difference.take()];
             for difference in found.into_iter().flatten() {
                 other.add(self.segment, difference);
             }
             return false;
         }
         if self.difference.is_none() {
-            self.difference = self.reading.difference.take();
+            self.difference = self.reader.difference.take();
         }
-        self.difference.is_some() && self.stage.newcomer.is_none()
+        self.difference.is_some() && self.runner.new_module.is_none()
     }
 
     pub(super) fn player(&self, strategy: StrategyId) -> Option<&Player> {
-        self.stage.cast.get(usize::from(strategy.0))
+        self.runner.players.get(usize::from(strategy.0))
     }
 
     /// Takes the recorded output of a strategy and compares it with the output of its module.
@@ -232,13 +232,13 @@ impl Scene<'_, '_> {
             | RecordedInput::Fault { strategy: of, .. } => *of == strategy,
             _ => false,
         };
-        let recorded = self.reading.pop_if(is_its);
+        let recorded = self.reader.pop_if(is_its);
         match (&recorded, made) {
             (Some(next), Some(made)) if next.input != made => self.differ(next, Some(&made)),
-            (Some(_), Some(_)) => self.stage.result.answers += 1,
+            (Some(_), Some(_)) => self.runner.result.answers += 1,
             (None, Some(made)) => {
                 // The journal may end here, because the following records never reached the disk.
-                if let Some(next) = self.reading.peek() {
+                if let Some(next) = self.reader.peek() {
                     self.differ(&next, Some(&made));
                 }
             }
@@ -254,7 +254,7 @@ impl Scene<'_, '_> {
         }
     }
 
-    fn differ(&mut self, next: &Next, made: Option<&RecordedInput>) {
+    fn differ(&mut self, next: &NextInput, made: Option<&RecordedInput>) {
         if self.difference.is_some() {
             return;
         }
@@ -262,13 +262,15 @@ impl Scene<'_, '_> {
             let at = utc_text(next.time);
             match input {
                 RecordedInput::Answer { strategy, intents } => {
-                    let id = self.words.strategy(*strategy);
-                    let intents = intents.iter().map(|one| self.words.intent(one).to_string());
+                    let id = self.formatter.strategy(*strategy);
+                    let intents = intents
+                        .iter()
+                        .map(|one| self.formatter.intent(one).to_string());
                     let intents: Vec<_> = intents.collect();
                     format!("at {at} an output of {id}: {}", intents.join(", "))
                 }
                 RecordedInput::Fault { strategy, kind } => {
-                    let id = self.words.strategy(*strategy);
+                    let id = self.formatter.strategy(*strategy);
                     format!("at {at} a fault of {id}: {}", kind.as_str())
                 }
                 other => format!("at {at} {other:?}"),
@@ -288,7 +290,7 @@ impl Scene<'_, '_> {
 
     /// Starts a module and compares its intents or its fault with the record.
     fn begin(&mut self, core: &mut EngineLoop, strategy: StrategyId, state: Option<&[u8]>) {
-        let new = self.begin_beside(core, strategy, state);
+        let new = self.begin_shadow(core, strategy, state);
         let made = match self.try_begin(core, strategy, state) {
             None => None,
             Some(Ok(intents)) => answer(strategy, &intents),
@@ -308,38 +310,38 @@ impl Scene<'_, '_> {
         strategy: StrategyId,
         state: Option<&[u8]>,
     ) -> Option<Result<Vec<Intent>, FaultKind>> {
-        let player = self.stage.cast.get_mut(usize::from(strategy.0))?;
+        let player = self.runner.players.get_mut(usize::from(strategy.0))?;
         let module = player.module.as_mut()?;
         Some(begin_guest(core, module, strategy, state))
     }
 
-    fn begin_beside(
+    fn begin_shadow(
         &mut self,
         core: &mut EngineLoop,
         strategy: StrategyId,
         state: Option<&[u8]>,
     ) -> Option<Vec<Intent>> {
         let place = usize::from(strategy.0);
-        let mut beside = self.stage.cast.get_mut(place)?.beside.take()?;
-        let mut begun = begin_guest(core, &mut beside.guest, strategy, state);
+        let mut shadow = self.runner.players.get_mut(place)?.shadow.take()?;
+        let mut begun = begin_guest(core, &mut shadow.guest, strategy, state);
         if begun == Err(FaultKind::State) {
-            self.stage
+            self.runner
                 .note("the new module cannot use the saved state: it starts without it".to_owned());
-            if let Some(fresh) = self.stage.beside(&self.head.strategies[place]) {
-                beside = fresh;
-                begun = begin_guest(core, &mut beside.guest, strategy, None);
+            if let Some(fresh) = self.runner.shadow(&self.checkpoint.strategies[place]) {
+                shadow = fresh;
+                begun = begin_guest(core, &mut shadow.guest, strategy, None);
             }
         }
         if let Err(kind) = begun {
             let word = kind.as_str();
-            self.stage.note(format!(
+            self.runner.note(format!(
                 "the new module fails to start ({word}): it would send nothing"
             ));
-            beside.fell = true;
+            shadow.failed = true;
         }
         let intents = begun.unwrap_or_default();
-        beside.keep_timers(&intents);
-        self.stage.cast[place].beside = Some(beside);
+        shadow.keep_timers(&intents);
+        self.runner.players[place].shadow = Some(shadow);
         Some(intents)
     }
 
@@ -349,32 +351,34 @@ impl Scene<'_, '_> {
     fn renew(&mut self, core: &mut EngineLoop, strategy: StrategyId, quarantined: bool) {
         let place = usize::from(strategy.0);
         let reloaded = self.reloaded.as_ref().and_then(|all| all.get(place));
-        let saved = reloaded.unwrap_or(&self.head.strategies[place]).clone();
-        let (module, beside) = (self.stage.module(&saved), self.stage.beside(&saved));
-        let Some(player) = self.stage.cast.get_mut(place) else {
+        let saved = reloaded
+            .unwrap_or(&self.checkpoint.strategies[place])
+            .clone();
+        let (module, shadow) = (self.runner.module(&saved), self.runner.shadow(&saved));
+        let Some(player) = self.runner.players.get_mut(place) else {
             return;
         };
         let old = player.module.as_mut().filter(|_| !quarantined);
         let state = old.and_then(|old| old.strategy.save().ok());
         let state = state.or_else(|| player.saved.clone());
-        (player.module, player.beside) = (module, beside);
+        (player.module, player.shadow) = (module, shadow);
         let tried = self.try_begin(core, strategy, state.as_deref());
         let unusable = tried == Some(Err(FaultKind::State));
         // The attempt has no effect, because another instance starts.
-        self.stage.cast[place].module = self.stage.module(&saved);
+        self.runner.players[place].module = self.runner.module(&saved);
         let state = state.filter(|_| !(unusable && quarantined));
         self.begin(core, strategy, state.as_deref());
     }
 
     /// Fires the timers that only the new module set.
     fn own_timers(&mut self, core: &mut EngineLoop, now: Time) {
-        for place in 0..self.stage.cast.len() {
+        for place in 0..self.runner.players.len() {
             let strategy = StrategyId(place as u16);
-            let Some(beside) = &self.stage.cast[place].beside else {
+            let Some(shadow) = &self.runner.players[place].shadow else {
                 continue;
             };
             let due = |(token, at): (&i64, &Time)| (*at <= now).then_some(*token);
-            let due: Vec<i64> = beside.timers.iter().filter_map(due).collect();
+            let due: Vec<i64> = shadow.timers.iter().filter_map(due).collect();
             for token in due {
                 if core.engine().has_timer(strategy, token) {
                     continue;
@@ -388,24 +392,24 @@ impl Scene<'_, '_> {
                     fields: [token, 0, 0, 0, 0, 0],
                     id: 0,
                 };
-                let Some(beside) = self.stage.cast[place].beside.as_mut() else {
+                let Some(shadow) = self.runner.players[place].shadow.as_mut() else {
                     return;
                 };
-                beside.timers.remove(&token);
-                let new = core.lend(|engine| beside.deliver(engine, &event));
+                shadow.timers.remove(&token);
+                let new = core.lend(|engine| shadow.deliver(engine, &event));
                 self.compare_intents(core.engine(), now, Vec::new(), &new);
             }
         }
     }
 
     fn compare_intents(&mut self, engine: &Engine, time: Time, old: Vec<Intent>, new: &[Intent]) {
-        for change in Change::between(time, old, new, engine, &self.words) {
-            self.stage.result.changes.push(change);
+        for change in Change::between(time, old, new, engine, &self.formatter) {
+            self.runner.result.changes.push(change);
         }
     }
 }
 
-impl EffectHandler for Scene<'_, '_> {
+impl EffectHandler for SegmentReplay<'_, '_> {
     /// Calls the recorded module and the new one beside it.
     fn deliver(
         &mut self,
@@ -414,19 +418,19 @@ impl EffectHandler for Scene<'_, '_> {
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>) {
         let place = usize::from(strategy.0);
-        let Some(player) = self.stage.cast.get_mut(place) else {
+        let Some(player) = self.runner.players.get_mut(place) else {
             return (engine, Ok(()));
         };
         // A module that failed, or that does not receive this event, has no intents.
-        self.new_intents = player.beside.as_ref().map(|_| Vec::new());
-        if let Some(beside) = player.beside.as_mut().filter(|one| one.hears(event)) {
+        self.new_intents = player.shadow.as_ref().map(|_| Vec::new());
+        if let Some(shadow) = player.shadow.as_mut().filter(|one| one.receives(event)) {
             let new;
-            (engine, new) = beside.deliver(engine, event);
+            (engine, new) = shadow.deliver(engine, event);
             self.new_intents = Some(new);
-            if beside.fell {
+            if shadow.failed {
                 let (id, at) = (&player.id, utc_text(event.time));
                 let note = format!("the new module of {id} fails at {at}: it would be quarantined");
-                self.stage.result.notes.push(note);
+                self.runner.result.notes.push(note);
             }
         }
         let Some(module) = &mut player.module else {
@@ -470,7 +474,7 @@ impl EffectHandler for Scene<'_, '_> {
 }
 
 /// Feeds a recorded input to the engine.
-pub(super) fn feed(engine: &mut Engine, next: &Next) {
+pub(super) fn feed(engine: &mut Engine, next: &NextInput) {
     engine.handle(next.time, next.input.as_input());
 }
 

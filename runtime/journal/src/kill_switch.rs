@@ -23,13 +23,13 @@ pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError
     }
     for (name, strategy) in &latches.strategies {
         let quarantine = strategy.quarantine.as_ref();
-        let said = [
+        let entries = [
             strategy.latch.words(),
             quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
             strategy.flatten.then_some(("owed", "")),
         ];
-        for (kind, said) in ["latch", "fault", "flatten"].iter().zip(said) {
-            if let Some((word, reason)) = said {
+        for (kind, entry) in ["latch", "fault", "flatten"].iter().zip(entries) {
+            if let Some((word, reason)) = entry {
                 let reason = one_line(reason);
                 // Writing to a string cannot fail.
                 let _ = write!(lines, "\n{kind} {name} {word} {reason}");

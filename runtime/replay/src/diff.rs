@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 use windvane_engine::{Engine, Intent, OrderTerms, Time};
 
-use super::export::Words;
+use super::export::RecordFormatter;
 
 /// How many changes are kept in full; further ones are only counted.
-const TOLD: usize = 100_000;
+const LISTED: usize = 100_000;
 
 /// Which module sent the intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Change {
 #[derive(Debug, Default)]
 pub struct Changes {
     /// The first changes, up to a limit.
-    pub told: Vec<Change>,
+    pub listed: Vec<Change>,
     /// Numbers of the new module: submits, cancels.
     pub new: [u64; 2],
     /// The same numbers of the old module.
@@ -50,8 +50,8 @@ impl Changes {
             By::Old => &mut self.old,
         };
         counts[usize::from(change.kind != "submit")] += 1;
-        if self.told.len() < TOLD {
-            self.told.push(change);
+        if self.listed.len() < LISTED {
+            self.listed.push(change);
         }
     }
 
@@ -78,30 +78,37 @@ impl Change {
         mut old: Vec<Intent>,
         new: &[Intent],
         engine: &Engine,
-        words: &Words,
+        formatter: &RecordFormatter,
     ) -> Vec<Self> {
         let mut changes = Vec::new();
         for intent in new {
             match old.iter().position(|other| same(intent, other)) {
                 Some(at) => drop(old.remove(at)),
-                None => changes.extend(Self::of(time, By::New, intent, engine, words)),
+                None => changes.extend(Self::of(time, By::New, intent, engine, formatter)),
             }
         }
         let left = old.iter();
-        changes.extend(left.filter_map(|one| Self::of(time, By::Old, one, engine, words)));
+        changes.extend(left.filter_map(|one| Self::of(time, By::Old, one, engine, formatter)));
         changes
     }
 
-    fn of(time: Time, by: By, intent: &Intent, engine: &Engine, words: &Words) -> Option<Self> {
-        let told = |terms: Option<&OrderTerms>| terms.map_or(Value::Null, |one| words.terms(one));
+    fn of(
+        time: Time,
+        by: By,
+        intent: &Intent,
+        engine: &Engine,
+        formatter: &RecordFormatter,
+    ) -> Option<Self> {
+        let listed =
+            |terms: Option<&OrderTerms>| terms.map_or(Value::Null, |one| formatter.terms(one));
         let (kind, order) = match intent {
-            Intent::Submit { terms, .. } => ("submit", told(Some(terms))),
+            Intent::Submit { terms, .. } => ("submit", listed(Some(terms))),
             Intent::Cancel { order } => (
                 "cancel",
-                told(engine.order(*order).map(|order| &order.terms)),
+                listed(engine.order(*order).map(|order| &order.terms)),
             ),
             Intent::CancelAll { instrument } => {
-                let instrument = instrument.map(|id| words.name(id));
+                let instrument = instrument.map(|id| formatter.name(id));
                 ("cancel_all", json!({ "instrument": instrument }))
             }
             Intent::Rejected { .. } | Intent::SetTimer { .. } | Intent::CancelTimer { .. } => {
@@ -128,27 +135,27 @@ mod tests {
     #[test]
     fn each_intent_of_only_one_module_is_listed_once() {
         let mut engine = Engine::new(EngineConfig::default()).unwrap();
-        let head = Checkpoint {
+        let checkpoint = Checkpoint {
             version: String::new(),
             engine: engine.snapshot(),
             strategies: Vec::new(),
             paper: None,
             engine_rules: ENGINE_RULES,
         };
-        let words = Words::new(0, &head.to_bytes()).unwrap();
+        let formatter = RecordFormatter::new(0, &checkpoint.to_bytes()).unwrap();
         let cancel = |order| Intent::Cancel {
             order: OrderSeq(order),
         };
         let timer = Intent::CancelTimer { token: 7 };
         let old = vec![cancel(1), cancel(2), cancel(2), timer];
         let new = [cancel(2), cancel(3)];
-        let changes = Change::between(Time(5), old, &new, &engine, &words);
-        let told: Vec<_> = changes
+        let changes = Change::between(Time(5), old, &new, &engine, &formatter);
+        let listed: Vec<_> = changes
             .iter()
             .map(|change| (change.by, change.kind))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (By::New, "cancel"),
                 (By::Old, "cancel"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windvane_engine::config::EngineConfig;
 
-use super::market::JournalMarket;
-use super::rerun::Newcomer;
+use super::journal_to_recording::JournalRecording;
+use super::runner::NewModule;
 use windvane_backtest::BacktestError;
 use windvane_backtest::play::{Played, play};
 use windvane_build::modules::{self, Guest};
@@ -15,7 +15,7 @@ use windvane_session::SavedStrategy;
 
 /// The inputs for a simulation of one strategy, alone on its account.
 #[derive(Debug)]
-pub struct Trial {
+pub struct Simulation {
     /// The account as the journal left it, but flat and with this strategy alone.
     pub engine: EngineConfig,
     /// The strategy as the journal saved it.
@@ -25,14 +25,14 @@ pub struct Trial {
 /// The results of both modules on the recorded market. Their orders go to the simulated venue with
 /// the terms of `[sim]`. Nothing else happens on the account.
 #[derive(Debug)]
-pub struct Tried {
+pub struct SimulationResult {
     /// The recorded module, if its file was kept.
     pub old: Option<Played>,
     /// The new module.
     pub new: Option<Played>,
 }
 
-impl Trial {
+impl Simulation {
     /// Simulates both modules.
     ///
     /// # Errors
@@ -41,8 +41,8 @@ impl Trial {
         &self,
         config: &Config,
         data_dir: &Path,
-        new: &Newcomer,
-    ) -> Result<Tried, BacktestError> {
+        new: &NewModule,
+    ) -> Result<SimulationResult, BacktestError> {
         let host = modules::host().map_err(modules::ModuleError::from)?;
         let mut config = config.clone();
         config.account.position_mode = if self.engine.hedge_mode {
@@ -57,11 +57,11 @@ impl Trial {
                 strategy: name.clone(),
                 source,
             })?;
-            let market = JournalMarket::new(data_dir, self.engine.instruments.clone());
+            let market = JournalRecording::new(data_dir, self.engine.instruments.clone());
             play(&config, self.engine.clone(), guest, market)
         };
         let old = modules::kept(data_dir, &self.saved.sha256);
-        Ok(Tried {
+        Ok(SimulationResult {
             old: old.ok().map(play).transpose()?.flatten(),
             new: play(Arc::clone(&new.module))?,
         })

@@ -16,7 +16,7 @@ const EVENTS: usize = 16 * 1024;
 
 /// Reads segment by segment, with the instruments of the newest segment.
 #[derive(Debug)]
-pub struct JournalMarket {
+pub struct JournalRecording {
     data_dir: PathBuf,
     numbers: VecDeque<u32>,
     instruments: Vec<Instrument>,
@@ -27,7 +27,7 @@ pub struct JournalMarket {
     notices: Vec<String>,
 }
 
-impl JournalMarket {
+impl JournalRecording {
     /// Starts at the oldest segment. Parts that cannot be read are skipped and listed in the
     /// notices.
     pub fn new(data_dir: &Path, instruments: Vec<Instrument>) -> Self {
@@ -56,8 +56,8 @@ impl JournalMarket {
                 return true;
             }
         };
-        let head = Checkpoint::from_bytes(&stored.head);
-        let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
+        let checkpoint = Checkpoint::from_bytes(&stored.checkpoint);
+        let engine = checkpoint.and_then(|checkpoint| Engine::restore(&checkpoint.engine).ok());
         let Some(engine) = engine else {
             self.notices.push(format!(
                 "segment {segment:08x} is skipped: its checkpoint cannot be read"
@@ -78,7 +78,7 @@ impl JournalMarket {
     }
 }
 
-impl Chunks for JournalMarket {
+impl Chunks for JournalRecording {
     fn next_chunk(&mut self) -> Result<Option<Chunk>, RecordingError> {
         let mut chunk = std::mem::take(&mut self.spare);
         chunk.events.clear();

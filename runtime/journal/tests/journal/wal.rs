@@ -1,4 +1,4 @@
-//! The tail of a segment: blocks that exist only in it, and how it starts again at its beginning.
+//! The WAL of a segment: blocks that exist only in it, and how it starts again at its beginning.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ fn segment(data: &Path) -> PathBuf {
     data.join("journal/00000001")
 }
 
-/// Number of the block in the first frame of the tail.
+/// Number of the block in the first frame of the WAL.
 fn first_number(data: &Path) -> u64 {
     let bytes = fs::read(segment(data).join("tail")).unwrap();
     u64::from_le_bytes(bytes[4..12].try_into().unwrap())
@@ -58,7 +58,7 @@ fn blocks_that_sled_lost_are_in_the_tail() {
     assert_eq!(recovered.found, rig.source.chain());
     assert!(is_back(recovered.blocks, &rig.appended));
 
-    // A missing tail does not mean that the tail was empty.
+    // A missing WAL does not mean that the WAL was empty.
     fs::remove_file(segment(&left).join("tail")).unwrap();
     let (_, recovered) = open(locked(&left)).unwrap();
     let Verdict::Damaged { problem, .. } = recovered.verdict else {
@@ -73,11 +73,11 @@ fn a_tail_that_was_not_removed_after_a_seal_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(10);
-    let tail = segment(folder.path()).join("tail");
-    let kept = fs::read(&tail).unwrap();
+    let wal = segment(folder.path()).join("tail");
+    let kept = fs::read(&wal).unwrap();
     let end = rig.journal.close().unwrap();
     for bytes in [kept.clone(), kept[..kept.len() / 2].to_vec(), Vec::new()] {
-        fs::write(&tail, bytes).unwrap();
+        fs::write(&wal, bytes).unwrap();
         let (_, recovered) = open(locked(folder.path())).unwrap();
         assert_eq!(recovered.verdict, Verdict::Clean);
         assert_eq!((recovered.sealed, recovered.found), (true, end));
@@ -121,14 +121,14 @@ fn a_full_tail_starts_again_without_losing_a_block() {
 fn a_group_larger_than_the_tail_is_durable_too() {
     let folder = tempfile::tempdir().unwrap();
     let (hang, hangs) = mpsc::channel::<mpsc::Receiver<()>>();
-    let (tell, hung) = mpsc::channel();
+    let (sender, hung) = mpsc::channel();
     let hangs = Mutex::new(hangs);
     let options = Options {
         hooks: Hooks {
             sync: Some(Arc::new(move || {
-                if let Ok(gate) = hangs.lock().unwrap().try_recv() {
-                    tell.send(()).unwrap();
-                    let _ = gate.recv();
+                if let Ok(sync_gate) = hangs.lock().unwrap().try_recv() {
+                    sender.send(()).unwrap();
+                    let _ = sync_gate.recv();
                 }
                 Ok(())
             })),
@@ -137,7 +137,7 @@ fn a_group_larger_than_the_tail_is_durable_too() {
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);
-    let (gate, opened) = mpsc::channel();
+    let (sync_gate, opened) = mpsc::channel();
     hang.send(opened).unwrap();
     rig.append().unwrap();
     hung.recv_timeout(PATIENCE).unwrap();
@@ -145,7 +145,7 @@ fn a_group_larger_than_the_tail_is_durable_too() {
     for _ in 1..400 {
         rig.append().unwrap();
     }
-    drop(gate);
+    drop(sync_gate);
     // On a slow disk, other events may come in between.
     let mut largest = 0;
     loop {
@@ -169,14 +169,14 @@ fn until_a_quiet_sync(
     data: &Path,
     then: impl Fn() -> io::Result<()> + Send + Sync + 'static,
 ) -> (Rig, Option<Event>) {
-    let asked = Arc::new(AtomicBool::new(true));
+    let syncs_requested = Arc::new(AtomicBool::new(true));
     let quiet = Arc::new(AtomicBool::new(false));
-    let (hook_asked, hook_quiet) = (Arc::clone(&asked), Arc::clone(&quiet));
+    let (hook_syncs, hook_quiet) = (Arc::clone(&syncs_requested), Arc::clone(&quiet));
     let options = Options {
         stall_after: Duration::from_millis(20),
         hooks: Hooks {
             sync: Some(Arc::new(move || {
-                if hook_asked.load(Ordering::SeqCst) || hook_quiet.swap(true, Ordering::SeqCst) {
+                if hook_syncs.load(Ordering::SeqCst) || hook_quiet.swap(true, Ordering::SeqCst) {
                     return Ok(());
                 }
                 then()
@@ -186,15 +186,15 @@ fn until_a_quiet_sync(
         ..Options::default()
     };
     let (mut rig, _) = Rig::start(data, &options);
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         assert!(
-            begun.elapsed() < PATIENCE,
+            started.elapsed() < PATIENCE,
             "the store never used a quiet moment"
         );
-        asked.store(true, Ordering::SeqCst);
+        syncs_requested.store(true, Ordering::SeqCst);
         rig.append_durably(1);
-        asked.store(false, Ordering::SeqCst);
+        syncs_requested.store(false, Ordering::SeqCst);
         let event = rig.events.recv_timeout(Duration::from_millis(60)).ok();
         if quiet.load(Ordering::SeqCst) {
             return (rig, event);
@@ -229,7 +229,7 @@ fn a_quiet_moment_is_used_to_start_the_tail_again() {
 #[test]
 fn a_hanging_store_delays_blocks_only_if_the_tail_is_full() {
     let folder = tempfile::tempdir().unwrap();
-    let (gate, opened) = mpsc::channel::<()>();
+    let (sync_gate, opened) = mpsc::channel::<()>();
     let opened = Mutex::new(opened);
     let hang = move || {
         let _ = opened.lock().unwrap().recv();
@@ -239,17 +239,17 @@ fn a_hanging_store_delays_blocks_only_if_the_tail_is_full() {
     assert!(event.is_none(), "{event:?}");
     rig.append_durably(5);
     assert_crash_proof(folder.path(), &rig.appended);
-    let mut told = Vec::new();
-    while !told
+    let mut events = Vec::new();
+    while !events
         .iter()
         .any(|event| matches!(event, Event::Stalled { .. }))
     {
         rig.append().unwrap();
-        told.extend(rig.events.recv_timeout(Duration::from_millis(60)));
+        events.extend(rig.events.recv_timeout(Duration::from_millis(60)));
     }
     assert!(rig.journal.stalled());
     let mut event = None;
-    drop(gate);
+    drop(sync_gate);
     while !matches!(event, Some(Event::Healthy { .. })) {
         event = Some(rig.event());
     }

@@ -12,18 +12,19 @@ use windvane_session::{EngineLoop, Guests, InitResult};
 use windvane_build::modules::{Guest, engine_fault};
 
 /// A module that receives the same events as the recorded one.
-pub(super) struct Beside {
+pub(super) struct Shadow {
     pub(super) guest: Guest,
     /// Its timers by token. The replayed engine does not know them.
     pub(super) timers: BTreeMap<i64, Time>,
     /// Whether it failed. Then it receives nothing more.
-    pub(super) fell: bool,
+    pub(super) failed: bool,
 }
 
-impl Beside {
+impl Shadow {
     /// Whether it receives this event. A timer event only goes to the module that set the timer.
-    pub(super) fn hears(&self, event: &Event) -> bool {
-        !self.fell && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
+    pub(super) fn receives(&self, event: &Event) -> bool {
+        !self.failed
+            && (event.kind != EventKind::Timer || self.timers.contains_key(&event.fields[0]))
     }
 
     pub(super) fn deliver(
@@ -37,7 +38,7 @@ impl Beside {
         let (engine, result) = self.guest.strategy.deliver(engine, event);
         drop(self.guest.strategy.take_output());
         if result.is_err() {
-            self.fell = true;
+            self.failed = true;
             return (engine, Vec::new());
         }
         let intents = self.guest.strategy.intents().to_vec();
