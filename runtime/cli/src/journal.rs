@@ -260,7 +260,8 @@ impl Export {
                 }
             };
             let Some(formatter) = RecordFormatter::new(number, &stored.checkpoint) else {
-                let what = "its checkpoint cannot be read; it may be damaged or from another version";
+                let what =
+                    "its checkpoint cannot be read; it may be damaged or from another version";
                 problem.get_or_insert(format!("segment {number:08x}: {what}"));
                 continue;
             };

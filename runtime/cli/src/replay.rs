@@ -74,9 +74,9 @@ impl Replay {
         if self.json {
             print_line(&played_json(&played).to_string())?;
         } else {
-            say_equal(&played)?;
-            say_roles(&played)?;
-            say_other_rules(&played)?;
+            print_equal(&played)?;
+            print_roles(&played)?;
+            print_other_rules(&played)?;
         }
         judge(&played)
     }
@@ -134,9 +134,9 @@ impl Replay {
             print_line(&line)?;
         }
         if self.verify {
-            say_equal(&played)?;
+            print_equal(&played)?;
         }
-        say_roles(&played)?;
+        print_roles(&played)?;
         if self.verify { judge(&played) } else { Ok(()) }
     }
 
@@ -154,7 +154,7 @@ impl Replay {
     }
 }
 
-fn say_equal(played: &ReplayReport) -> Result<(), Failure> {
+fn print_equal(played: &ReplayReport) -> Result<(), Failure> {
     if !played.is_equal() {
         return Ok(());
     }
@@ -165,7 +165,7 @@ fn say_equal(played: &ReplayReport) -> Result<(), Failure> {
 }
 
 /// Prints the differences in segments that were written under other engine rules.
-fn say_other_rules(played: &ReplayReport) -> Result<(), Failure> {
+fn print_other_rules(played: &ReplayReport) -> Result<(), Failure> {
     let Some(other) = &played.other_rules else {
         return Ok(());
     };
@@ -319,7 +319,7 @@ fn played_json(played: &ReplayReport) -> Value {
     })
 }
 
-fn say_roles(played: &ReplayReport) -> Result<(), Failure> {
+fn print_roles(played: &ReplayReport) -> Result<(), Failure> {
     for role in &played.roles {
         let (id, hash) = (&role.id, &role.sha256[..12]);
         print_line(&match &role.from_journal {
@@ -392,17 +392,17 @@ mod tests {
 
     #[test]
     fn equal_blocks_under_other_rules_are_unverified() {
-        let Failure::Unverified(formatter) = judge_other_rules(&other_rules(0)) else {
+        let Failure::Unverified(text) = judge_other_rules(&other_rules(0)) else {
             panic!("nothing differs")
         };
-        assert!(formatter.contains("All blocks are equal"), "{formatter}");
-        assert!(!formatter.contains("differ"), "{formatter}");
-        assert!(formatter.contains("engine rules 8"), "{formatter}");
-        for (count, said) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
-            let Failure::Differs(formatter) = judge_other_rules(&other_rules(count)) else {
+        assert!(text.contains("All blocks are equal"), "{text}");
+        assert!(!text.contains("differ"), "{text}");
+        assert!(text.contains("engine rules 8"), "{text}");
+        for (count, expected) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
+            let Failure::Differs(text) = judge_other_rules(&other_rules(count)) else {
                 panic!("some differ")
             };
-            assert!(formatter.contains(said), "{formatter}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

@@ -67,7 +67,7 @@ impl Run {
         let decoded = market_stream::decode(text, &mut levels).ok();
         let frame = (text, decoded.as_ref());
         self.feed
-            .handle_frame(self.now_ms, connection_of(link), frame)
+            .frame_verdict(self.now_ms, connection_of(link), frame)
     }
 }
 

@@ -12,8 +12,8 @@ use windvane_protocol::Brand;
 use windvane_protocol::route::{self, Surface};
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_protocol::wire::Request;
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::spot::{NewOrder, QueryOrder};
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
 
 /// A worthless public test key.
 const AGENT: &str = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";

@@ -68,7 +68,9 @@ pub enum BeginError {
     #[error(transparent)]
     Failed(#[from] Failure),
     /// The checkpoint belongs to another position of the chain. This is a bug of the caller.
-    #[error("the checkpoint is for block {at}, but the recovered journal continues at block {next}")]
+    #[error(
+        "the checkpoint is for block {at}, but the recovered journal continues at block {next}"
+    )]
     OutOfPlace {
         /// Next block of the checkpoint.
         at: u64,

@@ -433,8 +433,9 @@ fn unpacked_checkpoint(meta: &Meta, packed: &[u8]) -> Result<Vec<u8>, ReadError>
             "the stated length of its checkpoint is too large".to_owned(),
         ));
     }
-    let checkpoint = unpack_checkpoint(packed, meta.checkpoint_len as usize)
-        .map_err(|error| ReadError::Damaged(format!("its checkpoint cannot be unpacked: {error}")))?;
+    let checkpoint = unpack_checkpoint(packed, meta.checkpoint_len as usize).map_err(|error| {
+        ReadError::Damaged(format!("its checkpoint cannot be unpacked: {error}"))
+    })?;
     if checkpoint.len() as u64 != meta.checkpoint_len
         || Sha256::digest(&checkpoint)[..] != meta.checkpoint_hash
     {

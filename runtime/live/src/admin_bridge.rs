@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::view::Status;
 use windvane_admin::{
-    Beat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
+    Heartbeat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
 };
 
 use super::LiveError;
@@ -27,7 +27,7 @@ pub const TOKEN_FILE: &str = "admin.token";
 /// The server's side.
 pub struct AdminBridge {
     pub server: Server,
-    pub beat: Beat,
+    pub heartbeat: Heartbeat,
     pub published: watch::Receiver<Arc<Published>>,
     /// The sender for commands of this process itself, such as the reload of a SIGHUP.
     pub steer: mpsc::Sender<Steer>,
@@ -39,7 +39,7 @@ pub struct AdminBridge {
 pub struct AdminChannel {
     pub publish: watch::Sender<Arc<Published>>,
     pub commands: mpsc::Receiver<Steer>,
-    pub beat: Beat,
+    pub heartbeat: Heartbeat,
     /// When the process started.
     pub started: Instant,
     /// The same in Unix milliseconds: the run is booting since then.
@@ -73,17 +73,17 @@ impl AdminBridge {
         let first = nothing_yet(config.run.mode, since_ms);
         let (publish, published) = watch::channel(Arc::new(first));
         let (steer, commands) = mpsc::channel(COMMANDS);
-        let beat = Beat::new();
+        let heartbeat = Heartbeat::new();
         let served = Served {
             published: published.clone(),
             steer: steer.clone(),
-            beat: beat.clone(),
+            heartbeat: heartbeat.clone(),
             metrics: Metrics::install()?,
         };
         let server = Server::start(settings, token, served).await?;
         let admin_bridge = Self {
             server,
-            beat: beat.clone(),
+            heartbeat: heartbeat.clone(),
             published,
             steer,
             publish: publish.clone(),
@@ -92,7 +92,7 @@ impl AdminBridge {
         let admin_channel = AdminChannel {
             publish,
             commands,
-            beat,
+            heartbeat,
             started,
             since_ms,
         };
@@ -102,7 +102,7 @@ impl AdminBridge {
     /// Gives signs of life and updates the published time, until it is dropped.
     pub async fn keep_alive(&self) {
         loop {
-            self.beat.mark();
+            self.heartbeat.mark();
             let uptime = self.started.elapsed().as_millis();
             self.publish.send_modify(|published| {
                 let status = &mut Arc::make_mut(published).status;

@@ -277,7 +277,7 @@ impl EventLoop {
                     table::STREAM_GAPS.of(name).increment(1);
                 }
             }
-            Output::Beat(number) => self.services.beat(number),
+            Output::Heartbeat(number) => self.services.heartbeat(number),
             Output::BugReport { broken, snapshot } => {
                 let now = self.session.engine().now();
                 self.services.keep_report(now, broken, snapshot);

@@ -323,7 +323,7 @@ pub async fn run(
     let ended = match began {
         Some(mut running) => tokio::select! {
             ended = running.wait(&mut signals) => ended,
-            () = notifier.keep(admin_bridge.beat.clone(), admin_bridge.published.clone()) => running.ended().await,
+            () = notifier.keep(admin_bridge.heartbeat.clone(), admin_bridge.published.clone()) => running.ended().await,
             () = reload_on_hangup(&mut hangups, &admin_bridge.steer, &notifier) => running.ended().await,
         },
         None => unreached(known.into_inner()),

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::metrics::table;
 use windvane_admin::view::{self, JournalLag, Status};
-use windvane_admin::{Beat, Published, Steer};
+use windvane_admin::{Heartbeat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::engine::BrokenInvariant;
 use windvane_engine::engine::{Latch, RunState};
@@ -42,7 +42,7 @@ pub struct Services {
     pub mailbox: Mailbox,
     pub publish: watch::Sender<Arc<Published>>,
     pub commands: mpsc::Receiver<Steer>,
-    pub beat: Beat,
+    pub heartbeat: Heartbeat,
     pub directory: Arc<Directory>,
     /// Which segments of the journal are kept.
     pub keep: Keep,
@@ -128,9 +128,9 @@ impl Services {
     }
 
     /// Sends the watchdog process a sign of health.
-    pub fn beat(&self, number: u64) {
+    pub fn heartbeat(&self, number: u64) {
         if let Some(keeper) = &self.keeper {
-            keeper.beat(number);
+            keeper.heartbeat(number);
         }
     }
 
@@ -190,7 +190,7 @@ impl Services {
     /// Publishes the current state, unless it was published a moment ago.
     pub fn publish<G: Guests>(&mut self, session: &Session<G>, journal: JournalLag, at_once: bool) {
         let now = Instant::now();
-        self.beat.mark_at(now);
+        self.heartbeat.mark_at(now);
         let lately = self
             .publication
             .published

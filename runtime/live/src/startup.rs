@@ -353,7 +353,7 @@ impl Prepared<'_> {
             mailbox,
             publish: admin_channel.publish,
             commands: admin_channel.commands,
-            beat: admin_channel.beat,
+            heartbeat: admin_channel.heartbeat,
             directory: Arc::clone(&self.directory),
             keep: retention::keep(&self.config.journal),
             config: Arc::new(self.config.clone()),

@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::json;
 use serde_json::value::RawValue;
-use windvane_protocol::wire::exchange::ExchangeInfo;
-use windvane_protocol::wire::words::{
+use windvane_protocol::wire::enums::{
     Interval, OrderStatus, OrderType, PositionSide, RateLimitInterval, Side, TimeInForce,
 };
+use windvane_protocol::wire::exchange::ExchangeInfo;
 use windvane_protocol::wire::{
     Empty, Exact, Flag, Json, OneOrMany, Parameters, Request, SimpleResult, Text, Whole, Word,
     answers, chain, examples, futures, info, read, spot,

@@ -24,7 +24,7 @@ pub enum Action {
     /// Reconnect the user stream of this surface.
     Reconnect(Surface),
     /// Send a heartbeat to the watchdog process of spot orders.
-    Beat(u64),
+    Heartbeat(u64),
     /// Show this notice to people.
     Notice(Box<Notice>),
 }
@@ -358,8 +358,8 @@ impl<G: Guests> EffectHandler for Ends<G> {
         self.actions.push_back(Action::Reconnect(surface));
     }
 
-    fn beat(&mut self, number: u64) {
-        self.actions.push_back(Action::Beat(number));
+    fn heartbeat(&mut self, number: u64) {
+        self.actions.push_back(Action::Heartbeat(number));
     }
 
     fn notice(&mut self, _: &Engine, notice: Notice) {

@@ -269,7 +269,10 @@ mod tests {
         let given = std::iter::from_fn(|| writer.next_block()).count();
         assert_eq!(given, BLOCKS_UNDER_WAY);
         assert!(writer.is_behind());
-        assert!(!writer.may_roll(), "the checkpoint must come after its blocks");
+        assert!(
+            !writer.may_roll(),
+            "the checkpoint must come after its blocks"
+        );
         writer.settle(1);
         assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
         writer.settle(3);

@@ -18,7 +18,7 @@ use windvane_protocol::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_protocol::user_stream::UserStreamEvent;
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::{futures, spot};
 use windvane_protocol::{BookLevels, Brand};
 use windvane_sim_server::{Running, Settings, Source, start};

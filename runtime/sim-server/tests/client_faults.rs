@@ -20,8 +20,8 @@ use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 use windvane_protocol::user_stream::UserStreamEvent;
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::futures;
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
 use windvane_sim_server::{Running, Settings, start};
 
 struct Bench {

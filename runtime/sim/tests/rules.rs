@@ -85,12 +85,12 @@ fn callback_rates_are_limited_more_in_a_batch() {
         assert_eq!(bench.place(name, terms).is_ok(), expected, "{ppm}");
     }
     terms.callback_ppm = Some(40_001);
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::PlaceBatch(vec![NewOrder {
         client_order_id: id("d"),
         terms,
     }]));
-    assert_eq!(bench.said.len(), 1, "a rejected order gives no event");
+    assert_eq!(bench.messages.len(), 1, "a rejected order gives no event");
 }
 
 #[test]
@@ -362,12 +362,12 @@ fn more_than_ten_cancels_at_once_are_refused() {
         instrument: FUTURES,
         client_order_ids: (0..11).map(|n| id(&n.to_string())).collect(),
     });
-    assert_eq!(bench.said.len(), 11);
+    assert_eq!(bench.messages.len(), 11);
     assert!(
         bench
-            .said
+            .messages
             .iter()
             .all(|m| format!("{m:?}").contains("-4032"))
     );
-    assert!(matches!(bench.said[0], VenueMessage::Reply(_)));
+    assert!(matches!(bench.messages[0], VenueMessage::Reply(_)));
 }

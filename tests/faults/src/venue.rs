@@ -11,7 +11,7 @@ use windvane_engine::Time;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Prepared;
 use windvane_sim_server::{
-    AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
+    AccountKeys, Frame, HttpRequest, Machine, Port, Response, Settings, Source, StreamId,
 };
 
 use crate::mix::Mix;
@@ -90,7 +90,7 @@ impl Venue {
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
         let method = prepared.method.to_string();
-        let asked = Asked {
+        let asked = HttpRequest {
             port: port(surface),
             ip: IP,
             method: &method,
@@ -125,7 +125,7 @@ impl Venue {
     /// A message of the client arrives.
     pub fn say(&mut self, link: LinkName, text: &str, now_ns: i64) {
         if let Some(stream) = self.streams.get(&link) {
-            self.machine.say(*stream, text, Time(now_ns));
+            self.machine.send_text(*stream, text, Time(now_ns));
         }
     }
 
@@ -175,7 +175,7 @@ impl Venue {
         levels: usize,
         now_ns: i64,
     ) -> Option<[Vec<(Decimal, Decimal)>; 2]> {
-        let asked = Asked {
+        let asked = HttpRequest {
             port: Port::Futures,
             ip: OTHER_IP,
             method: "GET",

@@ -477,7 +477,7 @@ pub enum Seen {
         until_ns: i64,
     },
     /// The runtime sends a sign of health to the watchdog process of spot orders.
-    Beat,
+    Heartbeat,
     /// The runtime found a contradiction in its own books and wrote a report.
     InvariantBroken {
         /// The text of the contradiction.

@@ -56,8 +56,8 @@ fn systemd_knows_every_setting_of_the_unit() {
         println!("skipped: systemd-analyze is not installed");
         return;
     };
-    let said = String::from_utf8_lossy(&out.stderr);
-    for line in said
+    let text = String::from_utf8_lossy(&out.stderr);
+    for line in text
         .lines()
         .filter(|line| line.contains("windvane.service"))
     {

@@ -44,7 +44,7 @@ pub struct Keeper {
 
 #[derive(Debug)]
 enum Event {
-    Beat(u64),
+    Heartbeat(u64),
     /// The run ends normally and waits for the reply.
     End(Sender<()>),
     /// The keeper's value was dropped.
@@ -81,8 +81,8 @@ impl Keeper {
     }
 
     /// Passes a sign of health to the watchdog process.
-    pub fn beat(&self, number: u64) {
-        let _ = self.events.send(Event::Beat(number));
+    pub fn heartbeat(&self, number: u64) {
+        let _ = self.events.send(Event::Heartbeat(number));
     }
 
     /// Ends the process without cancelling any order, and waits for its end.
@@ -121,9 +121,9 @@ impl Keeping {
     fn run(mut self, inbox: &Receiver<Event>) {
         while self.perform() {
             match self.next(inbox) {
-                Ok(Event::Beat(number)) => {
+                Ok(Event::Heartbeat(number)) => {
                     let stopped_ms = self.stopped_ms();
-                    self.give(KeeperInput::Beat { number, stopped_ms });
+                    self.give(KeeperInput::Heartbeat { number, stopped_ms });
                 }
                 Ok(Event::Message(life, message)) if life == self.lives => {
                     self.give(KeeperInput::Message(message));

@@ -20,10 +20,10 @@ use super::figures::{amount, exact, nearest, product, quantity, time};
 use super::order;
 use super::reply::record;
 use super::{Adapter, DecodeError, FuturesAccount, Note, known};
+use crate::wire::enums::{AccountPrivacy, IncomeType};
 use crate::wire::info::Envelope;
 use crate::wire::market::PriceTicker;
 use crate::wire::scalar::OneOrMany;
-use crate::wire::words::{AccountPrivacy, IncomeType};
 use crate::wire::{Exact, Flag, Whole, Word, futures, info, spot as spot_wire};
 
 /// Every open order of a surface.

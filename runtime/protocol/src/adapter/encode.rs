@@ -13,7 +13,7 @@ use windvane_engine::{
 use super::batch::Calls;
 use super::{Adapter, EncodeError, FuturesAccount};
 use crate::route::{Of, Route, Source};
-use crate::wire::words::ResponseType;
+use crate::wire::enums::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 
 /// Entries of one page of the income history and of account trades (spec 1 and spec 4: `limit` at

@@ -5,6 +5,7 @@
 pub mod answers;
 pub mod chain;
 pub mod common;
+pub mod enums;
 pub mod examples;
 pub mod exchange;
 pub mod futures;
@@ -12,7 +13,6 @@ pub mod info;
 pub mod market;
 pub mod scalar;
 pub mod spot;
-pub mod words;
 
 mod fields;
 

@@ -21,12 +21,12 @@ fn frame(name: &str) -> &'static str {
     frames().find(|(known, _)| *known == name).unwrap().1
 }
 
-fn decode(surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, DecodeError> {
+fn decode_event(surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, DecodeError> {
     adapter().user_event(&decode(surface, text).unwrap())
 }
 
 fn reported(surface: Surface, text: &str) -> Vec<UserEvent> {
-    let decoded = decode(surface, text).unwrap();
+    let decoded = decode_event(surface, text).unwrap();
     assert!(decoded.notes.is_empty(), "{:?}", decoded.notes);
     decoded.items
 }
@@ -100,7 +100,7 @@ fn a_fee_in_an_unknown_asset_counts_as_zero_with_a_note() {
     let in_base = frame("spot_fill").replace("\"N\":\"USDT\"", "\"N\":\"BTC\"");
     assert_eq!(order(Surface::Spot, &in_base).fill.unwrap().fee_asset, BTC);
     let token = frame("spot_fill").replace("\"N\":\"USDT\"", "\"N\":\"SVC\"");
-    let decoded = decode(Surface::Spot, &token).unwrap();
+    let decoded = decode_event(Surface::Spot, &token).unwrap();
     assert!(matches!(&decoded.notes[..], [Note::Asset { asset, what: "fee" }] if asset == "SVC"));
     assert!(matches!(decoded.items[..], [UserEvent::Order(update)]
         if update.fill.unwrap().fee == Amount::ZERO));
@@ -146,7 +146,7 @@ fn unknown_order_types_keep_their_fill() {
         (OrderType::Limit, TimeInForce::Gtc)
     );
     let status = frame("futures_fill").replace("\"X\":\"FILLED\"", "\"X\":\"HALF\"");
-    let error = decode(Surface::Futures, &status).unwrap_err();
+    let error = decode_event(Surface::Futures, &status).unwrap_err();
     assert!(matches!(error, DecodeError::Word { field: "X", .. }));
 }
 
@@ -155,7 +155,7 @@ fn a_value_that_does_not_fit_is_an_error_with_its_field() {
     let with = |from: &str, to: &str| {
         let changed = frame("spot_fill").replace(from, to);
         assert_ne!(changed, frame("spot_fill"), "{from}");
-        decode(Surface::Spot, &changed).unwrap_err()
+        decode_event(Surface::Spot, &changed).unwrap_err()
     };
     let fine = with(r#""l":"0.02000""#, r#""l":"0.0200001""#);
     assert!(
@@ -251,11 +251,11 @@ fn margin_calls_leverage_and_modes_are_decoded() {
 #[test]
 fn unconfigured_symbols_and_assets_are_ignored_with_a_note() {
     let other = frame("futures_fill").replace("BTCUSDT", "XYZUSDT");
-    let decoded = decode(Surface::Futures, &other).unwrap();
+    let decoded = decode_event(Surface::Futures, &other).unwrap();
     assert!(decoded.items.is_empty());
     assert!(matches!(&decoded.notes[..], [Note::Symbol { symbol, .. }] if symbol == "XYZUSDT"));
     let asset = frame("futures_account").replace("USDT\",\"wb", "FDUSD\",\"wb");
-    let decoded = decode(Surface::Futures, &asset).unwrap();
+    let decoded = decode_event(Surface::Futures, &asset).unwrap();
     let [UserEvent::Account(update)] = &decoded.items[..] else {
         panic!("an account update")
     };
@@ -263,7 +263,7 @@ fn unconfigured_symbols_and_assets_are_ignored_with_a_note() {
     assert_eq!((update.positions.len(), decoded.notes.len()), (2, 1));
     let expired = r#"{"e":"listenKeyExpired","E":1}"#;
     for text in [expired, r#"{"e":"SOMETHING","E":1}"#, "{}"] {
-        let decoded = decode(Surface::Futures, text).unwrap();
+        let decoded = decode_event(Surface::Futures, text).unwrap();
         assert!(decoded.items.is_empty());
         assert!(matches!(decoded.notes[..], [Note::Event(_)]), "{text}");
     }

@@ -42,7 +42,7 @@ impl<G: Guests> Session<G> {
                         self.reconnect(now, surface);
                     }
                 }
-                Action::Beat(number) => self.outputs.push_back(Output::Beat(number)),
+                Action::Heartbeat(number) => self.outputs.push_back(Output::Heartbeat(number)),
                 Action::Notice(notice) => {
                     if let (
                         Some(stop),

@@ -55,7 +55,7 @@ impl<G: Guests> Session<G> {
         if self.writer.seal_at() <= now {
             self.writer.seal(now);
             if planted!(WatchdogSignAfterFault) && self.surfaces.contains(&Surface::Spot) {
-                self.outputs.push_back(Output::Beat(0));
+                self.outputs.push_back(Output::Heartbeat(0));
             }
             // The blocks of a recording end by its own time.
             if !self.clock.is_played() {

@@ -160,7 +160,7 @@ pub enum Output {
         is_up: bool,
     },
     /// Send a heartbeat to the watchdog process of spot orders.
-    Beat(u64),
+    Heartbeat(u64),
     /// Write the latch file. It need not be durable before the next outputs. The result is
     /// [`Input::KillSwitch`].
     KillSwitch(Latches),

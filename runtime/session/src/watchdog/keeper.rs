@@ -29,7 +29,7 @@ const STOPPED_MS: i64 = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeeperInput {
     /// The engine sends a heartbeat.
-    Beat {
+    Heartbeat {
         /// Increases by one each time.
         number: u64,
         /// How long the venue wants no requests at all, in milliseconds.
@@ -115,7 +115,9 @@ impl Keeper {
     /// Handles one event. `now` never runs backwards.
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
-            KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
+            KeeperInput::Heartbeat { number, stopped_ms } => {
+                self.heartbeat(now, number, stopped_ms)
+            }
             KeeperInput::Message(message) => self.handle_message(now, message),
             KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
             KeeperInput::End => self.end(now),
@@ -148,12 +150,12 @@ impl Keeper {
         };
     }
 
-    fn beat(&mut self, now: Time, number: u64, stopped_ms: u64) {
+    fn heartbeat(&mut self, now: Time, number: u64, stopped_ms: u64) {
         self.orders_may_rest = true;
         if let Phase::Keeping { answer_by, .. } = &mut self.phase {
             *answer_by = answer_by.or_else(|| Some(now.plus_ms(ANSWER_MS)));
-            let beat = RunMessage::Heartbeat { number, stopped_ms };
-            self.outputs.push_back(KeeperOutput::SendMessage(beat));
+            let heartbeat = RunMessage::Heartbeat { number, stopped_ms };
+            self.outputs.push_back(KeeperOutput::SendMessage(heartbeat));
         }
     }
 
@@ -274,8 +276,8 @@ mod tests {
             self.outputs()
         }
 
-        fn beat(&mut self) -> Vec<KeeperOutput> {
-            self.give(KeeperInput::Beat {
+        fn heartbeat(&mut self) -> Vec<KeeperOutput> {
+            self.give(KeeperInput::Heartbeat {
                 number: 1,
                 stopped_ms: 0,
             })
@@ -307,7 +309,7 @@ mod tests {
     fn a_process_that_misses_a_heartbeat_is_replaced() {
         let mut rig = Rig::armed();
         assert_eq!(rig.keeper.poll_timeout(), None);
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
         assert_eq!(rig.keeper.poll_timeout(), None);
         assert_eq!(rig.give(GONE), [told(false)]);
@@ -317,9 +319,9 @@ mod tests {
     #[test]
     fn a_later_heartbeat_does_not_extend_the_wait() {
         let mut rig = Rig::armed();
-        rig.beat();
+        rig.heartbeat();
         rig.now = rig.now.plus_ms(4_000);
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(
             rig.keeper.poll_timeout(),
             Some(Time(0).plus_ms(ANSWER_MS)),
@@ -334,7 +336,7 @@ mod tests {
     #[test]
     fn a_suspended_keeper_waits_for_the_response_again() {
         let mut rig = Rig::armed();
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(rig.pass(STOPPED_MS + 1).1, []);
         assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
     }

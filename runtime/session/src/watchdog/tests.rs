@@ -105,7 +105,7 @@ impl Rig {
         self.perform();
     }
 
-    fn beat(&mut self, number: u64) {
+    fn heartbeat(&mut self, number: u64) {
         let stopped_ms = 0;
         self.give(WatchdogInput::Message(RunMessage::Heartbeat {
             number,
@@ -266,7 +266,7 @@ fn it_acts_only_when_heartbeats_stop() {
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
     for number in 1..=3 {
-        rig.beat(number);
+        rig.heartbeat(number);
         rig.pass(COUNTDOWN_MS - 1);
     }
     assert_eq!(
@@ -275,7 +275,7 @@ fn it_acts_only_when_heartbeats_stop() {
     );
     // A heartbeat that was in flight is received in the grace time.
     rig.pass(1 + GRACE_MS - 1);
-    rig.beat(4);
+    rig.heartbeat(4);
     rig.pass(COUNTDOWN_MS + GRACE_MS - 1);
     assert!(rig.cancels.is_empty());
     rig.pass(1);
@@ -287,10 +287,10 @@ fn it_acts_only_when_heartbeats_stop() {
 #[test]
 fn a_suspended_watchdog_reads_heartbeats_before_it_acts() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.now = rig.now.plus_ms(10 * COUNTDOWN_MS);
     rig.give(WatchdogInput::Timeout);
-    rig.beat(2);
+    rig.heartbeat(2);
     rig.pass(GRACE_MS);
     assert_eq!(rig.heeds, 0, "the run is alive");
 }
@@ -304,7 +304,7 @@ fn how_a_run_ends_decides_whether_orders_are_cancelled() {
 
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.give(WatchdogInput::Message(RunMessage::End));
     assert_eq!(rig.end, Some(WatchdogEnd::InOrder));
     assert!(rig.cancels.is_empty());
@@ -323,7 +323,7 @@ fn how_a_run_ends_decides_whether_orders_are_cancelled() {
 #[test]
 fn it_cancels_own_orders_until_none_can_arrive_any_more() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     // Orders of this run, an earlier run, a later run, another strategy and a person.
     for id in ["mm.14.1", "mm.1.zz", "mm.15.1", "x.14.1", "web_1"] {
         rig.rests(id);
@@ -343,7 +343,7 @@ fn it_cancels_own_orders_until_none_can_arrive_any_more() {
 #[test]
 fn more_orders_than_fit_in_flight_are_all_cancelled() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     let ids: Vec<_> = (0..30).map(|nth| format!("mm.14.{nth}")).collect();
     for id in &ids {
         rig.rests(id);
@@ -356,7 +356,7 @@ fn more_orders_than_fit_in_flight_are_all_cancelled() {
 #[test]
 fn an_order_in_a_late_list_is_not_cancelled_each_time() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.rests("mm.14.1");
     rig.list_lag_ms = 10 * SECOND;
     rig.give(WatchdogInput::RunIsDead);
@@ -368,7 +368,7 @@ fn an_order_in_a_late_list_is_not_cancelled_each_time() {
 #[test]
 fn a_cancel_without_a_response_is_sent_again() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.rests("mm.14.1");
     rig.list_lag_ms = SECOND;
     rig.lost_cancels = 1;
@@ -381,7 +381,7 @@ fn a_cancel_without_a_response_is_sent_again() {
 #[test]
 fn a_refusing_venue_is_retried_for_an_hour() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.refusal = Some(r#"{"code":-1021,"msg":"Timestamp is outside of the recvWindow."}"#);
     rig.sent_routes.clear();
     rig.give(WatchdogInput::RunIsDead);
@@ -437,7 +437,7 @@ fn a_proof_in_progress_waits_during_a_ban() {
         rig.let_go();
         rig.pass(20 * SECOND - 1);
         assert_eq!(rig.sent_routes.len(), sent_routes, "after {answered}");
-        rig.beat(2);
+        rig.heartbeat(2);
         rig.pass(2 * SECOND);
         assert!(rig.sent_routes.len() > sent_routes);
     }

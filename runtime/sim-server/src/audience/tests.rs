@@ -102,7 +102,7 @@ impl Floor {
         let venue = &mut self.state.account_mut(AccountId(account)).venue;
         venue.request(self.now, request);
         while venue.poll().is_some() {}
-        self.state.tell_users();
+        self.state.publish_user_events();
     }
 
     fn place(&mut self, account: u16, terms: OrderTerms) {
@@ -119,7 +119,7 @@ impl Floor {
         self.now = self.now.plus_ms(3);
         self.state.advance(self.now);
         inject(&mut self.state, self.now, BTC, event);
-        self.state.tell_users();
+        self.state.publish_user_events();
     }
 
     fn trades(&mut self, price: i64, qty: i64, buyer_is_maker: bool) {
@@ -303,7 +303,7 @@ fn the_insurance_fund_prints_no_trade() {
     let venue = &mut floor.state.accounts[0].venue;
     let position = windvane_engine::PositionSide::Both;
     venue.deleverage(floor.now, BTC, position, Qty(4)).unwrap();
-    floor.state.tell_users();
+    floor.state.publish_user_events();
     floor.place(0, market(Side::Buy, 1));
     assert_eq!(
         floor.tape(),

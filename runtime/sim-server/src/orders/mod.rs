@@ -89,7 +89,7 @@ fn maybe_instrument(state: &State, call: &Call<'_>) -> Result<Option<InstrumentI
 }
 
 /// Sends a request to an account's venue and returns its replies, in order.
-fn ask(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
+fn perform(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
     ask_with_surcharge(state, call, id, request, 0)
 }
 

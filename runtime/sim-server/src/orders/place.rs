@@ -31,7 +31,7 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let order = match placed {
         Ok(order) => order,
         Err(refusal) => {
-            reject::tell(state, id, &new, &refusal);
+            reject::publish_rejection(state, id, &new, &refusal);
             let as_status = state.choices.of::<RejectForm>() == RejectForm::Status;
             if as_status && surface(call) == Surface::Futures && reject::by_engine(&refusal) {
                 let order = reject::event(state, id, &new).order;

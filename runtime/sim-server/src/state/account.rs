@@ -89,7 +89,7 @@ pub(crate) struct Account {
     /// The account's last seconds, if a route lags behind the stream.
     pub(crate) past: Option<Past>,
     /// User events that the market has processed and that are not sent yet.
-    pub(crate) untold: VecDeque<StreamEvent>,
+    pub(crate) unpublished: VecDeque<StreamEvent>,
 }
 
 impl Account {
@@ -124,7 +124,7 @@ impl Account {
             history: History::default(),
             venue: venue.with_stream(),
             past: None,
-            untold: VecDeque::new(),
+            unpublished: VecDeque::new(),
         })
     }
 }

@@ -273,8 +273,8 @@ impl Log {
     }
 
     /// A sign of health for the spot watchdog process.
-    pub fn beat(self) -> Self {
-        self.with(Seen::Beat)
+    pub fn heartbeat(self) -> Self {
+        self.with(Seen::Heartbeat)
     }
 
     /// The user stream of spot connects or ends.

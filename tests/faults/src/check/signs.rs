@@ -98,7 +98,7 @@ impl Check for Signs {
                     self.blind_since = None;
                 }
             }
-            Seen::Beat => return self.given(entry.at_ns),
+            Seen::Heartbeat => return self.given(entry.at_ns),
             _ => {}
         }
         Ok(())
@@ -115,7 +115,7 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     fn judged(log: Log) -> Result<(), String> {
-        verdict(Signs::default(), &log.later_ms(2_000).beat())
+        verdict(Signs::default(), &log.later_ms(2_000).heartbeat())
     }
 
     fn healthy() -> Log {

@@ -107,9 +107,9 @@ impl Process {
                     )),
                 });
             }
-            Output::Beat(number) => {
-                self.outs.push_back(Out::Seen(Seen::Beat));
-                self.beat(number);
+            Output::Heartbeat(number) => {
+                self.outs.push_back(Out::Seen(Seen::Heartbeat));
+                self.heartbeat(number);
             }
             Output::Replied(_)
             | Output::CallEnded(_)

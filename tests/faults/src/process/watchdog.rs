@@ -18,9 +18,9 @@ impl Process {
     }
 
     /// Sends a sign of health to the watchdog process.
-    pub(super) fn beat(&mut self, number: u64) {
+    pub(super) fn heartbeat(&mut self, number: u64) {
         let stopped_ms = self.spot_stopped_ms();
-        self.keep(KeeperInput::Beat { number, stopped_ms });
+        self.keep(KeeperInput::Heartbeat { number, stopped_ms });
     }
 
     /// The watchdog process has ended.

@@ -3,9 +3,9 @@
 use windvane_engine::{PositionSide, Side};
 
 use crate::wire::common::{CommissionRate, Empty, ListenKey, SimpleResult};
+use crate::wire::enums::IncomeType;
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, Text, Whole, Word};
-use crate::wire::words::IncomeType;
 
 request! {
     /// Change position mode (spec 2), for every symbol.

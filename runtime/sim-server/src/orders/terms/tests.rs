@@ -46,7 +46,7 @@ fn pick<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy
 fn terms() -> impl Strategy<Value = OrderTerms> {
     // The server reads at most 20 digits before the decimal point.
     let mantissa = || prop::option::of(1..i64::MAX);
-    let words = (
+    let values = (
         pick(Side::ALL),
         pick(OrderType::ALL),
         prop::option::of(pick(TimeInForce::ALL)),
@@ -57,9 +57,9 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
     let callback = prop::option::of(1_000_u32..50_001);
     let quote = prop::option::of(1_i128..1_000_000_000_000_000_000);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (words, figures, callback, quote, flags).prop_map(
-        |(words, (qty, price, stop, activation), callback, quote, flags)| {
-            let (side, order_type, time_in_force, working_type, position_side) = words;
+    (values, figures, callback, quote, flags).prop_map(
+        |(values, (qty, price, stop, activation), callback, quote, flags)| {
+            let (side, order_type, time_in_force, working_type, position_side) = values;
             let (reduce_only, close_position, price_protect) = flags;
             OrderTerms {
                 position_side,

@@ -76,7 +76,7 @@ impl Board {
             if left > 0 {
                 symbol.print(now, (price, left), buyer_is_maker, sink);
             }
-            symbol.heard_last(price);
+            symbol.forget_last_trade(price);
         }
         self.dirty.insert(id);
         self.settle(now, sink);
@@ -92,7 +92,7 @@ impl Board {
             }
             if let Some(id) = self.dirty.pop_first() {
                 changed.insert(id);
-                self.tell(now, id, sink);
+                self.send_books(now, id, sink);
             } else if !changed.iter().any(|id| self.trade_crossed(now, *id, sink)) {
                 break;
             }
@@ -106,7 +106,7 @@ impl Board {
 
     /// Sends changes of the book to the accounts' venues, and the last price if it did not come
     /// from the source.
-    fn tell(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) {
+    fn send_books(&mut self, now: Time, id: InstrumentId, sink: &mut impl Sink) {
         let mut prices = std::mem::take(&mut self.prices);
         let mut levels = std::mem::take(&mut self.levels);
         let changes = |symbol: &mut Symbol| symbol.take_changes(now, &mut prices);
@@ -116,7 +116,7 @@ impl Board {
                 for side in [Side::Buy, Side::Sell] {
                     let level = |price: &i64| Level {
                         price: *price,
-                        qty: symbol.book.heard_by(account, side, *price),
+                        qty: symbol.book.qty_seen_by(account, side, *price),
                     };
                     let levels = &mut levels[side as usize];
                     levels.clear();
@@ -134,7 +134,9 @@ impl Board {
         }
         (self.prices, self.levels) = (prices, levels);
         // Send the price after the book, because orders that it triggers trade in that book.
-        if let Some((price, buyer_is_maker)) = self.symbol_mut(id).and_then(Symbol::take_unheard) {
+        if let Some((price, buyer_is_maker)) =
+            self.symbol_mut(id).and_then(Symbol::take_undelivered_trade)
+        {
             // The venues of the accounts that it filled know it already. For the others it is only
             // a price.
             let event = MarketEvent::Trade {
@@ -226,7 +228,7 @@ impl Board {
             Met::Trade | Met::Outside => symbol.print(now, (fill.price, fill.qty), buys, sink),
             Met::Fund => symbol.trades.skip(),
             Met::Level(level) => {
-                let taken = Taken {
+                let taken = ReachedOrder {
                     account,
                     level,
                     fill,
@@ -240,13 +242,13 @@ impl Board {
 }
 
 /// The quantity that an account's fill took from a level.
-struct Taken<'a> {
+struct ReachedOrder<'a> {
     account: usize,
     level: i64,
     fill: &'a Filled,
 }
 
-impl Taken<'_> {
+impl ReachedOrder<'_> {
     /// Takes the quantity from other accounts, which are added to `met`, and then from the source.
     /// Returns the id of its last public trade.
     fn from(

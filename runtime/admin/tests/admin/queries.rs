@@ -11,7 +11,7 @@ use crate::instance::{published, start, start_with};
 #[tokio::test]
 async fn each_route_shows_its_part_of_what_was_published() {
     let instance = start().await;
-    let status = instance.ask("GET", "/api/status", "").await;
+    let status = instance.request("GET", "/api/status", "").await;
     assert_eq!(status.status, 200);
     assert_eq!(status.header("content-type"), Some("application/json"));
     let json = status.json();
@@ -42,10 +42,10 @@ async fn each_route_shows_its_part_of_what_was_published() {
             }]),
         ),
     ] {
-        let answer = instance.ask("GET", &format!("/api/{route}"), "").await;
+        let answer = instance.request("GET", &format!("/api/{route}"), "").await;
         assert_eq!((answer.status, answer.json()), (200, expected), "{route}");
     }
-    let strategies = instance.ask("GET", "/api/strategies", "").await.json();
+    let strategies = instance.request("GET", "/api/strategies", "").await.json();
     assert_eq!(strategies[0]["id"], "mm");
     assert_eq!(strategies[0]["state"], "running");
     assert_eq!(strategies[0]["fault"], json!(null));
@@ -58,9 +58,9 @@ async fn the_next_published_state_is_shown() {
     next.status.state = State::Degraded;
     next.orders.clear();
     instance.publish.send_replace(Arc::new(next));
-    let status = instance.ask("GET", "/api/status", "").await;
+    let status = instance.request("GET", "/api/status", "").await;
     assert_eq!(status.json()["state"], "degraded");
-    let orders = instance.ask("GET", "/api/orders", "").await;
+    let orders = instance.request("GET", "/api/orders", "").await;
     assert_eq!(orders.json(), json!([]));
 }
 
@@ -72,7 +72,7 @@ async fn only_the_state_ready_gives_200_without_a_token() {
         next.status.state = state;
         instance.publish.send_replace(Arc::new(next));
         let host = instance.host();
-        let answer = instance.ask_with("GET", "/ready", &[&host], "").await;
+        let answer = instance.query_with("GET", "/ready", &[&host], "").await;
         let expected = if state == State::Ready { 200 } else { 503 };
         assert_eq!(answer.status, expected, "{state}");
         assert_eq!(answer.json()["state"], state.as_str());
@@ -87,16 +87,16 @@ async fn health_fails_when_the_loop_makes_no_progress() {
     let mut status = 200;
     while status == 200 {
         status = instance
-            .ask_with("GET", "/health", &[&host], "")
+            .query_with("GET", "/health", &[&host], "")
             .await
             .status;
     }
     assert_eq!(status, 503);
 
     let instance = start().await;
-    instance.beat.mark();
+    instance.heartbeat.mark();
     let host = instance.host();
-    let answer = instance.ask_with("GET", "/health", &[&host], "").await;
+    let answer = instance.query_with("GET", "/health", &[&host], "").await;
     assert_eq!(
         (answer.status, answer.json()["healthy"].as_bool()),
         (200, Some(true))

@@ -10,7 +10,7 @@ use windvane_protocol::user_stream;
 use windvane_protocol::user_stream::Surface as EventSurface;
 
 use super::is_final;
-use super::line::{Line, Said};
+use super::line::{Line, LineContent};
 
 /// Sends the items of a user stream as lines, until the receiver is closed.
 pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::Sender<Line>) {
@@ -19,23 +19,23 @@ pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::
         _ => EventSurface::Futures,
     };
     while let Some(item) = stream.next_text().await {
-        let said = match item {
+        let content = match item {
             StreamItem::Event(text) => match user_stream::decode(events_of, &text) {
-                Ok(_) => Said::Event(text.to_string()),
-                Err(error) => Said::Notice(format!("unreadable frame: {error}: {text}")),
+                Ok(_) => LineContent::Event(text.to_string()),
+                Err(error) => LineContent::Notice(format!("unreadable frame: {error}: {text}")),
             },
-            StreamItem::Connected { .. } => Said::Notice("connected".to_owned()),
-            StreamItem::Gap { reason, .. } => Said::Notice(format!("gap: {reason}")),
+            StreamItem::Connected { .. } => LineContent::Notice("connected".to_owned()),
+            StreamItem::Gap { reason, .. } => LineContent::Notice(format!("gap: {reason}")),
             StreamItem::Failed { why, .. } => obstacle(&why),
             StreamItem::Unreadable { text, error, .. } => {
-                Said::Notice(format!("unreadable frame: {error}: {text}"))
+                LineContent::Notice(format!("unreadable frame: {error}: {text}"))
             }
             StreamItem::Alive { .. } => continue,
         };
         let line = Line {
             surface,
             stream: "user",
-            said,
+            content,
         };
         if lines.send(line).await.is_err() {
             return;
@@ -43,10 +43,10 @@ pub(super) async fn user(surface: Surface, mut stream: UserStream, lines: mpsc::
     }
 }
 
-fn obstacle(why: &Obstacle) -> Said {
+fn obstacle(why: &Obstacle) -> LineContent {
     match why {
-        Obstacle::NoKey(not_done) if is_final(not_done) => Said::Final(why.to_string()),
-        _ => Said::Notice(format!("{why}; retrying")),
+        Obstacle::NoKey(not_done) if is_final(not_done) => LineContent::Final(why.to_string()),
+        _ => LineContent::Notice(format!("{why}; retrying")),
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn market(
         let line = Line {
             surface,
             stream: "market",
-            said: said(item),
+            content: content(item),
         };
         if lines.send(line).await.is_err() || is_last {
             return;
@@ -73,9 +73,9 @@ pub(super) async fn market(
     }
 }
 
-fn said(item: FeedItem) -> Said {
-    Said::Notice(match item {
-        FeedItem::Frame(frame) => return Said::Event(frame.text().to_owned()),
+fn content(item: FeedItem) -> LineContent {
+    LineContent::Notice(match item {
+        FeedItem::Frame(frame) => return LineContent::Event(frame.text().to_owned()),
         FeedItem::Source { topic, source, why } => moved(&topic, source, &why),
         FeedItem::Connected { topics } => format!("connected: {}", names(&topics)),
         FeedItem::Gap { topics, reason } => format!("gap: {reason}: {}", names(&topics)),

@@ -14,7 +14,7 @@ use windvane_client::{
 use windvane_protocol::Brand;
 use windvane_protocol::route::{InnerSignature, Listing, Route, Surface};
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
-use windvane_protocol::wire::words::{
+use windvane_protocol::wire::enums::{
     MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce,
 };
 use windvane_protocol::wire::{Parameters, chain, examples, futures, spot};
@@ -27,7 +27,7 @@ const IDLE_PAIR: &str = "ETHUSDT";
 /// Below the market, on a multiple of both surfaces' ticks.
 const RESTING_PRICE: i64 = 59_000;
 
-pub struct Stage {
+pub struct Setup {
     pub running: Running,
     pub client: Client,
     user: String,
@@ -36,7 +36,7 @@ pub struct Stage {
     names: u32,
 }
 
-impl Stage {
+impl Setup {
     pub async fn new() -> Self {
         let settings = Settings {
             brand: brand(),
@@ -100,8 +100,8 @@ impl Stage {
                 // days.
                 self.futures_order().await;
                 self.hold(PAIR, Decimal::new(1, 2)).await;
-                let asked = sent.iter().filter(|(name, _)| *name != "from");
-                sent = asked.collect();
+                let request = sent.iter().filter(|(name, _)| *name != "from");
+                sent = request.collect();
             }
             Surface::Chain => {}
         }
@@ -291,7 +291,7 @@ impl Stage {
 }
 
 /// Requests that the server refuses.
-impl Stage {
+impl Setup {
     /// Code and text of the server's refusal. If the client refuses to build the request, it is
     /// sent without the parts that the client cannot sign.
     pub async fn refused(

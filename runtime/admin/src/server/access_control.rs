@@ -18,13 +18,13 @@ use super::answer::{refuse, with_headers};
 
 /// The conditions for a request.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct AccessControl {
     address: SocketAddr,
     exposed: bool,
     token: Token,
 }
 
-impl Gate {
+impl AccessControl {
     pub(super) const fn new(address: SocketAddr, exposed: bool, token: Token) -> Self {
         Self {
             address,
@@ -92,11 +92,11 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue
 
 /// Checks Host and Origin on all routes, and adds the common headers.
 pub(super) async fn admit_host(
-    State((gate, metrics)): State<(Arc<Gate>, Metrics)>,
+    State((access_control, metrics)): State<(Arc<AccessControl>, Metrics)>,
     request: Request,
     next: Next,
 ) -> Response {
-    let response = match gate.refuses(request.headers()) {
+    let response = match access_control.refuses(request.headers()) {
         Some(refused) => refused,
         None => next.run(request).await,
     };
@@ -109,11 +109,11 @@ pub(super) async fn admit_host(
 
 /// Checks the token for `/api`.
 pub(super) async fn admit_token(
-    State(gate): State<Arc<Gate>>,
+    State(access_control): State<Arc<AccessControl>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if gate.admits(request.headers()) {
+    if access_control.admits(request.headers()) {
         return next.run(request).await;
     }
     let mut refused = refuse(
@@ -131,29 +131,29 @@ pub(super) async fn admit_token(
 mod tests {
     use super::*;
 
-    fn gate(address: &str, exposed: bool) -> Gate {
+    fn access_control(address: &str, exposed: bool) -> AccessControl {
         let token = Token::from_text(&"t".repeat(32), "test").unwrap();
-        Gate::new(address.parse().unwrap(), exposed, token)
+        AccessControl::new(address.parse().unwrap(), exposed, token)
     }
 
     #[test]
     fn only_loopback_names_this_server() {
-        let gate = gate("127.0.0.2:9800", false);
+        let access_control = access_control("127.0.0.2:9800", false);
         let ours = "localhost LocalHost:9800 127.0.0.1 127.0.0.1:1 127.0.0.2:9800 [::1] [::1]:9800";
         for host in ours.split(' ') {
-            assert!(gate.is_host(host), "{host}");
+            assert!(access_control.is_host(host), "{host}");
         }
         let others = "example.com 127.0.0.1.example.com:9800 10.0.0.1:9800 localhost.:9800 \
                       localhost:x user@localhost 0.0.0.0";
         for host in others.split_whitespace().chain([""]) {
-            assert!(!gate.is_host(host), "{host}");
+            assert!(!access_control.is_host(host), "{host}");
         }
     }
 
     #[test]
     fn an_exposed_server_accepts_addresses_but_no_names() {
-        let gate = gate("0.0.0.0:9800", true);
-        assert!(gate.is_host("10.0.0.1:9800"));
-        assert!(!gate.is_host("example.com:9800"));
+        let access_control = access_control("0.0.0.0:9800", true);
+        assert!(access_control.is_host("10.0.0.1:9800"));
+        assert!(!access_control.is_host("example.com:9800"));
     }
 }

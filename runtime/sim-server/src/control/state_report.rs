@@ -44,11 +44,11 @@ impl Extent {
 
 /// The state as text, as far as the query requests it. Long lists become text at once, to save
 /// memory.
-pub(super) fn truth(state: &State, query: &str) -> Result<String, Refusal> {
+pub(super) fn state_report(state: &State, query: &str) -> Result<String, Refusal> {
     let extent = Extent::parse(state, query)?;
     let places = 0..state.accounts.len() as u16;
     let wanted = places.filter(|place| extent.account.is_none_or(|only| only == *place));
-    let truth = Truth {
+    let state_report = StateReport {
         accounts: wanted
             .map(|place| account(state, AccountId(place), extent.brief))
             .collect(),
@@ -60,11 +60,11 @@ pub(super) fn truth(state: &State, query: &str) -> Result<String, Refusal> {
         time_ms: state.now.millis(),
     };
     // Records with text keys; their serialization cannot fail.
-    Ok(serde_json::to_string(&truth).unwrap_or_default())
+    Ok(serde_json::to_string(&state_report).unwrap_or_default())
 }
 
 #[derive(Serialize)]
-struct Truth {
+struct StateReport {
     accounts: Vec<AccountTruth>,
     clock_ms: i64,
     connections: Value,
@@ -157,7 +157,7 @@ fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
         settings: settings(state, account),
         trades: rows(trades.map(|record| trade(state, record))),
         user: account.user.to_checksum(None),
-        wallet: crate::wallet::truth(state, id),
+        wallet: crate::wallet::report(state, id),
     }
 }
 

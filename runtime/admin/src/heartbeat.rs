@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 /// When the engine's loop last made progress, by a monotonic clock.
 #[derive(Clone, Debug)]
-pub struct Beat {
+pub struct Heartbeat {
     start: Instant,
     /// Milliseconds after `start`.
     marked_ms: Arc<AtomicI64>,
 }
 
-impl Beat {
-    /// A beat that is marked now.
+impl Heartbeat {
+    /// A heartbeat that is marked now.
     pub fn new() -> Self {
         Self {
             start: Instant::now(),
@@ -43,8 +43,8 @@ impl Beat {
 }
 
 #[cfg(test)]
-impl Beat {
-    /// A beat that was last marked `age` ago.
+impl Heartbeat {
+    /// A heartbeat that was last marked `age` ago.
     pub(crate) fn aged(age: Duration) -> Self {
         let now = Instant::now();
         Self {
@@ -54,7 +54,7 @@ impl Beat {
     }
 }
 
-impl Default for Beat {
+impl Default for Heartbeat {
     fn default() -> Self {
         Self::new()
     }
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn a_clone_marks_the_same_beat_and_age_counts_from_the_mark() {
-        let beat = Beat::aged(Duration::from_mins(1));
-        assert!(beat.age() >= Duration::from_mins(1));
-        beat.clone().mark();
-        assert!(beat.age() < Duration::from_mins(1));
+        let heartbeat = Heartbeat::aged(Duration::from_mins(1));
+        assert!(heartbeat.age() >= Duration::from_mins(1));
+        heartbeat.clone().mark();
+        assert!(heartbeat.age() < Duration::from_mins(1));
     }
 }

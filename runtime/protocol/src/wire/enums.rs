@@ -3,7 +3,7 @@
 
 pub use windvane_engine::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
-macro_rules! words {
+macro_rules! wire_enums {
     ($($(#[$doc:meta])* $name:ident { $($item:ident = $text:literal,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ macro_rules! words {
     )*};
 }
 
-words! {
+wire_enums! {
     /// `newOrderRespType` (spec 1 and 2, Enumerations); futures do not have `FULL`.
     ResponseType { Ack = "ACK", Result = "RESULT", Full = "FULL", }
 
