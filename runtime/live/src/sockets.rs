@@ -39,7 +39,7 @@ impl Sockets {
                 self.open.remove(&(surface, link));
                 return;
             }
-            SocketAction::Say(text) => SocketCommand::Send(text),
+            SocketAction::SendText(text) => SocketCommand::Send(text),
             SocketAction::Ping => SocketCommand::Ping,
         };
         if let Some(socket) = self.open.get(&(surface, link)) {

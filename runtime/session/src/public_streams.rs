@@ -225,7 +225,7 @@ impl PublicStreams {
                     Want::Socket(surface, link, open)
                 }
                 FeedOutput::Send(link, text) => {
-                    Want::Socket(surface, link, SocketAction::Say(text))
+                    Want::Socket(surface, link, SocketAction::SendText(text))
                 }
                 FeedOutput::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 FeedOutput::Close(link) => Want::Socket(surface, link, SocketAction::Close),

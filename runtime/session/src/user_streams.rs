@@ -42,7 +42,7 @@ pub enum SocketAction {
     /// Connect to this path of the surface.
     Open(String),
     /// Send a message.
-    Say(String),
+    SendText(String),
     /// Send a PING.
     Ping,
     /// Close it.
@@ -252,7 +252,9 @@ impl UserStreams {
                     let path = requests.exchange().user_stream(&key.unwrap_or_default());
                     Want::Socket(surface, link, SocketAction::Open(path))
                 }
-                Action::Send(link, text) => Want::Socket(surface, link, SocketAction::Say(text)),
+                Action::Send(link, text) => {
+                    Want::Socket(surface, link, SocketAction::SendText(text))
+                }
                 Action::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 Action::Close(link) => Want::Socket(surface, link, SocketAction::Close),
                 Action::Emit(Emit::Frame(text)) => Want::Frame(surface, text),

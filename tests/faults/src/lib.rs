@@ -20,11 +20,11 @@
 
 pub mod check;
 pub mod disk;
+pub mod fault_plan;
 #[cfg(feature = "planted")]
 pub mod hunt;
 pub mod life;
 pub mod log;
-pub mod mix;
 pub mod modules;
 pub mod open_points;
 pub mod process;

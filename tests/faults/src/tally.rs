@@ -33,7 +33,7 @@ pub struct Tally {
     pub fills: u64,
     /// Intents that the runtime rejected because of a rule or a limit.
     pub refused: u64,
-    /// Faults by their kind (`src/mix.rs` names the kinds). Kills that damaged the journal are also
+    /// Faults by their kind (`src/fault_plan.rs` names the kinds). Kills that damaged the journal are also
     /// counted by their damage.
     pub faults: BTreeMap<&'static str, u64>,
     /// Lives in which the venue had a value other than the default, by point and value.

@@ -185,7 +185,7 @@ pub enum Seen {
         answer: Answer,
     },
     /// The response that the runtime received; a fault may have changed it.
-    Heard {
+    AnswerReceived {
         /// The request that it answers.
         request: RequestId,
         /// `None`: no response will come, because the connection was cut or the request timed out.
@@ -481,7 +481,7 @@ pub enum Seen {
     /// The runtime found a contradiction in its own books and wrote a report.
     InvariantBroken {
         /// The text of the contradiction.
-        words: String,
+        text: String,
         /// Size of the report in bytes.
         report: usize,
     },

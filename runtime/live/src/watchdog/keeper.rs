@@ -211,7 +211,7 @@ impl Keeping {
 
     fn process_ended(&mut self) {
         let stopped_ms = self.stopped_ms();
-        self.give(KeeperInput::Gone { stopped_ms });
+        self.give(KeeperInput::ProcessEnded { stopped_ms });
     }
 
     fn stopped_ms(&self) -> u64 {

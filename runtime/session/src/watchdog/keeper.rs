@@ -38,7 +38,7 @@ pub enum KeeperInput {
     /// A message of the process.
     Message(WatchdogMessage),
     /// The process ended, was killed, or could not be started.
-    Gone {
+    ProcessEnded {
         /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
@@ -58,7 +58,7 @@ pub enum KeeperOutput {
     },
     /// Send this to the process.
     SendMessage(RunMessage),
-    /// Kill the process; [`KeeperInput::Gone`] must follow.
+    /// Kill the process; [`KeeperInput::ProcessEnded`] must follow.
     Kill,
     /// Pass this to the engine.
     Report(LiveInput),
@@ -119,7 +119,7 @@ impl Keeper {
                 self.heartbeat(now, number, stopped_ms)
             }
             KeeperInput::Message(message) => self.handle_message(now, message),
-            KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
+            KeeperInput::ProcessEnded { stopped_ms } => self.gone(now, stopped_ms),
             KeeperInput::End => self.end(now),
             KeeperInput::Timeout => self.timeout(now),
         }
@@ -251,7 +251,7 @@ impl Keeper {
 mod tests {
     use super::*;
 
-    const GONE: KeeperInput = KeeperInput::Gone { stopped_ms: 0 };
+    const GONE: KeeperInput = KeeperInput::ProcessEnded { stopped_ms: 0 };
 
     struct Rig {
         keeper: Keeper,
@@ -362,7 +362,7 @@ mod tests {
     fn no_process_is_started_during_a_ban() {
         let mut rig = Rig::armed();
         let stopped_ms = 90_000;
-        rig.give(KeeperInput::Gone { stopped_ms });
+        rig.give(KeeperInput::ProcessEnded { stopped_ms });
         assert_eq!(rig.pass(0), (90_000, vec![started(false)]));
     }
 

@@ -57,13 +57,13 @@ impl Check for Bans {
                 }
             }
             // The request was abandoned: its later response is not read.
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: None,
             } => {
                 self.surfaces.remove(request);
             }
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -92,18 +92,16 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     fn banned() -> Log {
-        Log::new().ask("GET", "/fapi/v1/openOrders", &[]).heard(
-            418,
-            &[("retry-after", "120")],
-            "{}",
-        )
+        Log::new()
+            .request("GET", "/fapi/v1/openOrders", &[])
+            .with_answer(418, &[("retry-after", "120")], "{}")
     }
 
     #[test]
     fn a_request_after_the_wait_is_accepted() {
         let sound = banned()
             .later_ms(120_000)
-            .ask("GET", "/fapi/v1/openOrders", &[]);
+            .request("GET", "/fapi/v1/openOrders", &[]);
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }
 
@@ -122,8 +120,10 @@ mod tests {
 
     #[test]
     fn a_response_after_the_timeout_is_ignored() {
-        let late = Log::new().ask("GET", "/fapi/v1/openOrders", &[]).unheard();
-        let late = late.heard(418, &[("retry-after", "120")], "{}");
+        let late = Log::new()
+            .request("GET", "/fapi/v1/openOrders", &[])
+            .without_answer();
+        let late = late.with_answer(418, &[("retry-after", "120")], "{}");
         let sound = late.later_ms(1_000).cancel("mm.a.1");
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
 /// A PING every 5 s must be answered within 10 s (promise 4). Later answers count as silence, and
@@ -117,16 +117,16 @@ impl Check for Blind {
                     ..Sight::default()
                 };
                 self.surfaces.insert(surface.clone(), sight);
-                self.questions.retain(|_, asked| asked != surface);
+                self.questions.retain(|_, of| of != surface);
             }
             Seen::Intended {
                 client_order_id, ..
             } => self.intended(client_order_id, entry.at_ns),
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::OpenOrders => {
+            Seen::Sent(request) => match wire::request_kind(request) {
+                RequestKind::OpenOrders => {
                     self.questions.insert(request.id, request.surface.clone());
                 }
-                Asked::Place(orders) => {
+                RequestKind::Place(orders) => {
                     for placed in orders {
                         let doubts = self.doubtful.remove(&placed.id).unwrap_or_default();
                         let of_it = |(surface, _): &&(String, _)| *surface == request.surface;
@@ -140,7 +140,7 @@ impl Check for Blind {
                 }
                 _ => {}
             },
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {

@@ -120,12 +120,12 @@ impl Closings {
             ));
         }
         let held = self.orders.position(strategy, &placed.book());
-        let beside = self.orders.live().filter(|own| {
+        let alongside = self.orders.live().filter(|own| {
             let other = &own.placed;
             wire::strategy(&other.id) == strategy && other.book() == placed.book()
         });
         let mut may_close = placed.qty;
-        for own in beside {
+        for own in alongside {
             let other = &own.placed;
             if other.price.is_none() || !placed.reduces {
                 return Err(format!("{id} closes while {} may be open", other.id));
@@ -185,7 +185,12 @@ mod tests {
         let closed = holding().command("flatten", None);
         let closed = closed.place_market("mm.a.2", "SELL");
         assert_eq!(judged(&closed), Ok(()));
-        let again = || closed.clone().unheard().place_market("mm.a.3", "SELL");
+        let again = || {
+            closed
+                .clone()
+                .without_answer()
+                .place_market("mm.a.3", "SELL")
+        };
         assert!(
             judged(&again()).is_err(),
             "the first order may be in flight"
@@ -248,8 +253,8 @@ mod tests {
     #[test]
     fn a_fault_closes_only_if_configured() {
         let log = holding().quarantined("mm").place_market("mm.a.2", "SELL");
-        let told = |word| verdict(Intents::new(&on_fault(word)), &log);
-        assert_eq!(told("flatten"), Ok(()));
-        assert!(told("cancel").is_err());
+        let reported = |word| verdict(Intents::new(&on_fault(word)), &log);
+        assert_eq!(reported("flatten"), Ok(()));
+        assert!(reported("cancel").is_err());
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
@@ -34,8 +34,8 @@ impl Check for Durable {
             } => {
                 self.intended.insert(client_order_id.clone());
             }
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::Place(orders) => {
+            Seen::Sent(request) => match wire::request_kind(request) {
+                RequestKind::Place(orders) => {
                     for placed in orders {
                         let closes = placed.price.is_none() && !self.intended.contains(&placed.id);
                         if !closes && !self.recorded.contains(&placed.id) {
@@ -47,7 +47,7 @@ impl Check for Durable {
                         self.sent.insert(placed.id);
                     }
                 }
-                Asked::Cancel(ids) => {
+                RequestKind::Cancel(ids) => {
                     let early =
                         |id: &&String| self.intended.contains(*id) && !self.sent.contains(*id);
                     if let Some(id) = ids.iter().find(early) {

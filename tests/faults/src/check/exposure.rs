@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::orders::{Orders, Own};
-use super::wire::{self, Asked, Placed};
+use super::wire::{self, Placed, RequestKind};
 use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
 
 /// Tolerance in hundredths of the limit: prices move between the intent and the sending, and the
@@ -271,7 +271,7 @@ impl Check for Exposure {
                 self.mixed |= matches!(word, Some("place" | "close" | "adl" | "liquidate"));
             }
             Seen::Sent(request) if !self.lost => {
-                if let Asked::Place(orders) = wire::asked(request) {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     let opens =
                         |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);
                     for placed in orders.iter().filter(opens) {
@@ -393,7 +393,7 @@ mod tests {
         let held = Log::new().top("futures:ETHUSDT", "90");
         let held = held
             .intend("mm.a.1")
-            .ask_plain("POST", "/fapi/v1/order", &other);
+            .request_plain("POST", "/fapi/v1/order", &other);
         let one = held.order("mm.a.2");
         assert_eq!(verdict(account(limits.clone()), &one), Ok(()));
         assert!(verdict(account(limits), &one.order("mm.a.3")).is_err());
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn an_order_of_unknown_outcome_counts() {
-        let sent = Log::new().order("mm.a.1").unheard().order("mm.a.2");
+        let sent = Log::new().order("mm.a.1").without_answer().order("mm.a.2");
         let broken = sent.order("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
@@ -479,16 +479,15 @@ mod tests {
         let absent = |wait_ms| {
             let sent = Log::new()
                 .order("mm.a.1")
-                .unheard()
+                .without_answer()
                 .order("mm.a.2")
                 .later_ms(wait_ms);
-            let asked = sent.ask(
+            let log = sent.request(
                 "GET",
                 "/fapi/v1/order",
                 &[("origClientOrderId", "mm.a.1".to_owned())],
             );
-            asked
-                .heard(400, &[], r#"{"code":-2013,"msg":""}"#)
+            log.with_answer(400, &[], r#"{"code":-2013,"msg":""}"#)
                 .order("mm.a.3")
         };
         assert_eq!(verdict(rule(), &absent(5_000)), Ok(()));

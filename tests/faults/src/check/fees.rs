@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
 
 /// The quote asset of every instrument.
@@ -178,7 +178,7 @@ impl Check for Fees {
         match &entry.seen {
             Seen::Emitted { surface, text, .. } => self.emitted(surface, text),
             Seen::Sent(request) => {
-                if let Asked::Trades(instrument) = wire::asked(request) {
+                if let RequestKind::Trades(instrument) = wire::request_kind(request) {
                     self.questions.insert(request.id, instrument);
                 }
             }
@@ -306,8 +306,10 @@ mod tests {
         let trades = json!([{"id": 7, "commission": "0.04", "commissionAsset": "USDT"}]);
         let log = Log::new().place("mm.a.1").user_event(&event);
         let log = log.charged("mm.a.1", 7, "0").balance("100", "100");
-        let log = log.ask("GET", "/fapi/v1/userTrades", &[]);
-        let log = log.heard(200, &[], &trades.to_string()).late_fee(7, "0.04");
+        let log = log.request("GET", "/fapi/v1/userTrades", &[]);
+        let log = log
+            .with_answer(200, &[], &trades.to_string())
+            .late_fee(7, "0.04");
         let sound = log.clone().balance("100", "99.96");
         assert_eq!(verdict(Fees::default(), &sound), Ok(()));
         let forgotten = log.clone().balance("100", "100");
@@ -334,11 +336,11 @@ mod tests {
 
     #[test]
     fn an_adjustment_explains_its_balance_change() {
-        let told = filled()
+        let reported = filled()
             .charged("mm.a.1", 7, "0.04")
             .adjusted_balance("99.96", "99.97");
         assert_eq!(
-            verdict(Fees::default(), &told.balance("100", "99.97")),
+            verdict(Fees::default(), &reported.balance("100", "99.97")),
             Ok(())
         );
     }

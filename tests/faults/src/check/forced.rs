@@ -23,7 +23,7 @@ pub struct Forced {
     instruments: BTreeSet<String>,
     state: String,
     /// When the run reported a forced close to which it has not reacted yet.
-    told_ns: Option<i64>,
+    noticed_ns: Option<i64>,
     /// When the first event of each forced order was emitted, because a venue may repeat events.
     first: BTreeMap<String, i64>,
     /// Events of forced closes in flight, and when the first event of the order was emitted.
@@ -54,7 +54,7 @@ impl Forced {
             strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
             instruments: futures(terms),
             state: String::new(),
-            told_ns: None,
+            noticed_ns: None,
             first: BTreeMap::new(),
             emitted: BTreeMap::new(),
             closed_ns: 0,
@@ -116,8 +116,8 @@ impl Check for Forced {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        if let Some(told_ns) = self.told_ns
-            && entry.at_ns > told_ns
+        if let Some(noticed_ns) = self.noticed_ns
+            && entry.at_ns > noticed_ns
         {
             return Err(format!(
                 "the run reported a forced close and is {}, but its configuration requires {}",
@@ -163,19 +163,19 @@ impl Check for Forced {
             Seen::ForcedClose { .. } => {
                 self.reported_ns = entry.at_ns;
                 if !self.has_reacted() {
-                    self.told_ns = Some(entry.at_ns);
+                    self.noticed_ns = Some(entry.at_ns);
                 }
             }
             Seen::State { to, .. } => {
                 self.state.clone_from(to);
                 if self.has_reacted() {
-                    self.told_ns = None;
+                    self.noticed_ns = None;
                     self.due_ns = None;
                 }
             }
             Seen::Process(ProcessSeen::Started { .. }) => {
                 "booting".clone_into(&mut self.state);
-                self.told_ns = None;
+                self.noticed_ns = None;
                 self.due_ns = None;
                 self.stopped = false;
             }
@@ -294,25 +294,25 @@ mod tests {
         let order = json!({"s": "BTCUSDT", "c": "adl_autoclose", "z": "1"});
         let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
         let act = || Log::new().start().state("ready").act(json!({"act": "adl"}));
-        let told = || act().user_event(&event);
+        let reported = || act().user_event(&event);
         let late = |log: Log| verdict(rule("halt"), &log.later_ms(6_000).pong());
-        assert!(late(told()).is_err());
-        assert_eq!(late(told().state("halted")), Ok(()));
-        assert_eq!(late(told().start()), Ok(()), "the process was killed");
+        assert!(late(reported()).is_err());
+        assert_eq!(late(reported().state("halted")), Ok(()));
+        assert_eq!(late(reported().start()), Ok(()), "the process was killed");
     }
 
     #[test]
     fn a_run_that_ignores_its_reaction_is_found() {
-        let told = |reaction: &str, to: &str| {
+        let reported = |reaction: &str, to: &str| {
             let log = Log::new().state("ready").forced_close();
             let log = log.state(to).later_ms(1).booked("mm.a.1", 1, "1");
             verdict(rule(reaction), &log)
         };
-        assert_eq!(told("halt", "halted"), Ok(()));
-        assert!(told("halt", "ready").is_err());
-        assert!(told("halt", "paused").is_err());
-        assert_eq!(told("pause", "paused"), Ok(()));
-        assert!(told("pause", "ready").is_err());
-        assert_eq!(told("continue", "ready"), Ok(()));
+        assert_eq!(reported("halt", "halted"), Ok(()));
+        assert!(reported("halt", "ready").is_err());
+        assert!(reported("halt", "paused").is_err());
+        assert_eq!(reported("pause", "paused"), Ok(()));
+        assert!(reported("pause", "ready").is_err());
+        assert_eq!(reported("continue", "ready"), Ok(()));
     }
 }

@@ -14,8 +14,8 @@ impl Check for Invariants {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::InvariantBroken { words, report } => {
-                Err(format!("{words} (the bug report has {report} bytes)"))
+            Seen::InvariantBroken { text, report } => {
+                Err(format!("{text} (the bug report has {report} bytes)"))
             }
             _ => Ok(()),
         }

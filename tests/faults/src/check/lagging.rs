@@ -14,7 +14,7 @@ use crate::witness::{Entry, RequestId, Rest, Seen, Terms};
 pub struct Lagging {
     orders: Orders,
     /// Orders whose final event is in flight, by event.
-    told: BTreeMap<u64, String>,
+    reported: BTreeMap<u64, String>,
     /// Orders of whose end the runtime was notified.
     ended: BTreeSet<String>,
     /// The venue's own responses, to compare them with those that the runtime received.
@@ -28,7 +28,7 @@ impl Lagging {
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             ended: BTreeSet::new(),
             answered: BTreeMap::new(),
             misled: false,
@@ -45,13 +45,13 @@ impl Check for Lagging {
         self.orders.see(entry);
         match &entry.seen {
             Seen::Emitted { event, text, .. } => {
-                let report = wire::told(text).filter(wire::Report::is_final);
+                let report = wire::event_report(text).filter(wire::Report::is_final);
                 if let Some(report) = report {
-                    self.told.insert(*event, report.id);
+                    self.reported.insert(*event, report.id);
                 }
             }
             Seen::Delivered { event, .. } => {
-                self.ended.extend(self.told.remove(event));
+                self.ended.extend(self.reported.remove(event));
             }
             Seen::Answered {
                 request,
@@ -60,7 +60,7 @@ impl Check for Lagging {
             } => {
                 self.answered.insert(*request, answer.body.clone());
             }
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {

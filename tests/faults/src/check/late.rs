@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, Rest, Seen};
 
 /// The longest time from the release of an order to its bytes on the wire.
@@ -28,7 +28,7 @@ impl Check for Late {
                 self.0.insert(client_order_id.clone(), *at_ns);
             }
             Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 for placed in orders {

@@ -26,7 +26,7 @@ use serde_json::Value;
 use super::Check;
 use super::fills::{self, Fills};
 use super::ticks::Ticks;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
 
 /// The venue rounds reported values to 8 decimals, and so does the runtime.
@@ -166,8 +166,8 @@ impl Ledgers {
         let unpaid = self.unpaid.get(id);
         let is_late = unpaid.is_some_and(|booked| at_ns < booked + FEE_LATE_NS);
         let is_listed = !self.unlisted && !self.documented.contains(id);
-        let is_told = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
-        if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
+        let is_reported = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
+        if is_reported && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
                 "{id} booked {fees} in fees, but the venue charged {} to {}",
                 books.fees, books.fees_most
@@ -254,7 +254,7 @@ impl Check for Ledgers {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             Seen::Sent(request) => {
-                if matches!(wire::asked(request), Asked::Trades(_)) {
+                if matches!(wire::request_kind(request), RequestKind::Trades(_)) {
                     self.questions.insert(request.id);
                 }
             }
@@ -302,7 +302,8 @@ impl Check for Ledgers {
         let none = Books::default();
         for own in &rest.view.strategies {
             // The proceeds of outside orders are not a trade of the owner.
-            if self.strategies.contains(&own.id) && !self.fills.outside().concerns(&own.id) {
+            if self.strategies.contains(&own.id) && !self.fills.outside_trading().concerns(&own.id)
+            {
                 self.strategy(own, books.get(&own.id).unwrap_or(&none), rest.at_ns)?;
             }
         }

@@ -217,7 +217,7 @@ impl Log {
     }
 
     /// The latches that the file beside the journal has.
-    pub fn latched(self, account: &str, strategies: &[(&str, &str)]) -> Self {
+    pub fn kill_switch_file(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
         let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
         self.with(Seen::Latched {
@@ -299,7 +299,7 @@ impl Log {
             path: "/api/v1/openOrders".to_owned(),
             params: Vec::new(),
         };
-        self.with(Seen::Sent(request)).heard(200, &[], "[]")
+        self.with(Seen::Sent(request)).with_answer(200, &[], "[]")
     }
 
     /// A reload begins that changes these strategies.
@@ -344,8 +344,8 @@ impl Log {
             ("positionSide", position_side.to_owned()),
             ("quantity", "1".to_owned()),
         ];
-        let asked = self.clone().ask("POST", "/fapi/v1/order", &params);
-        let what = asked
+        let open_requests = self.clone().request("POST", "/fapi/v1/order", &params);
+        let what = open_requests
             .entries
             .into_iter()
             .rfind(|entry| matches!(entry.seen, Seen::Arrived { .. }));
@@ -543,15 +543,15 @@ impl Log {
     }
 
     /// A request to futures that arrives.
-    pub fn ask(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+    pub fn request(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         let mut all = vec![("symbol", "BTCUSDT".to_owned())];
         all.retain(|_| !path.ends_with("/openOrders"));
         all.extend_from_slice(params);
-        self.ask_plain(method, path, &all)
+        self.request_plain(method, path, &all)
     }
 
     /// A request with only these parameters.
-    pub fn ask_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+    pub fn request_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         self.requests += 1;
         let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
         let request = Request {
@@ -572,7 +572,7 @@ impl Log {
     }
 
     /// The response to the last request reaches the runtime.
-    pub fn heard(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+    pub fn with_answer(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let answer = Answer {
             status,
@@ -585,7 +585,7 @@ impl Log {
             copy: 0,
             answer: answer.clone(),
         })
-        .with(Seen::Heard {
+        .with(Seen::AnswerReceived {
             request,
             answer: Some(answer),
         })
@@ -605,9 +605,9 @@ impl Log {
     }
 
     /// No response comes.
-    pub fn unheard(self) -> Self {
+    pub fn without_answer(self) -> Self {
         let request = self.requests;
-        self.with(Seen::Heard {
+        self.with(Seen::AnswerReceived {
             request,
             answer: None,
         })
@@ -646,7 +646,7 @@ impl Log {
             ("side", side.to_owned()),
             ("quantity", "1".to_owned()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     /// A market order of this quantity that only reduces.
@@ -657,7 +657,7 @@ impl Log {
             ("quantity", qty.to_owned()),
             ("reduceOnly", "true".to_owned()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     fn send(self, id: &str, side: &str, reduces: bool) -> Self {
@@ -668,29 +668,29 @@ impl Log {
             ("price", "100".to_owned()),
             ("reduceOnly", reduces.to_string()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     pub fn cancel(self, id: &str) -> Self {
         let params = [("origClientOrderId", id.to_owned())];
-        self.ask("DELETE", "/fapi/v1/order", &params)
+        self.request("DELETE", "/fapi/v1/order", &params)
     }
 
     pub fn read_open_orders(self) -> Self {
-        self.ask("GET", "/fapi/v1/openOrders", &[])
-            .heard(200, &[], "[]")
+        self.request("GET", "/fapi/v1/openOrders", &[])
+            .with_answer(200, &[], "[]")
     }
 
     /// A countdown is requested.
     pub fn countdown(self, ms: i64) -> Self {
         let params = [("countdownTime", ms.to_string())];
-        self.ask("POST", "/fapi/v1/countdownCancelAll", &params)
+        self.request("POST", "/fapi/v1/countdownCancelAll", &params)
     }
 
     /// A countdown is requested and confirmed.
     pub fn arm(self, ms: i64) -> Self {
         let body = json!({"symbol": "BTCUSDT", "countdownTime": ms.to_string()});
-        self.countdown(ms).heard(200, &[], &body.to_string())
+        self.countdown(ms).with_answer(200, &[], &body.to_string())
     }
 
     pub fn order_event(self, id: &str, status: &str, executed: &str) -> Self {

@@ -198,7 +198,7 @@ impl Losses {
             return Ok(());
         };
         let agrees = truth.agrees(&known);
-        let Some((begun, start, _)) = base else {
+        let Some((started, start, _)) = base else {
             if runs && agrees {
                 self.base = Some((day, is.min(believed), truth.tokens));
             }
@@ -207,7 +207,7 @@ impl Losses {
         let lost = start - is;
         let stated = known.unrealized_elsewhere() - truth.unrealized_elsewhere();
         let lost_at_least = lost - stated.max(Decimal::ZERO);
-        if *begun != day {
+        if *started != day {
             self.limit = None;
         } else if self.halted {
             self.limit = None;

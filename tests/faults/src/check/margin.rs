@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
@@ -51,7 +51,7 @@ impl Check for Margin {
                 self.doubtful.insert(client_order_id.clone());
             }
             Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 let mut opening = orders.iter().filter(|placed| !placed.reduces);

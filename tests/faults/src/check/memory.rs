@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
@@ -64,7 +64,7 @@ impl Check for Memory {
             }
             Seen::Given { strategy, state } => return self.give(strategy, *state),
             Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         self.sent(placed.id);
                     }

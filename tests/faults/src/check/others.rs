@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 
 /// The rule.
@@ -64,8 +64,8 @@ impl Check for Others {
             }
             _ => return Ok(()),
         };
-        match wire::asked(request) {
-            Asked::Place(orders) => {
+        match wire::request_kind(request) {
+            RequestKind::Place(orders) => {
                 if let Some(order) = orders.iter().find(|order| wire::is_probe(&order.id)) {
                     return Err(format!(
                         "{} is placed, but it is the id of a probe",
@@ -74,7 +74,7 @@ impl Check for Others {
                 }
                 self.own.extend(orders.into_iter().map(|order| order.id));
             }
-            Asked::Cancel(ids) => {
+            RequestKind::Cancel(ids) => {
                 let by_number = ["orderId", "orderIdList"]
                     .into_iter()
                     .any(|name| request.param(name).is_some());
@@ -88,7 +88,7 @@ impl Check for Others {
                     return Err(format!("{id} is cancelled, but we never intended it"));
                 }
             }
-            Asked::Change => {
+            RequestKind::Change => {
                 return Err(format!(
                     "{} {} is sent, which changes the account",
                     request.method, request.path
@@ -146,7 +146,7 @@ mod tests {
             ("POST", "/fapi/v1/leverage"),
             ("POST", "/fapi/v1/positionSide/dual"),
         ] {
-            let broken = Log::new().ask(method, path, &[]);
+            let broken = Log::new().request(method, path, &[]);
             assert!(verdict(Others::default(), &broken).is_err(), "{path}");
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
 
 /// A minute minus the tolerance for reading the clock.
@@ -77,7 +77,7 @@ impl Check for Rates {
                 self.intended.insert(client_order_id.clone(), entry.at_ns);
             }
             Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     return orders.iter().try_for_each(|placed| self.sent(&placed.id));
                 }
             }

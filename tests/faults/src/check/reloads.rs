@@ -9,7 +9,7 @@ use crate::witness::{Entry, ProcessSeen, Rest, Seen};
 #[derive(Debug, Default)]
 pub struct Reloads {
     /// How often the current reload started each strategy.
-    begun: Option<BTreeMap<String, u32>>,
+    started: Option<BTreeMap<String, u32>>,
 }
 
 impl Check for Reloads {
@@ -19,16 +19,16 @@ impl Check for Reloads {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => self.begun = None,
+            Seen::Process(ProcessSeen::Started { .. }) => self.started = None,
             Seen::Reloading { strategies } => {
-                let begun = strategies.iter().map(|one| (one.clone(), 0));
-                self.begun = Some(begun.collect());
+                let started = strategies.iter().map(|one| (one.clone(), 0));
+                self.started = Some(started.collect());
             }
             Seen::Renewed { strategy } => {
-                let Some(begun) = &mut self.begun else {
+                let Some(started) = &mut self.started else {
                     return Err(format!("{strategy} starts again without a reload"));
                 };
-                let Some(times) = begun.get_mut(strategy) else {
+                let Some(times) = started.get_mut(strategy) else {
                     return Err(format!(
                         "{strategy} starts again, although the reload does not change it"
                     ));
@@ -39,8 +39,8 @@ impl Check for Reloads {
                 }
             }
             Seen::Reloaded { refused } => {
-                let begun = self.begun.take().unwrap_or_default();
-                let left = begun.iter().find(|(_, times)| **times == 0);
+                let started = self.started.take().unwrap_or_default();
+                let left = started.iter().find(|(_, times)| **times == 0);
                 if let (Some((strategy, _)), false) = (left, refused) {
                     return Err(format!("a reload changes {strategy} but does not start it"));
                 }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// Tolerance for a request that was decided just before the stream ended.
@@ -119,7 +119,8 @@ impl Renewals {
 
     /// Checks an order that ended without faults and without an own cancel.
     fn ended(&self, text: &str, now_ns: i64) -> Result<(), String> {
-        let Some(report) = wire::told(text).filter(|report| report.status == "CANCELED") else {
+        let Some(report) = wire::event_report(text).filter(|report| report.status == "CANCELED")
+        else {
             return Ok(());
         };
         let Some(calm) = self.calm_since else {
@@ -180,19 +181,21 @@ impl Check for Renewals {
             // messages that it finds arrived.
             Seen::Process(ProcessSeen::Resumed { .. }) => self.alive_ns = entry.at_ns,
             Seen::Journal(word) => self.journal(word, entry.at_ns),
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::Countdown(instrument, 1..) => self.renewed(&instrument, entry.at_ns)?,
-                Asked::OpenOrders if request.surface == "futures" => {
+            Seen::Sent(request) => match wire::request_kind(request) {
+                RequestKind::Countdown(instrument, 1..) => {
+                    self.renewed(&instrument, entry.at_ns)?
+                }
+                RequestKind::OpenOrders if request.surface == "futures" => {
                     self.questions.insert(request.id, self.stream.is_some());
                 }
-                Asked::Cancel(ids) => self.cancels.extend(ids),
-                Asked::Place(orders) => {
+                RequestKind::Cancel(ids) => self.cancels.extend(ids),
+                RequestKind::Place(orders) => {
                     let ids = orders.into_iter().map(|order| (order.id, entry.at_ns));
                     self.sent.extend(ids);
                 }
                 _ => {}
             },
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, RequestId, Rest, Seen};
 
 /// From the refusal of an order to the use of the new rules: the longest pause between two reads,
@@ -41,13 +41,13 @@ impl Check for Rules {
                 }
             }
             Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request)
+                if let RequestKind::Place(orders) = wire::request_kind(request)
                     && let [order] = &orders[..]
                 {
                     self.placed.insert(request.id, order.instrument.clone());
                 }
             }
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -105,7 +105,7 @@ mod tests {
         let refused = || {
             changed()
                 .place("mm.a.1")
-                .heard(400, &[], r#"{"code":-4014,"msg":""}"#)
+                .with_answer(400, &[], r#"{"code":-4014,"msg":""}"#)
         };
         assert_eq!(judged(&refused().later_ms(500_000), "0.5"), Ok(()));
         assert!(judged(&refused().later_ms(500_000), "0.1").is_err());
@@ -116,7 +116,7 @@ mod tests {
         );
         let other = changed()
             .place("mm.a.1")
-            .heard(400, &[], r#"{"code":-2010,"msg":""}"#);
+            .with_answer(400, &[], r#"{"code":-2010,"msg":""}"#);
         assert_eq!(judged(&other.later_ms(500_000), "0.1"), Ok(()));
     }
 }

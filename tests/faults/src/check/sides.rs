@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked, Placed};
+use super::wire::{self, Placed, RequestKind};
 use crate::witness::{Entry, Rest, Seen, View};
 
 /// An order is sent within this time after its intent, nanoseconds.
@@ -45,7 +45,7 @@ impl Check for Sides {
                 self.closed_outside.insert(strategy.clone(), entry.at_ns);
             }
             Seen::Market { what, view, .. } => {
-                let Asked::Place(orders) = wire::asked(what) else {
+                let RequestKind::Place(orders) = wire::request_kind(what) else {
                     return Ok(());
                 };
                 let closing = orders

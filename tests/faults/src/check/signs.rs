@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
 
 /// Tolerance for a sign that was decided just before a failure.
@@ -85,11 +85,12 @@ impl Check for Signs {
             }
             Seen::Journal(word) => self.journal(word, entry.at_ns),
             Seen::Sent(request)
-                if request.surface == "spot" && wire::asked(request) == Asked::OpenOrders =>
+                if request.surface == "spot"
+                    && wire::request_kind(request) == RequestKind::OpenOrders =>
             {
                 self.questions.insert(request.id, self.stream.is_some());
             }
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {

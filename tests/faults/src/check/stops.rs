@@ -15,7 +15,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// The rule.
@@ -36,7 +36,7 @@ pub struct Stops {
     /// An order of the stop was refused, or its outcome is unknown.
     is_refused: bool,
     /// Countdown requests: instrument and length.
-    asked: BTreeMap<RequestId, (String, i64)>,
+    open_requests: BTreeMap<RequestId, (String, i64)>,
     /// The last countdown of each instrument at the venue.
     running: BTreeMap<String, i64>,
     /// Positions may come from a lost journal or from another instance.
@@ -56,22 +56,22 @@ impl Stops {
             placed: BTreeSet::new(),
             stopping: false,
             is_refused: false,
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             running: BTreeMap::new(),
             is_unsure: false,
         }
     }
 
-    fn sent(&mut self, asked: Asked, request: RequestId) -> Result<(), String> {
-        match asked {
-            Asked::Place(orders) => {
+    fn sent(&mut self, kind: RequestKind, request: RequestId) -> Result<(), String> {
+        match kind {
+            RequestKind::Place(orders) => {
                 self.sent.extend(orders.into_iter().map(|order| order.id));
                 self.placed.insert(request);
             }
-            Asked::Countdown(instrument, ms) => {
-                self.asked.insert(request, (instrument, ms));
+            RequestKind::Countdown(instrument, ms) => {
+                self.open_requests.insert(request, (instrument, ms));
             }
-            Asked::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
+            RequestKind::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
                 let is_kept =
                     |id: &&String| self.sent.contains(*id) && !self.cancelled.contains(*id);
                 if let Some(id) = ids.iter().find(is_kept) {
@@ -80,7 +80,7 @@ impl Stops {
                     ));
                 }
             }
-            Asked::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
+            RequestKind::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
             _ => {}
         }
         Ok(())
@@ -177,15 +177,15 @@ impl Check for Stops {
                     self.cancelled.extend(self.sent.iter().cloned());
                 }
             }
-            Seen::Sent(request) => return self.sent(wire::asked(request), request.id),
+            Seen::Sent(request) => return self.sent(wire::request_kind(request), request.id),
             Seen::Answered {
                 request, answer, ..
             } if wire::is_done(answer) => {
-                if let Some((instrument, ms)) = self.asked.get(request) {
+                if let Some((instrument, ms)) = self.open_requests.get(request) {
                     self.running.insert(instrument.clone(), *ms);
                 }
             }
-            Seen::Heard { request, answer } => {
+            Seen::AnswerReceived { request, answer } => {
                 let wait = answer.as_ref().and_then(wire::wait_ns);
                 let until_ns = wait.map_or(0, |wait| entry.at_ns.saturating_add(wait));
                 self.wait_ns = self.wait_ns.max(until_ns);
@@ -231,7 +231,7 @@ mod tests {
 
     fn stopping() -> Log {
         let placed = Log::new().start().arm(30_000).place("mm.a.1");
-        placed.heard(200, &[], "{}").stopping()
+        placed.with_answer(200, &[], "{}").stopping()
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         assert!(judged("flatten", stopping().stopped(holding())).is_err());
         let refused = stopping()
             .place_close("mm.a.2", "BUY", "1")
-            .heard(400, &[], "{}");
+            .with_answer(400, &[], "{}");
         assert_eq!(judged("flatten", refused.stopped(holding())), Ok(()));
     }
 

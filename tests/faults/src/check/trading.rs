@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::orders::Orders;
-use super::wire::{self, Asked};
+use super::wire::{self, RequestKind};
 use crate::witness::{Answer, Entry, IntentTerms, ProcessSeen, RequestId, Rest, Seen, Terms};
 
 /// A run must leave the state ready within this time.
@@ -40,7 +40,7 @@ enum Needs {
 #[derive(Debug)]
 pub struct Trading {
     orders: Orders,
-    asked: BTreeMap<RequestId, Needs>,
+    open_requests: BTreeMap<RequestId, Needs>,
     ready: bool,
     denied: u32,
     /// Since when the run is ready despite evidence that it cannot trade, and the evidence.
@@ -58,7 +58,7 @@ impl Trading {
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             ready: false,
             denied: 0,
             pending: None,
@@ -74,7 +74,7 @@ impl Trading {
         }
     }
 
-    fn heard(&mut self, now_ns: i64, needs: &Needs, answer: &Answer) {
+    fn answer_received(&mut self, now_ns: i64, needs: &Needs, answer: &Answer) {
         if answer.status == 418 {
             let wait = answer.header("retry-after");
             let wait_s = wait.and_then(|text| text.parse::<i64>().ok());
@@ -138,8 +138,8 @@ impl Trading {
     }
 
     fn sent(&mut self, request: &crate::witness::Request) -> Result<(), String> {
-        let needs = match wire::asked(request) {
-            Asked::Place(orders) => {
+        let needs = match wire::request_kind(request) {
+            RequestKind::Place(orders) => {
                 for placed in &orders {
                     if self.forbidden.remove(&placed.id) {
                         return Err(format!(
@@ -152,10 +152,10 @@ impl Trading {
                     Needs::Order(placed.instrument.clone(), !placed.reduces)
                 })
             }
-            Asked::Cancel(_) | Asked::Countdown(..) => Needs::Other,
+            RequestKind::Cancel(_) | RequestKind::Countdown(..) => Needs::Other,
             _ => Needs::Nothing,
         };
-        self.asked.insert(request.id, needs);
+        self.open_requests.insert(request.id, needs);
         Ok(())
     }
 }
@@ -180,7 +180,7 @@ impl Check for Trading {
                 self.pending = None;
                 self.blocked.clear();
                 self.forbidden.clear();
-                self.asked.clear();
+                self.open_requests.clear();
             }
             // A stopped process notices nothing.
             Seen::Process(seen) => {
@@ -210,19 +210,19 @@ impl Check for Trading {
                 ..
             } => self.intended(entry.at_ns, client_order_id, terms),
             Seen::Sent(request) => self.sent(request)?,
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
-                if let Some(needs) = self.asked.remove(request) {
-                    self.heard(entry.at_ns, &needs, answer);
+                if let Some(needs) = self.open_requests.remove(request) {
+                    self.answer_received(entry.at_ns, &needs, answer);
                 }
             }
-            Seen::Heard {
+            Seen::AnswerReceived {
                 request,
                 answer: None,
             } => {
-                self.asked.remove(request);
+                self.open_requests.remove(request);
             }
             // The symbol may trade again, and a snapshot may have reported that.
             Seen::Act { .. } => self.blocked.clear(),

@@ -15,7 +15,7 @@ use windvane_session::{
     StartupResult, weights,
 };
 
-use super::overheard::Overheard;
+use super::observed::ObservedGuests;
 use super::shown::Shown;
 use super::{Given, Out, Process, REQUEST, Setup};
 
@@ -143,7 +143,7 @@ impl Process {
             is_streamed: true,
         };
         let launched = left.launch(terms, |states| {
-            Overheard::new(LiveGuests::new(guests, states))
+            ObservedGuests::new(LiveGuests::new(guests, states))
         });
         let launched = launched.map_err(|error| format!("the process does not start: {error}"))?;
         let streams = StreamSettings {
@@ -156,8 +156,8 @@ impl Process {
         let public = public.map_err(|error| error.to_string())?;
         self.outs
             .push_back(Out::Begin(launched.first.checkpoint, launched.first.at));
-        self.tell_running(given.epoch, given.verdict);
-        self.tell_configured();
+        self.record_running(given.epoch, given.verdict);
+        self.record_configured();
         self.begin_watchdog();
         let records = launched.driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);

@@ -6,7 +6,7 @@
 mod boot;
 mod closes;
 mod notices;
-mod overheard;
+mod observed;
 mod reload;
 mod run;
 mod shown;
@@ -41,7 +41,7 @@ use crate::modules::Modules;
 use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
 
 use boot::{Boot, requests};
-use overheard::Overheard;
+use observed::ObservedGuests;
 use shown::Shown;
 use signer::Signer;
 
@@ -131,7 +131,7 @@ pub enum In {
     /// A message of the watchdog process of spot orders.
     Watchdog(WatchdogMessage),
     /// The watchdog process has ended.
-    WatchdogGone,
+    WatchdogEnded,
     /// The requested timer is due.
     Wake,
 }
@@ -144,7 +144,7 @@ pub enum Out {
     /// Opens a connection of a stream.
     Open(StreamKey, u64, String),
     /// Sends a message on it.
-    Say(StreamKey, u64, String),
+    SendText(StreamKey, u64, String),
     /// Sends a PING on it.
     Ping(StreamKey, u64),
     /// Closes it.
@@ -209,7 +209,7 @@ pub struct Process {
     started_ns: i64,
     boot: Option<Boot>,
     /// The session, once it runs, and its data for the witness.
-    run: Option<(Session<Overheard>, Shown)>,
+    run: Option<(Session<ObservedGuests>, Shown)>,
     /// The keeper of the watchdog process of spot orders, once the session runs.
     keeper: Option<Keeper>,
     outs: VecDeque<Out>,
@@ -226,14 +226,14 @@ impl Process {
     /// A process that starts now.
     pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
         let is_banned = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_banned);
+        let flag = Arc::clone(&is_banned);
         let gateway = Gateway::with_listener(
             setup.identity.clone(),
             Shares::default(),
             Arc::new(Nonces::new()),
             move |change| {
                 if matches!(change, Change::Banned) {
-                    told.store(true, Ordering::Relaxed);
+                    flag.store(true, Ordering::Relaxed);
                 }
             },
         );
@@ -263,7 +263,7 @@ impl Process {
     pub fn handle(&mut self, now_ns: i64, happened: In) {
         self.now_ns = now_ns;
         match happened {
-            In::Answer(id, answer) => self.heard(id, answer.as_ref()),
+            In::Answer(id, answer) => self.answer_received(id, answer.as_ref()),
             In::Late(id, late) => self.called(id, CallAnswer::Late(late)),
             In::Opened(key, link) => self.socket(key, link, SocketEvent::Opened),
             In::NotOpened(key, link, answer) => {
@@ -291,7 +291,7 @@ impl Process {
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
             In::Watchdog(message) => self.keep(KeeperInput::Message(message)),
-            In::WatchdogGone => self.watchdog_is_gone(),
+            In::WatchdogEnded => self.watchdog_is_gone(),
             In::Wake => {}
         }
         self.keep_time();
@@ -403,7 +403,7 @@ impl Process {
     }
 
     /// A response came, or `None` if none will come.
-    fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
+    fn answer_received(&mut self, id: RequestId, answer: Option<&Answer>) {
         let Some(answer) = answer else {
             let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
             return self.called(id, lost);
@@ -448,7 +448,7 @@ impl Process {
     }
 
     /// Reports to the witness that the process runs.
-    fn tell_running(&mut self, epoch: u64, verdict: &str) {
+    fn record_running(&mut self, epoch: u64, verdict: &str) {
         self.outs
             .push_back(Out::Seen(Seen::Process(ProcessSeen::Running {
                 process: self.life,

@@ -12,16 +12,16 @@ use windvane_engine::{
     StrategyId, Surface,
 };
 
-use super::overheard::Heard;
+use super::observed::AnswerReceived;
 use crate::witness::{
     BalanceView, ElsewhereView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View,
 };
 
 /// The entries for an overheard act of a strategy.
-pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<Seen> {
+pub fn observed(engine: &Engine, life: u32, epoch: u64, observed: &AnswerReceived) -> Vec<Seen> {
     let name = |id: StrategyId| engine.strategy_name(id).unwrap_or_default().to_owned();
-    match heard {
-        Heard::Order(strategy, order, terms, state) => {
+    match observed {
+        AnswerReceived::Order(strategy, order, terms, state) => {
             let seen = intended(engine, (life, epoch), (*strategy, *order), terms);
             let knew = seen.as_ref().map(|(id, _)| Seen::Knew {
                 strategy: name(*strategy),
@@ -30,16 +30,16 @@ pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<S
             });
             knew.into_iter().chain(seen.map(|(_, seen)| seen)).collect()
         }
-        Heard::Saved(strategy, state) => vec![Seen::Knew {
+        AnswerReceived::Saved(strategy, state) => vec![Seen::Knew {
             strategy: name(*strategy),
             client_order_id: None,
             state: *state,
         }],
-        Heard::Given(strategy, state) => vec![Seen::Given {
+        AnswerReceived::Given(strategy, state) => vec![Seen::Given {
             strategy: name(*strategy),
             state: *state,
         }],
-        Heard::Renewed(strategy) => vec![Seen::Renewed {
+        AnswerReceived::Renewed(strategy) => vec![Seen::Renewed {
             strategy: name(*strategy),
         }],
     }

@@ -50,7 +50,7 @@ impl Process {
         let troubles = match reloaded {
             Ok(reloaded) => {
                 self.setup = next;
-                self.tell_configured();
+                self.record_configured();
                 let failed = reloaded.failed.into_iter();
                 failed.map(|(_, reason)| reason).collect()
             }
@@ -65,7 +65,7 @@ impl Process {
     }
 
     /// Reports the configuration to the witness that holds from here on.
-    pub(super) fn tell_configured(&mut self) {
+    pub(super) fn record_configured(&mut self) {
         let config = &self.setup.config;
         let limits = config.strategies.iter().map(|strategy| {
             let id = strategy.id.as_str().to_owned();

@@ -36,7 +36,7 @@ impl Process {
     /// Executes the outputs of the session until there are no more.
     pub(super) fn perform(&mut self) {
         if let Some((session, shown)) = &mut self.run {
-            shown.overheard(session, &mut self.outs);
+            shown.observed(session, &mut self.outs);
         }
         while let Some(output) = self
             .run
@@ -59,7 +59,7 @@ impl Process {
             Output::Roll(checkpoint, at) => self.outs.push_back(Out::Roll(checkpoint, at)),
             Output::BugReport { broken, snapshot } => {
                 self.outs.push_back(Out::Seen(Seen::InvariantBroken {
-                    words: broken.to_string(),
+                    text: broken.to_string(),
                     report: snapshot.len(),
                 }));
             }
@@ -88,7 +88,7 @@ impl Process {
                 }
                 self.outs.push_back(match action {
                     SocketAction::Open(path) => Out::Open(key, link, path),
-                    SocketAction::Say(text) => Out::Say(key, link, text),
+                    SocketAction::SendText(text) => Out::SendText(key, link, text),
                     SocketAction::Ping => Out::Ping(key, link),
                     SocketAction::Close => Out::Close(key, link),
                 });
@@ -136,7 +136,7 @@ impl Process {
             self.outs.remove(place);
             return self.called(id, CallAnswer::Late(Duration::ZERO));
         }
-        self.outs.push_back(Out::Seen(Seen::Heard {
+        self.outs.push_back(Out::Seen(Seen::AnswerReceived {
             request: id,
             answer: None,
         }));

@@ -9,7 +9,7 @@ use windvane_engine::{Amount, AssetId, Notice, Request, Surface};
 use windvane_session::Session;
 
 use super::closes::Closes;
-use super::overheard::Overheard;
+use super::observed::ObservedGuests;
 use super::{Out, notices};
 use crate::witness::Seen;
 
@@ -48,9 +48,9 @@ impl Shown {
     }
 
     /// Reports the acts of strategies in a step.
-    pub fn overheard(&self, session: &mut Session<Overheard>, outs: &mut VecDeque<Out>) {
-        for heard in session.guests_mut().take() {
-            let seen = notices::overheard(session.engine(), self.life, self.epoch, &heard);
+    pub fn observed(&self, session: &mut Session<ObservedGuests>, outs: &mut VecDeque<Out>) {
+        for observed in session.guests_mut().take() {
+            let seen = notices::observed(session.engine(), self.life, self.epoch, &observed);
             outs.extend(seen.into_iter().map(Out::Seen));
         }
     }
@@ -58,7 +58,7 @@ impl Shown {
     /// Handles a notice of a step.
     pub fn notice(
         &mut self,
-        session: &Session<Overheard>,
+        session: &Session<ObservedGuests>,
         notice: &Notice,
         outs: &mut VecDeque<Out>,
     ) {
@@ -85,7 +85,7 @@ impl Shown {
 
     /// Ends a step: reports its effect on the engine's balances if the step booked or adjusted
     /// something, and whether only fills and adjustments changed them.
-    pub fn end_step(&mut self, session: &Session<Overheard>, outs: &mut VecDeque<Out>) {
+    pub fn end_step(&mut self, session: &Session<ObservedGuests>, outs: &mut VecDeque<Out>) {
         let engine = session.engine();
         let Step {
             filled,
@@ -120,7 +120,7 @@ impl Shown {
 }
 
 /// The top of the book when an order was sent.
-pub fn top(session: &Session<Overheard>, request: &Request) -> Option<Seen> {
+pub fn top(session: &Session<ObservedGuests>, request: &Request) -> Option<Seen> {
     let Request::Place(order) = request else {
         return None;
     };

@@ -26,7 +26,7 @@ impl Process {
     /// The watchdog process has ended.
     pub(super) fn watchdog_is_gone(&mut self) {
         let stopped_ms = self.spot_stopped_ms();
-        self.keep(KeeperInput::Gone { stopped_ms });
+        self.keep(KeeperInput::ProcessEnded { stopped_ms });
     }
 
     /// When the keeper's next timer is due.

@@ -31,9 +31,9 @@ const CONVERGE_MODES_NS: i64 = 150_000_000_000;
 const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
 /// If the venue serves no account trades, user events are late this often, and by this much. That
 /// is longer than the runtime waits for a fill before it derives it from its order's totals.
-const LATE_UNTOLD_PPM: u32 = 20_000;
+const LATE_WITHOUT_TRADES_PPM: u32 = 20_000;
 /// Milliseconds.
-const LATE_UNTOLD_MS: i64 = 9_000;
+const LATE_WITHOUT_TRADES_MS: i64 = 9_000;
 
 /// A kind of fault, as `--only` and `--without` name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ pub enum Kind {
     /// The operator pauses, halts and resumes.
     Operator,
     /// The venue serves no account trades, and some user events come seconds late.
-    Untold,
+    NoAccountTrades,
     /// The list of open orders is short or empty, or the account response repeats an earlier one,
     /// although all is well-formed.
     False,
@@ -157,7 +157,7 @@ impl Kind {
         (Self::Actors, "actors"),
         (Self::Keys, "keys"),
         (Self::Operator, "operator"),
-        (Self::Untold, "untold"),
+        (Self::NoAccountTrades, "untold"),
         (Self::False, "false"),
         (Self::Reload, "reload"),
         (Self::Weight, "weight"),
@@ -306,12 +306,12 @@ pub struct Faults {
     /// Responses that are well-formed but false, of those that may be false.
     pub false_ppm: u32,
     /// The venue refuses to serve account trades.
-    pub untold: bool,
+    pub no_account_trades: bool,
 }
 
 /// Everything that a seed draws before its life begins.
 #[derive(Clone, Debug)]
-pub struct Mix {
+pub struct FaultPlan {
     /// The terms that the checkers may know.
     pub terms: Terms,
     /// The configuration of the runtime.
@@ -326,12 +326,12 @@ pub struct Mix {
     pub choices: Choices,
 }
 
-impl Mix {
+impl FaultPlan {
     /// The mix of a seed, for this many milliseconds with faults.
     pub fn draw(seed: u64, choice: &Choice, faults_ms: i64) -> Self {
         let mut random = Random::of(seed, "mix");
         let mut kinds = Random::of(seed, "kinds");
-        let untold = choice.takes(Kind::Untold, kinds.chance(150_000));
+        let no_account_trades = choice.takes(Kind::NoAccountTrades, kinds.chance(150_000));
         let greedy = choice.takes(Kind::Greedy, kinds.chance(200_000));
         let mut terms = terms(seed, &mut random);
         let mut idle = Random::of(seed, "idle");
@@ -397,10 +397,10 @@ impl Mix {
         if is_idle {
             faults.idle_s = 10 + idle.below(30) as u32;
         }
-        if untold {
-            faults.untold = true;
-            faults.event_late_ppm = faults.event_late_ppm.max(LATE_UNTOLD_PPM);
-            faults.event_late_ms = LATE_UNTOLD_MS;
+        if no_account_trades {
+            faults.no_account_trades = true;
+            faults.event_late_ppm = faults.event_late_ppm.max(LATE_WITHOUT_TRADES_PPM);
+            faults.event_late_ms = LATE_WITHOUT_TRADES_MS;
         }
         let choices = open_points::draw(seed, &choice.points);
         terms.is_stream_slow = matches!(chosen(&choices, "stream-delay"), Some("5s" | "10s"));
@@ -447,7 +447,8 @@ impl Mix {
 
 /// Whether no event reports commissions, and account trades report them late or never.
 fn tells_commissions_late(choices: &Choices, faults: &Faults) -> bool {
-    let has_trades = chosen(choices, "account-trades-route") == Some("served") && !faults.untold;
+    let has_trades =
+        chosen(choices, "account-trades-route") == Some("served") && !faults.no_account_trades;
     let is_behind = matches!(chosen(choices, "trades-lag"), Some("5s" | "10s"));
     chosen(choices, "fee-in-event") == Some("later") && (!has_trades || is_behind)
 }
@@ -698,6 +699,6 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         modes_s: 0,
         documented: false,
         false_ppm: share(later(Kind::False), 200_000),
-        untold: false,
+        no_account_trades: false,
     }
 }

@@ -9,7 +9,7 @@ use windvane_engine::latches::Latches;
 use windvane_session::SaveState;
 
 use super::incidents::Incident;
-use super::{Event, MS, S, Standing, World, latched};
+use super::{Event, MS, S, Standing, World, kill_switch_seen};
 use crate::process::{In, Process};
 use crate::random::Random;
 use crate::witness::Seen;
@@ -29,7 +29,7 @@ const AGAIN_NS: i64 = S;
 
 /// The latch file, and the commands that wait for it.
 #[derive(Debug)]
-pub struct LatchFile {
+pub struct KillSwitchFile {
     chance: Random,
     /// Files that were given to the disk and are not durable yet, in their order.
     pending: VecDeque<Latches>,
@@ -43,7 +43,7 @@ pub struct LatchFile {
     unanswered: Vec<(Command, Option<StrategyId>)>,
 }
 
-impl LatchFile {
+impl KillSwitchFile {
     /// A world in which no latch file is in flight.
     pub fn new(seed: u64) -> Self {
         Self {
@@ -62,20 +62,20 @@ impl World {
     /// The disk begins to refuse blocks. If it is full, chance decides whether it has room for the
     /// file.
     pub(super) fn trouble_latches(&mut self, is_full: bool) {
-        self.latch_file.has_room = is_full && self.latch_file.chance.chance(ROOM_PPM);
+        self.kill_switch_file.has_room = is_full && self.kill_switch_file.chance.chance(ROOM_PPM);
     }
 
     /// The process writes the file.
     pub(super) fn write_latches(&mut self, latches: Latches) {
-        self.latch_file.pending.push_back(latches);
-        self.latch_file.given += 1;
-        let took_ns = self.latch_file.chance.between(MS / 20, MS);
+        self.kill_switch_file.pending.push_back(latches);
+        self.kill_switch_file.given += 1;
+        let took_ns = self.kill_switch_file.chance.between(MS / 20, MS);
         let at_ns = self.now_ns + took_ns;
-        self.queue.put(at_ns, Event::LatchFile(self.life));
+        self.queue.put(at_ns, Event::KillSwitchFile(self.life));
     }
 
     const fn latches_hang(&self) -> bool {
-        self.disk_hangs_until > self.now_ns && !self.latch_file.has_room
+        self.disk_hangs_until > self.now_ns && !self.kill_switch_file.has_room
     }
 
     /// The disk has stored the file, or refuses it.
@@ -85,10 +85,10 @@ impl World {
         }
         if self.latches_hang() {
             let at_ns = self.disk_hangs_until;
-            return self.queue.put(at_ns, Event::LatchFile(life));
+            return self.queue.put(at_ns, Event::KillSwitchFile(life));
         }
-        let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
-        let Some(latches) = self.latch_file.pending.pop_front() else {
+        let is_full = self.disk_fails_until > self.now_ns && !self.kill_switch_file.has_room;
+        let Some(latches) = self.kill_switch_file.pending.pop_front() else {
             return;
         };
         if is_full {
@@ -103,53 +103,56 @@ impl World {
 
     /// Plans a check some time after `since_ns` that the file was given to the disk again.
     fn look_for_latches(&mut self, life: u32, since_ns: i64) {
-        let given = self.latch_file.given;
+        let given = self.kill_switch_file.given;
         let look = Event::LookForLatches(life, given);
         self.queue.put(since_ns + WITHIN_NS, look);
     }
 
     /// Checks that a refused file was given to the disk again while the process runs.
     pub(super) fn latches_were_given(&mut self, life: u32, given: u32) {
-        if life != self.life || given != self.latch_file.given {
+        if life != self.life || given != self.kill_switch_file.given {
             return;
         }
         match self.standing {
             // The process was notified of the refusal when it continued.
-            Standing::Running if self.now_ns < self.latch_file.resumed_ns + WITHIN_NS => {
-                self.look_for_latches(life, self.latch_file.resumed_ns);
+            Standing::Running if self.now_ns < self.kill_switch_file.resumed_ns + WITHIN_NS => {
+                self.look_for_latches(life, self.kill_switch_file.resumed_ns);
             }
             Standing::Running => {
                 let how = "the latch file was not given to the disk again".to_owned();
                 self.log.fail(self.now_ns, AGAIN, how);
             }
             Standing::Paused => self.look_for_latches(life, self.now_ns),
-            Standing::Gone => {}
+            Standing::Ended => {}
         }
     }
 
     fn keep_latches(&mut self, latches: Latches) {
-        self.see(latched(&latches));
+        self.see(kill_switch_seen(&latches));
         self.disk.latches = latches;
-        self.latch_file.given += 1;
+        self.kill_switch_file.given += 1;
     }
 
     /// The disk works again: the waiting files are written.
     pub(super) fn latches_go_on(&mut self) {
-        for _ in 0..self.latch_file.pending.len() {
-            self.queue.put(self.now_ns, Event::LatchFile(self.life));
+        for _ in 0..self.kill_switch_file.pending.len() {
+            self.queue
+                .put(self.now_ns, Event::KillSwitchFile(self.life));
         }
     }
 
     /// A stopped process continues.
     pub(super) fn resume_latches(&mut self) {
-        self.latch_file.resumed_ns = self.now_ns;
+        self.kill_switch_file.resumed_ns = self.now_ns;
         self.look_for_answers();
     }
 
     /// The operator gives a command while a full disk may refuse the file.
     pub(super) fn command_on_full_disk(&mut self) {
-        if self.mix.faults.operator_s > 0 && self.latch_file.chance.chance(COMMANDS_PPM) {
-            let after_ns = self.latch_file.chance.between(MS, S);
+        if self.fault_plan.faults.operator_s > 0
+            && self.kill_switch_file.chance.chance(COMMANDS_PPM)
+        {
+            let after_ns = self.kill_switch_file.chance.between(MS, S);
             let pause = Incident::Command(Command::Pause, None);
             self.queue
                 .put(self.now_ns + after_ns, Event::Incident(pause));
@@ -161,10 +164,10 @@ impl World {
     /// The process has ended. The file that was being written may have been stored: the process
     /// died before it was notified.
     pub(super) fn leave_latches(&mut self) {
-        let first = std::mem::take(&mut self.latch_file.pending).pop_front();
-        let is_full = self.disk_fails_until > self.now_ns && !self.latch_file.has_room;
+        let first = std::mem::take(&mut self.kill_switch_file.pending).pop_front();
+        let is_full = self.disk_fails_until > self.now_ns && !self.kill_switch_file.has_room;
         let is_lost = self.latches_hang() || is_full;
-        let is_kept = self.latch_file.chance.chance(500_000) && !is_lost;
+        let is_kept = self.kill_switch_file.chance.chance(500_000) && !is_lost;
         if let Some(latches) = first.filter(|_| is_kept) {
             self.keep_latches(latches);
         }
@@ -177,7 +180,7 @@ impl World {
     pub(super) fn command(&mut self, command: Command, whom: Option<StrategyId>) {
         let runs = self.process.as_ref().and_then(Process::latches_kept);
         if runs.is_some() {
-            self.latch_file.unanswered.push((command, whom));
+            self.kill_switch_file.unanswered.push((command, whom));
         }
         self.deliver(self.life, In::Command(command, whom));
         self.look_for_answers();
@@ -187,14 +190,14 @@ impl World {
     pub(super) fn look_for_answers(&mut self) {
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         let is_answered = self.standing == Standing::Running && kept == Some(SaveState::Durable);
-        if is_answered && !std::mem::take(&mut self.latch_file.unanswered).is_empty() {
+        if is_answered && !std::mem::take(&mut self.kill_switch_file.unanswered).is_empty() {
             self.see(Seen::CommandsKept);
         }
     }
 
     /// A process runs: the operator repeats commands that the previous process did not answer.
     pub(super) fn command_again(&mut self) {
-        for (command, whom) in std::mem::take(&mut self.latch_file.unanswered) {
+        for (command, whom) in std::mem::take(&mut self.kill_switch_file.unanswered) {
             let again = Event::Incident(Incident::Command(command, whom));
             self.queue.put(self.now_ns + AGAIN_NS, again);
         }

@@ -15,7 +15,7 @@ use windvane_session::{Guests, InitResult, Made, ReloadGuests};
 
 /// An overheard act of a strategy. A state is represented by its hash.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard {
+pub enum AnswerReceived {
     /// The strategy returned an order: the number and the terms of the order, and the strategy's
     /// state at that moment.
     Order(StrategyId, OrderSeq, OrderTerms, u64),
@@ -28,17 +28,17 @@ pub enum Heard {
 }
 
 /// The strategies of a run.
-pub struct Overheard {
+pub struct ObservedGuests {
     guests: LiveGuests,
     /// The intents of the last callback of each strategy. They are copied, because `save` begins
     /// another callback, which clears them.
     intents: Vec<Vec<Intent>>,
     /// The hash of the last saved state of each strategy.
     saved: Vec<Option<u64>>,
-    heard: Vec<Heard>,
+    observed: Vec<AnswerReceived>,
 }
 
-impl Overheard {
+impl ObservedGuests {
     /// Overhears these strategies.
     pub fn new(guests: LiveGuests) -> Self {
         let count = guests.count();
@@ -46,13 +46,13 @@ impl Overheard {
             guests,
             intents: vec![Vec::new(); count],
             saved: vec![None; count],
-            heard: Vec::new(),
+            observed: Vec::new(),
         }
     }
 
     /// The acts since the last call.
-    pub fn take(&mut self) -> Vec<Heard> {
-        std::mem::take(&mut self.heard)
+    pub fn take(&mut self) -> Vec<AnswerReceived> {
+        std::mem::take(&mut self.observed)
     }
 
     fn listen(&mut self, strategy: StrategyId) {
@@ -67,8 +67,8 @@ impl Overheard {
         let knows = state.map_or(0, |state| hash(&state));
         for intent in &self.intents[place] {
             if let Intent::Submit { order, terms } = intent {
-                let order = Heard::Order(strategy, *order, *terms, knows);
-                self.heard.push(order);
+                let order = AnswerReceived::Order(strategy, *order, *terms, knows);
+                self.observed.push(order);
             }
         }
     }
@@ -80,7 +80,7 @@ fn hash(state: &[u8]) -> u64 {
     hasher.finish()
 }
 
-impl Guests for Overheard {
+impl Guests for ObservedGuests {
     fn count(&self) -> usize {
         self.guests.count()
     }
@@ -94,7 +94,7 @@ impl Guests for Overheard {
     }
 
     fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
-        self.heard.push(Heard::Renewed(strategy));
+        self.observed.push(AnswerReceived::Renewed(strategy));
         self.guests.renew(strategy)
     }
 
@@ -130,14 +130,15 @@ impl Guests for Overheard {
         if let Some(knows) = knows
             && knows != last.unwrap_or_default()
         {
-            self.heard.push(Heard::Saved(strategy, knows));
+            self.observed.push(AnswerReceived::Saved(strategy, knows));
         }
         *last = knows;
         Ok(state)
     }
 
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String> {
-        self.heard.push(Heard::Given(strategy, hash(state)));
+        self.observed
+            .push(AnswerReceived::Given(strategy, hash(state)));
         self.guests.load(strategy, state)
     }
 
@@ -150,7 +151,7 @@ impl Guests for Overheard {
     }
 }
 
-impl ReloadGuests for Overheard {
+impl ReloadGuests for ObservedGuests {
     type Instance = Guest;
 
     fn instance(&self, strategy: StrategyId) -> &Guest {
