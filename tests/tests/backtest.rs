@@ -41,7 +41,7 @@ impl Bench {
     fn session(&self, surface: &str, minutes: u32) -> PathBuf {
         let file = self.folder.path().join(format!("{surface}.gz"));
         let minutes = minutes.to_string();
-        let words = [
+        let arguments = [
             "data",
             "generate",
             "--surface",
@@ -50,7 +50,7 @@ impl Bench {
             &minutes,
             "--out",
         ];
-        succeed(words.iter().map(Path::new).chain([file.as_path()]));
+        succeed(arguments.iter().map(Path::new).chain([file.as_path()]));
         file
     }
 

@@ -38,8 +38,8 @@ impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let session = folder.path().join("session.gz");
-        let words = ["data", "generate", "--minutes", "1", "--out"];
-        succeed(words.iter().map(Path::new).chain([session.as_path()]));
+        let arguments = ["data", "generate", "--minutes", "1", "--out"];
+        succeed(arguments.iter().map(Path::new).chain([session.as_path()]));
         Guest::default().write(&folder.path().join("idle.wasm"));
         Self { folder }
     }

@@ -36,19 +36,19 @@ const SEGMENT_S: f64 = 300.0;
 const HEAD_BYTES: usize = 20_000;
 
 fn main() {
-    let mut words = std::env::args().skip(1);
-    let rate: f64 = words
+    let mut arguments = std::env::args().skip(1);
+    let rate: f64 = arguments
         .next()
         .expect("the first argument is a rate")
         .parse()
         .expect("the rate must be a number");
-    let file = words
+    let file = arguments
         .next()
         .expect("the second argument is a configuration file");
     let mut overrides = Overrides::default();
-    while let Some(word) = words.next() {
+    while let Some(word) = arguments.next() {
         assert_eq!(word, "--data", "the only option is --data FILE");
-        let data = words.next().expect("--data needs a file");
+        let data = arguments.next().expect("--data needs a file");
         overrides.set.push(format!("backtest.data=[\"{data}\"]"));
     }
     let config = Config::load(Path::new(&file), &overrides).unwrap();

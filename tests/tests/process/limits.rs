@@ -119,7 +119,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
     venue.control("/faults", &ban);
     let admin = instance.admin();
     admin.command("/api/flatten");
-    let told = |status: &Value| {
+    let reported = |status: &Value| {
         let wait = &status["venue_waits"][0];
         let open = wait["open"].as_array().into_iter().flatten();
         let mut open = open.filter_map(Value::as_str);
@@ -127,7 +127,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
             && wait["left_s"].as_u64() > Some(0)
             && open.any(|one| one.starts_with("close of "))
     };
-    instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    instance.until_shown(&admin, "/api/status", PATIENCE, &reported);
     let reason = instance.answer("status")["reason"].to_string();
     assert!(reason.contains("accepts no request for"), "{reason}");
     // Requests that were in flight with the first refused one may count, but no later ones.
@@ -171,8 +171,8 @@ fn the_order_limit_allows_cancels_and_closes_are_retried() {
     venue.control("/faults", &limited);
     let admin = instance.admin();
     admin.command("/api/flatten");
-    let told = |status: &Value| status["venue_waits"][0]["what"] == "orders";
-    let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    let reported = |status: &Value| status["venue_waits"][0]["what"] == "orders";
+    let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &reported);
     let left_s = status["venue_waits"][0]["left_s"].as_u64().unwrap();
     let orders = venue.account();
     assert_eq!(support::open_orders(&orders), Vec::<&Value>::new());

@@ -153,8 +153,10 @@ impl Rig {
 
     fn answer(&mut self, call: &Call) {
         let name = call.route.name;
-        let text = [&call.prepared.query, &call.prepared.body];
-        let text = text.map(|text| text.clone().unwrap_or_default()).concat();
+        let parameters = [&call.prepared.query, &call.prepared.body];
+        let parameters = parameters
+            .map(|text| text.clone().unwrap_or_default())
+            .concat();
         let (status, text) = match name {
             "spot.exchange_info" => (200, r#"{"symbols":[],"rateLimits":[]}"#.to_owned()),
             "spot.time" => {
@@ -166,7 +168,7 @@ impl Rig {
                 None => (200, self.list()),
             },
             "spot.cancel_order" => {
-                let id = text
+                let id = parameters
                     .split('&')
                     .find_map(|word| word.strip_prefix("origClientOrderId="));
                 let id = id.unwrap().to_owned();

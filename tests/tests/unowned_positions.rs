@@ -70,8 +70,8 @@ fn checked(venue: &Venue, data: &Path, config: &Path) -> Vec<Value> {
         .arg(format!("run.data_dir={}", data.display()))
         .output()
         .unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let lines = said["lines"].as_array().unwrap().iter();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lines = printed["lines"].as_array().unwrap().iter();
     lines
         .filter(|line| line["area"] == "positions")
         .cloned()
@@ -88,14 +88,17 @@ fn removing_a_strategy_warns_about_its_position() {
     let mut instance = launch.start();
     instance.ready();
     let qty = until_held(&mut instance);
-    let words = format!("ema holds {qty} futures:BTCUSDT");
+    let position = format!("ema holds {qty} futures:BTCUSDT");
     std::fs::write(&file, without_ema(&text)).unwrap();
 
-    let refused = instance.say(&["reload"]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains(&words), "{said}");
-    assert!(said.contains("windvane flatten --strategy ema"), "{said}");
+    let refused = instance.run_verb(&["reload"]);
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{printed}");
+    assert!(printed.contains(&position), "{printed}");
+    assert!(
+        printed.contains("windvane flatten --strategy ema"),
+        "{printed}"
+    );
     let log = instance.log();
     assert!(
         log.contains("would leave a position without a strategy"),
@@ -107,7 +110,7 @@ fn removing_a_strategy_warns_about_its_position() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["verdict"], "warn");
     let found = lines[0]["found"].as_str().unwrap();
-    assert!(found.starts_with(&words), "{found}");
+    assert!(found.starts_with(&position), "{found}");
     let mend = lines[0]["mend"].as_str().unwrap();
     assert!(
         mend.contains("put it back into the configuration"),
@@ -119,15 +122,15 @@ fn removing_a_strategy_warns_about_its_position() {
     // Removing the instrument from the configuration has the same effect.
     std::fs::write(&other, text.replace("futures:BTCUSDT", "futures:ETHUSDT")).unwrap();
     let lines = checked(&venue, &data, &other);
-    let named = |line: &Value| line["found"].as_str().unwrap().starts_with(&words);
+    let named = |line: &Value| line["found"].as_str().unwrap().starts_with(&position);
     assert!(lines.iter().any(named), "{lines:?}");
 
     let mut instance = launch.start();
     instance.until("status", &|status| status["state"] == "halted");
     let log = instance.log();
-    let told =
+    let reported =
         "belongs to no strategy any more, because its strategy or instrument is not configured";
-    let line = log.lines().find(|line| line.contains(told));
+    let line = log.lines().find(|line| line.contains(reported));
     let line = line.unwrap_or_else(|| panic!("{log}"));
     for word in ["WARN", "ema", "futures:BTCUSDT", &qty, "close it by hand"] {
         assert!(line.contains(word), "{word}: {line}");
@@ -190,12 +193,15 @@ fn a_refused_start_changes_no_position_and_no_state() {
     let bad = without_ema(&text).replace("\"touch\"", "\"neither\"");
     std::fs::write(&file, bad).unwrap();
     let refused = launch.output();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("strategy maker refuses to start: "), "{said}");
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{printed}");
     assert!(
-        !said.contains("belongs to no strategy"),
-        "it did not come about: {said}"
+        printed.contains("strategy maker refuses to start: "),
+        "{printed}"
+    );
+    assert!(
+        !printed.contains("belongs to no strategy"),
+        "it did not come about: {printed}"
     );
     assert_eq!(journal(&data), segments);
 
