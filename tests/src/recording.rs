@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_that_nothing_reaches_is_found() {
+    fn a_fill_outside_the_market_is_found() {
         let needs = "a maker fill needs an event that reaches its price";
         for fill in [
             fill(4, true, 100, 1),

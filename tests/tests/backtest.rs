@@ -150,7 +150,7 @@ fn a_futures_market_maker_reconciles() {
 }
 
 #[test]
-fn a_spot_market_maker_reconciles_with_and_without_a_start_holding() {
+fn a_spot_maker_reconciles_with_and_without_start_holdings() {
     let mut bench = Bench::new();
     let data = bench.session("spot", 10);
     let run = bench.run("backtest-spot.toml", &data, &[AT_TOUCH]);

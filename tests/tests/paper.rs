@@ -119,7 +119,7 @@ fn copied(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_latch_known_only_from_the_latch_file_replays() {
+fn a_kill_switch_known_only_from_its_file_replays() {
     let venue = Venue::start(&["--seed", "23"]);
     let data = venue.folder().join("paper");
     let launch = |data: &Path| {

@@ -88,7 +88,7 @@ params = {params}
 }
 
 #[test]
-fn a_strategy_latch_survives_the_loss_of_the_journal() {
+fn a_strategy_kill_switch_survives_a_lost_journal() {
     let venue = Venue::start(&["--seed", "21"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
@@ -181,7 +181,7 @@ fn a_quarantine_lasts_until_the_strategy_is_resumed_by_name() {
 }
 
 #[test]
-fn a_quarantine_known_only_from_the_latch_file_replays() {
+fn a_quarantine_known_only_from_the_file_replays() {
     let venue = Venue::start(&["--seed", "27"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");

@@ -214,7 +214,7 @@ fn live_folders_of_earlier_versions_are_recovered_and_traded_on() {
 }
 
 #[test]
-fn paper_folders_of_earlier_versions_are_recovered_and_traded_on() {
+fn paper_folders_of_earlier_versions_are_recovered() {
     for fixture in &fixture::all() {
         println!("{}", fixture.name());
         paper(fixture);

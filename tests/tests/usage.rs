@@ -244,7 +244,7 @@ fn params_that_a_strategy_refuses_end_the_run() {
 }
 
 #[test]
-fn recordings_without_the_instrument_or_without_an_event_are_refused() {
+fn recordings_need_the_instrument_and_an_event() {
     let bench = Bench::new();
     bench.refuses(
         "instruments = [\"futures:BTCUSDT\"]",

@@ -250,7 +250,7 @@ fn both_surfaces_with_an_agent_of_a_wallet_and_another_brand() {
 }
 
 #[test]
-fn documented_mode_asks_only_routes_of_documents_1_to_3() {
+fn documented_mode_uses_only_routes_of_documents_1_to_3() {
     let setup = Setup::new(&Variant {
         seed: "62",
         venue: "market_data = \"documented\"",

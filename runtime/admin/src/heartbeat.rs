@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clone_marks_the_same_beat_and_age_counts_from_the_mark() {
+    fn clones_share_the_heartbeat_and_age_counts_from_its_mark() {
         let heartbeat = Heartbeat::aged(Duration::from_mins(1));
         assert!(heartbeat.age() >= Duration::from_mins(1));
         heartbeat.clone().mark();

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_a_table_and_an_empty_one_says_so() {
+    fn lists_are_tables_and_empty_lists_have_a_message() {
         let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
         assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
         assert_eq!(spoken(&json!([])), "none");

@@ -64,7 +64,7 @@ async fn both(step: impl Fn() -> Step) -> (Outcome<RawAnswer>, Outcome<RawAnswer
 }
 
 #[tokio::test]
-async fn what_was_prepared_is_what_stands_on_the_wire() {
+async fn prepared_bytes_are_sent_unchanged() {
     let server = Scripted::start(vec![answer(200, "", "{}"), answer(200, "", "{}")]).await;
     let client = Client::new(server.settings()).unwrap();
     assert!(matches!(send(&client, order()).await, Outcome::Done(_)));
@@ -138,7 +138,7 @@ async fn a_late_response_leaves_an_order_unknown() {
 }
 
 #[tokio::test]
-async fn without_a_connection_nothing_was_sent() {
+async fn a_failed_connection_sends_nothing() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -163,7 +163,7 @@ async fn html_with_5xx_leaves_an_order_unknown() {
 }
 
 #[tokio::test]
-async fn a_503_leaves_an_order_unknown_whatever_its_body_says() {
+async fn a_503_leaves_an_order_unknown_whatever_its_body() {
     let body = r#"{"code":-2010,"msg":"rejected"}"#;
     let (order, poll) = both(|| answer(503, "", body)).await;
     assert!(matches!(order, Outcome::Unknown(UnknownReason::Venue(_))));

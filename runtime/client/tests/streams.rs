@@ -229,7 +229,7 @@ async fn a_connection_that_ends_at_the_subscription_is_reported() {
 }
 
 #[tokio::test]
-async fn an_expiry_that_is_told_twice_makes_one_new_key() {
+async fn a_repeated_expiry_event_makes_one_new_key() {
     let steps = vec![key("one"), key("two"), key("three")];
     let rest = Scripted::start(steps).await;
     let (ws, mut accepted) = sockets().await;

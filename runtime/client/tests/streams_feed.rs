@@ -339,7 +339,7 @@ async fn a_forbidden_path_is_replaced_by_the_other() {
 }
 
 #[tokio::test]
-async fn documented_sends_nothing_outside_documents_1_to_3() {
+async fn documented_mode_uses_only_documents_1_to_3() {
     let topics = [TOP, MARK, TRADES, BOOK, LEVELS];
     let mut bench = Bench::new(Habits::default(), MarketData::Documented, &topics).await;
     assert_eq!(bench.served(TOP, Source::Polling).await, Why::Documents);

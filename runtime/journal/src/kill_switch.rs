@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latch_is_read_back_and_an_unreadable_file_is_a_halt() {
+    fn an_unreadable_kill_switch_file_counts_as_a_halt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
         assert_eq!(read(&path), Latches::default());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn latches_of_a_strategy_are_read_back() {
+    fn the_kill_switch_of_a_strategy_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
         let halted = StrategyLatch {

@@ -450,7 +450,7 @@ fn concurrent_openers_all_get_a_complete_cache() {
 /// Uses recordings of a real venue, if they exist next to the repository.
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
-fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
+fn real_recordings_have_no_gaps_and_depth_agrees_with_tops() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     for (file, name) in [
         ("usdm-btcusdt-20240808.gz", "futures:BTCUSDT"),

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_read_back() {
+    fn a_checkpoint_is_read_back() {
         assert_eq!(
             Checkpoint::from_bytes(&checkpoint().to_bytes()),
             Some(checkpoint())
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_without_engine_rules_has_rules_1() {
+    fn a_checkpoint_without_engine_rules_has_rules_1() {
         let Checkpoint {
             version,
             engine,

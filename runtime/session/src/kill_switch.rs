@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn latches_survive_the_loss_of_the_journal() {
+    fn the_kill_switch_survives_the_loss_of_the_journal() {
         let (mut first, mut engine) = (held(Latches::default()), engine());
         let (strategy, kind) = (StrategyId(1), FaultKind::Trap);
         engine.handle(Time(1), Input::Fault { strategy, kind });
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fill_of_a_forced_close_updates_the_latch_reason() {
+    fn each_fill_of_a_forced_close_updates_the_reason() {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
@@ -618,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_fill_keeps_the_reason_of_a_newer_latch() {
+    fn a_later_fill_keeps_the_reason_of_a_newer_halt() {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;

@@ -212,7 +212,7 @@ fn a_session_trades_on_an_exchange_with_another_protocol() {
 /// The shell may pass two inputs before it takes the outputs. If the second input ends a block, the
 /// block goes to the journal first. The checkpoint that the first input made is then out of date.
 #[test]
-fn a_segment_head_contains_every_block_before_it() {
+fn a_checkpoint_contains_every_block_before_it() {
     // A segment ends because of its age, with the first or the second input of a pair.
     for first_ms in [0, 260] {
         let mut run = Run::new();

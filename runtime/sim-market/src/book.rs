@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_difference_does_not_restore_levels_that_a_top_removed() {
+    fn an_older_diff_does_not_restore_levels_removed_by_a_top() {
         let mut book = Book::new(Surface::Futures, 0);
         book.replace(
             &[level(99, 1), level(98, 1)],

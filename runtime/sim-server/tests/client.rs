@@ -268,7 +268,7 @@ async fn the_budget_stops_before_the_venue_does() {
 }
 
 #[tokio::test]
-async fn a_user_stream_that_replaces_its_connection_tells_every_event_once() {
+async fn a_replaced_user_stream_delivers_each_event_once() {
     let running = server().await;
     let mut settings = settings(&running, Api::V1);
     settings.streams.age_max = Duration::from_millis(300);

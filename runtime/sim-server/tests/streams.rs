@@ -475,7 +475,7 @@ async fn a_websocket_counts_toward_the_connection_limit() {
 }
 
 #[tokio::test]
-async fn incomplete_requests_and_idle_connections_do_not_block_the_port() {
+async fn incomplete_requests_and_idle_clients_do_not_block_a_port() {
     let ping = "GET /api/v3/ping HTTP/1.1\r\nHost: h\r\n";
     let half = "POST /api/v1/order HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nsymbol=";
     let idle = format!("{ping}\r\n");

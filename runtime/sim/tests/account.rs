@@ -220,7 +220,7 @@ fn mode(bench: &mut Bench, hedge: bool) -> Result<(), i32> {
 }
 
 #[test]
-fn hedge_mode_keeps_two_positions_and_asks_for_the_side() {
+fn hedge_mode_keeps_two_positions_and_requires_the_side() {
     let mut bench = bench();
     assert_eq!(mode(&mut bench, false), Err(-4059));
     assert_eq!(mode(&mut bench, true), Ok(()));

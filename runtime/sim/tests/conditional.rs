@@ -15,7 +15,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn each_type_and_side_triggers_as_the_table_says() {
+fn each_order_type_and_side_triggers_as_documented() {
     use OrderType::{StopMarket, TakeProfitMarket};
     let table = [
         (StopMarket, Side::Buy, 600_100, true),
@@ -117,7 +117,7 @@ fn by_mark_price_the_mid_counts_until_a_mark_is_recorded() {
 }
 
 #[test]
-fn close_position_closes_what_is_there_and_expires_without_a_position() {
+fn close_position_closes_all_and_expires_without_a_position() {
     let mut bench = bench();
     bench.place("open", market(FUTURES, Side::Buy, 30)).unwrap();
     let mut terms = OrderTerms::new(FUTURES, Side::Sell, OrderType::StopMarket);
@@ -177,7 +177,7 @@ fn a_trailing_buy_waits_for_a_low_enough_price() {
 }
 
 #[test]
-fn a_trailing_stop_without_activation_follows_from_the_latest_price() {
+fn trailing_stops_without_activation_use_the_latest_price() {
     let mut bench = bench();
     let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::TrailingStopMarket);
     terms.qty = Some(Qty(10));

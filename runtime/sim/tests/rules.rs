@@ -221,7 +221,7 @@ fn percent_filters_limit_buys_above_and_sells_below() {
 /// -4184 (spec 1, Errors) contain STOP where -4016 and -4024 contain the mark price. The mark price
 /// is 60,000.0. Stop and limit prices are tenths of the quote asset.
 #[test]
-fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
+fn stop_limit_prices_have_bands_around_mark_and_stop() {
     use OrderType::{Stop, TakeProfit};
     let percent = |r: &mut Instrument| {
         r.filters.percent_price = Some(PercentPrice {

@@ -209,7 +209,7 @@ fn documented(seed: &str, shared: &str) {
 }
 
 #[test]
-fn an_info_endpoint_that_shares_the_futures_counter_keeps_the_run_ready() {
+fn a_shared_weight_counter_of_info_keeps_the_run_ready() {
     documented("86", "info");
 }
 

@@ -9,7 +9,7 @@ use windvane_admin::view::State;
 use crate::instance::{published, start, start_with};
 
 #[tokio::test]
-async fn each_route_shows_its_part_of_what_was_published() {
+async fn each_route_shows_its_published_part() {
     let instance = start().await;
     let status = instance.request("GET", "/api/status", "").await;
     assert_eq!(status.status, 200);

@@ -17,7 +17,7 @@ fn settings() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_unit_gives_the_runtime_what_it_needs() {
+fn the_systemd_unit_has_the_required_settings() {
     let settings = settings();
     let value = |name: &str| {
         let mut values = settings.iter().filter(|(n, _)| n == name);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_without_headers_lowers_the_limit_for_ordinary_lanes() {
+    fn a_refusal_without_headers_lowers_ordinary_limits() {
         let mut window = Window::new(2_400, 60_000);
         let at_once = |window: &mut Window, now_ms, cost| {
             window.free_at(now_ms, Lane::Query, Shares::NONE, cost) == Some(now_ms)

@@ -202,7 +202,7 @@ fn a_changed_or_missing_block_ends_the_chain() {
 }
 
 #[test]
-fn a_segment_without_a_tail_of_format_1_is_read() {
+fn a_segment_without_a_wal_of_format_1_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (_, appended) = crashed(folder.path());
     let live = folder.path().join("live");

@@ -270,7 +270,7 @@ fn a_read_only_disk_can_be_verified_but_not_used() {
 }
 
 #[test]
-fn a_latch_survives_a_lost_journal() {
+fn the_kill_switch_survives_a_lost_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (rig, _) = Rig::start(folder.path(), &Options::default());
     let reason = "max_drawdown".to_owned();

@@ -65,7 +65,7 @@ fn a_segment_ends_on_request_and_the_chain_continues() {
 }
 
 #[test]
-fn large_heads_are_read_back() {
+fn large_checkpoints_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 9_u64;
     let mut checkpoint = vec![0; 5_000_000];

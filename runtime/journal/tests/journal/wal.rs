@@ -34,7 +34,7 @@ fn assert_crash_proof(data: &Path, appended: &[Block]) {
 }
 
 #[test]
-fn blocks_that_sled_lost_are_in_the_tail() {
+fn blocks_that_sled_lost_are_in_the_wal() {
     let folder = tempfile::tempdir().unwrap();
     let (live, left) = (folder.path().join("live"), folder.path().join("left"));
     let (mut rig, _) = Rig::start(&live, &Options::default());
@@ -69,7 +69,7 @@ fn blocks_that_sled_lost_are_in_the_tail() {
 }
 
 #[test]
-fn a_tail_that_was_not_removed_after_a_seal_is_ignored() {
+fn a_wal_that_was_not_removed_after_a_seal_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     rig.append_durably(10);
@@ -86,7 +86,7 @@ fn a_tail_that_was_not_removed_after_a_seal_is_ignored() {
 }
 
 #[test]
-fn a_gap_between_sled_and_the_tail_is_reported() {
+fn a_gap_between_sled_and_the_wal_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     let db = segment(folder.path()).join("db");
@@ -105,7 +105,7 @@ fn a_gap_between_sled_and_the_tail_is_reported() {
 }
 
 #[test]
-fn a_full_tail_starts_again_without_losing_a_block() {
+fn a_full_wal_starts_again_without_losing_a_block() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = Rig::start(folder.path(), &Options::default());
     let mut rounds = 0;
@@ -118,7 +118,7 @@ fn a_full_tail_starts_again_without_losing_a_block() {
 }
 
 #[test]
-fn a_group_larger_than_the_tail_is_durable_too() {
+fn a_group_larger_than_the_wal_is_durable_too() {
     let folder = tempfile::tempdir().unwrap();
     let (hang, hangs) = mpsc::channel::<mpsc::Receiver<()>>();
     let (sender, hung) = mpsc::channel();
@@ -203,7 +203,7 @@ fn until_a_quiet_sync(
 }
 
 #[test]
-fn a_quiet_moment_is_used_to_start_the_tail_again() {
+fn a_quiet_moment_is_used_to_start_the_wal_again() {
     let folder = tempfile::tempdir().unwrap();
     let (mut rig, _) = until_a_quiet_sync(folder.path(), || Ok(()));
     let bytes = fs::read(segment(folder.path()).join("tail")).unwrap();
@@ -227,7 +227,7 @@ fn a_quiet_moment_is_used_to_start_the_tail_again() {
 }
 
 #[test]
-fn a_hanging_store_delays_blocks_only_if_the_tail_is_full() {
+fn a_hanging_store_delays_blocks_only_if_the_wal_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let (sync_gate, opened) = mpsc::channel::<()>();
     let opened = Mutex::new(opened);

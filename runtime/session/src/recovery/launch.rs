@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_has_the_engine_before_the_strategies_start() {
+    fn the_checkpoint_has_the_engine_before_the_strategies_start() {
         let modules = modules();
         let terms = LaunchTerms {
             foreign: Some(Foreign {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn latches_apply_before_the_strategies_start() {
+    fn the_kill_switch_applies_before_the_strategies_start() {
         let modules = modules();
         let quarantined = StrategyLatch {
             quarantine: Some(("trap".to_owned(), "unreachable".to_owned())),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_start_has_no_head() {
+    fn a_refused_start_has_no_checkpoint() {
         let modules = modules();
         let refusing = Noted {
             refuses: Some(StrategyId(1)),

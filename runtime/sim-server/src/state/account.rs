@@ -217,7 +217,7 @@ mod tests {
     use crate::state::State;
 
     #[test]
-    fn a_filled_order_and_its_id_outlive_thousands_of_unfilled_orders() {
+    fn filled_orders_are_kept_longer_than_unfilled_ones() {
         let now = Time::from_millis(1_800_000_000_000);
         let (mut state, _) = State::new(Settings::default(), now).unwrap();
         let spot = state.instrument(Surface::Spot, "BTCUSDT").unwrap();

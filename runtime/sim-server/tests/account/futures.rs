@@ -286,7 +286,7 @@ async fn leverage_margin_type_and_position_margin() {
 }
 
 #[tokio::test]
-async fn a_countdown_cancels_what_is_open() {
+async fn a_countdown_cancels_open_orders() {
     let venue = Venue::new().await;
     venue.v1("POST", ORDER, LIMIT).await.ok();
     let path = "/fapi/v1/countdownCancelAll";

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_is_left_is_found_unless_the_venue_refused() {
+    fn a_position_left_open_is_found_unless_refused() {
         let holding = || truth(false, "-1");
         assert_eq!(judged("cancel", stopping().stopped(holding())), Ok(()));
         assert!(judged("flatten", stopping().stopped(holding())).is_err());

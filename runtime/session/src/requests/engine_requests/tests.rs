@@ -138,7 +138,7 @@ fn a_cancel_follows_its_order_after_a_second_without_an_answer() {
 }
 
 #[test]
-fn an_order_that_did_not_leave_is_refused_and_its_cancel_is_not_sent() {
+fn an_unsent_order_is_refused_and_its_cancel_is_not_sent() {
     let (mut requests, order) = with_order();
     // The process was suspended: the response timeout and the second of the cancel are over.
     let later = NOW.plus_ms(60_000);
