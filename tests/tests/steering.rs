@@ -430,7 +430,7 @@ impl Manager {
         self.0.recv_timeout(Duration::from_mins(3)).unwrap()
     }
 
-    fn hears(&self, word: &str) {
+    fn expect_message(&self, word: &str) {
         let begin = Instant::now();
         while self.received() != word {
             assert!(
@@ -459,13 +459,13 @@ fn the_service_manager_gets_ready_watchdog_reload_and_stop() {
         "sent once the admin server listens"
     );
     instance.ready();
-    manager.hears("STATUS=live, ready: no problem is known; orders are sent");
-    manager.hears("WATCHDOG=1");
+    manager.expect_message("STATUS=live, ready: no problem is known; orders are sent");
+    manager.expect_message("WATCHDOG=1");
     instance.signal("HUP");
-    manager.hears("RELOADING=1");
-    manager.hears("READY=1");
+    manager.expect_message("RELOADING=1");
+    manager.expect_message("READY=1");
     assert_eq!(instance.terminate().code(), Some(0));
-    manager.hears("STOPPING=1");
+    manager.expect_message("STOPPING=1");
 }
 
 #[test]

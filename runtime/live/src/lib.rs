@@ -377,7 +377,7 @@ impl Running {
     async fn wait(&mut self, signals: &mut Signals) -> Result<Option<Summary>, LiveError> {
         let asked = tokio::select! {
             ended = self.ended() => return ended,
-            () = signals.next() => self.ask_to_stop(),
+            () = signals.next() => self.request_stop(),
         };
         tracing::info!(
             asked,
@@ -386,7 +386,7 @@ impl Running {
         );
         tokio::select! {
             ended = self.ended() => return ended,
-            () = signals.next() => self.ask_to_stop(),
+            () = signals.next() => self.request_stop(),
         };
         // A disk that hangs must not delay the end.
         let ended = tokio::time::timeout(HURRY, self.ended()).await;
@@ -398,7 +398,7 @@ impl Running {
         })
     }
 
-    fn ask_to_stop(&self) -> bool {
+    fn request_stop(&self) -> bool {
         let asked = self.stop.send(()).is_ok();
         self.mailbox.nudge();
         asked

@@ -55,11 +55,11 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     }
     match directory.prune(keep, SystemTime::now()) {
         Ok(pruned) if pruned.segments.is_empty() => {
-            tell_market(&pruned);
+            log_market_pruned(&pruned);
             return;
         }
         Ok(pruned) => {
-            tell_market(&pruned);
+            log_market_pruned(&pruned);
             let segments = pruned.segments.len();
             tracing::info!(
                 segments,
@@ -82,7 +82,7 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     }
 }
 
-fn tell_market(pruned: &Pruned) {
+fn log_market_pruned(pruned: &Pruned) {
     if !pruned.markets.is_empty() {
         let (segments, bytes) = (pruned.markets.len(), pruned.market_bytes);
         tracing::info!(segments, bytes, "deleted market data of old segments");

@@ -117,7 +117,7 @@ impl EventLoop {
         self.perform(state).await;
         let note = match commands {
             Ok(None) => String::new(),
-            Ok(Some(freed)) => tell_freed(name, freed),
+            Ok(Some(freed)) => describe_freed(name, freed),
             Err(reason) => {
                 return Err(Refused {
                     error: format!("strategy {name} could not start: {reason}"),
@@ -184,7 +184,7 @@ impl EventLoop {
 }
 
 /// Logs that a strategy left quarantine, and returns what the operator should know about it.
-fn tell_freed(strategy: &str, freed: Freed) -> String {
+fn describe_freed(strategy: &str, freed: Freed) -> String {
     match freed.renewed {
         Renewed::WithState => {
             let with_state = freed.had_state;

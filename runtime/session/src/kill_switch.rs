@@ -588,7 +588,11 @@ mod tests {
     }
 
     /// The reason in the file after an order event, with the notices of the engine taken in.
-    fn told(held: &mut KillSwitchState, engine: &mut Engine, update: OrderUpdate) -> String {
+    fn reason_after(
+        held: &mut KillSwitchState,
+        engine: &mut Engine,
+        update: OrderUpdate,
+    ) -> String {
         engine.handle(Time(5), Input::User(&UserEvent::Order(update)));
         while let Some(notice) = engine.poll_notice() {
             held.notice(engine, &notice);
@@ -603,14 +607,14 @@ mod tests {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
-        let first = told(&mut held, &mut engine, update);
+        let first = reason_after(&mut held, &mut engine, update);
         assert!(
             first.starts_with("liquidation by the venue: 0.002 of"),
             "{first}"
         );
         assert_eq!(engine.latch(), Latch::Halted);
         let update = sold_by_the_venue(&engine, TradeId(3), (3, 5));
-        let second = told(&mut held, &mut engine, update);
+        let second = reason_after(&mut held, &mut engine, update);
         assert!(
             second.starts_with("liquidation by the venue: 0.005 of"),
             "{second}"
@@ -622,10 +626,10 @@ mod tests {
         let (mut held, mut engine) = (held(Latches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
-        told(&mut held, &mut engine, update);
+        reason_after(&mut held, &mut engine, update);
         held.set_cause(OPERATOR.to_owned());
         let update = sold_by_the_venue(&engine, TradeId(3), (3, 5));
-        told(&mut held, &mut engine, update);
+        reason_after(&mut held, &mut engine, update);
         assert_eq!(held.cause(), OPERATOR);
     }
 

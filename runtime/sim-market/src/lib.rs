@@ -2,7 +2,7 @@
 //! come from. Sans-IO: time is an argument, everything is integers, and every list is bounded.
 //!
 //! There is one market for all: the source's and that of the accounts. How they meet stands in
-//! [`floor`].
+//! [`shared_market`].
 
 mod board;
 pub mod book;

@@ -19,7 +19,7 @@
 //! - [`latency`]: delays, for the driver.
 //!
 //! A server with the venue's own wire format uses more: [`view`] for REST routes, [`stream`] for
-//! complete user events, [`funds`] for deposits and withdrawals, [`meeting`] for accounts that
+//! complete user events, [`funds`] for deposits and withdrawals, [`cross_account`] for accounts that
 //! trade with each other, [`force`] for events that a test triggers. [`snapshot`] saves a venue for
 //! a later process.
 

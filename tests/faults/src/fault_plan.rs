@@ -327,7 +327,7 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// The mix of a seed, for this many milliseconds with faults.
+    /// The plan of a seed, for this many milliseconds with faults.
     pub fn draw(seed: u64, choice: &Choice, faults_ms: i64) -> Self {
         let mut random = Random::of(seed, "mix");
         let mut kinds = Random::of(seed, "kinds");

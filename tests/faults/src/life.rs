@@ -1,4 +1,4 @@
-//! Runs one seed, from its mix to its result.
+//! Runs one seed, from its fault plan to its result.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// Kills that tore the block that was being written.
 pub const TORN: &str = "torn";
@@ -42,11 +42,13 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a witness entry.
-    pub fn see(&mut self, seen: &Seen) {
+    pub fn see(&mut self, seen: &WitnessEvent) {
         match seen {
-            Seen::Sent(request) if request.route.ends_with(".new_order") => self.orders += 1,
-            Seen::Executed { .. } => self.fills += 1,
-            Seen::Refused { .. } => self.refused += 1,
+            WitnessEvent::Sent(request) if request.route.ends_with(".new_order") => {
+                self.orders += 1
+            }
+            WitnessEvent::Executed { .. } => self.fills += 1,
+            WitnessEvent::Refused { .. } => self.refused += 1,
             _ => {}
         }
     }

@@ -39,7 +39,7 @@ fn holding(instance: &mut Instance, venue: &Venue) {
 }
 
 /// Waits until the run knows the weight that others use, from a response header.
-fn heard_of_others(instance: &mut Instance, weight: f64) {
+fn wait_for_use_by_others(instance: &mut Instance, weight: f64) {
     let admin = instance.admin();
     let used = || {
         let metrics = admin.metrics();
@@ -60,7 +60,7 @@ fn a_stop_flattens_while_others_use_most_of_the_weight() {
     let mut instance = launch(&venue).set("run.on_stop=flatten").start();
     holding(&mut instance, &venue);
     others(&venue, 1_400);
-    heard_of_others(&mut instance, 1_400.0);
+    wait_for_use_by_others(&mut instance, 1_400.0);
     instance.signal("TERM");
     let status = instance.end_within(Duration::from_secs(15));
     let account = venue.account();
@@ -82,7 +82,7 @@ fn a_halt_cancels_all_orders_while_others_use_the_weight() {
     let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 150);
     instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
     others(&venue, 1_400);
-    heard_of_others(&mut instance, 1_400.0);
+    wait_for_use_by_others(&mut instance, 1_400.0);
     let halted = Instant::now();
     admin.command("/api/halt");
     instance.until_shown(&admin, "/api/orders", REST, &|orders| *orders == json!([]));
@@ -268,7 +268,7 @@ fn restarts_are_quick_while_others_use_most_of_the_weight() {
         instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
         if start == 0 {
             others(&venue, 1_400);
-            heard_of_others(&mut instance, 1_400.0);
+            wait_for_use_by_others(&mut instance, 1_400.0);
         }
         instance.kill();
     }

@@ -301,7 +301,7 @@ mod tests {
         KeeperOutput::Start { orders_may_rest }
     }
 
-    const fn told(armed: bool) -> KeeperOutput {
+    const fn armed_report(armed: bool) -> KeeperOutput {
         KeeperOutput::Report(LiveInput::Watchdog { armed })
     }
 
@@ -312,7 +312,7 @@ mod tests {
         rig.heartbeat();
         assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
         assert_eq!(rig.keeper.poll_timeout(), None);
-        assert_eq!(rig.give(GONE), [told(false)]);
+        assert_eq!(rig.give(GONE), [armed_report(false)]);
         assert_eq!(rig.pass(0), (PAUSE_MS.0, vec![started(true)]));
     }
 
@@ -386,7 +386,7 @@ mod tests {
     fn a_process_that_cancels_lives_as_long_as_it_reports() {
         let mut rig = Rig::armed();
         let acting = KeeperInput::Message(WatchdogMessage::Acting);
-        assert_eq!(rig.give(acting), [told(false)]);
+        assert_eq!(rig.give(acting), [armed_report(false)]);
         rig.now = rig.now.plus_ms(SILENT_MS - 1);
         rig.give(acting);
         assert_eq!(rig.pass(0), (SILENT_MS, vec![KeeperOutput::Kill]));

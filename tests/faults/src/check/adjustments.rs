@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -78,14 +78,14 @@ impl Check for Adjustments {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 journal, process, ..
             }) => self.finding |= *process == 1 || !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::State { to, .. } if to == "ready" => self.finding = false,
-            Seen::Sent(request) if request.path.ends_with("/userTrades") => {
+            WitnessEvent::State { to, .. } if to == "ready" => self.finding = false,
+            WitnessEvent::Sent(request) if request.path.ends_with("/userTrades") => {
                 self.open_requests.insert(request.id, request.path.clone());
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
@@ -96,7 +96,7 @@ impl Check for Adjustments {
                 self.placed
                     .extend(placed.map(|order| (order.id.clone(), (order.book(), order.reduces))));
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -108,12 +108,12 @@ impl Check for Adjustments {
                     self.take_report(report);
                 }
             }
-            Seen::Emitted { text, .. } => {
+            WitnessEvent::Emitted { text, .. } => {
                 if let Some(report) = wire::event_report(text) {
                     self.take_report(report);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id, ..
             } => {
                 if let Some((instrument, _)) = self.placed.get(client_order_id).cloned() {
@@ -121,18 +121,18 @@ impl Check for Adjustments {
                 }
             }
             // A fill of an own order that is booked late was executed before the refusal.
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 client_order_id,
                 ..
             } if !self.placed.contains_key(client_order_id) => self.forget_refusals(instrument),
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } if self.open_requests.contains_key(request) => {
                 self.no_account_trades |= (400..500).contains(&answer.status)
                     && !matches!(answer.status, 403 | 418 | 429);
             }
-            Seen::Adjusted {
+            WitnessEvent::Adjusted {
                 kind, of, from, to, ..
             } if kind == "position"
                 && !self.finding

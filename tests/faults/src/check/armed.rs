@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -150,26 +150,26 @@ impl Check for Armed {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Stopping { .. } => self.is_stopping = true,
-            Seen::Configured { on_stop, .. } => self.keeps = on_stop == "keep",
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Stopping { .. } => self.is_stopping = true,
+            WitnessEvent::Configured { on_stop, .. } => self.keeps = on_stop == "keep",
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopping = false;
                 self.confirmed.clear();
                 let open_requests = self.open_requests.keys().next_back();
                 self.before = open_requests.copied().unwrap_or(self.before);
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 self.sent(wire::request_kind(request), request.id, entry.at_ns)?
             }
-            Seen::Arrived { request, .. } => {
+            WitnessEvent::Arrived { request, .. } => {
                 if let Some((.., arrived_ns)) = self.open_requests.get_mut(request) {
                     *arrived_ns = entry.at_ns;
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } if wire::is_done(answer) => self.answered(*request)?,
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => self.answer_received(*request),

@@ -15,7 +15,7 @@ use rust_decimal::Decimal;
 
 use super::orders::Orders;
 use super::wire::{self, Placed};
-use crate::witness::{Entry, ProcessSeen, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, Terms, WitnessEvent};
 
 /// The positions that the runtime may close.
 #[derive(Debug)]
@@ -60,21 +60,25 @@ impl Closings {
     pub fn see(&mut self, entry: &Entry) {
         self.orders.see(entry);
         match &entry.seen {
-            Seen::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
-            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
-            Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
+            WitnessEvent::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
+            WitnessEvent::Commanded { strategy, command } => {
+                self.commanded(strategy.as_ref(), command)
+            }
+            WitnessEvent::Quarantined { strategy }
+                if self.strategies.get(strategy) == Some(&true) =>
+            {
                 self.faulty.insert(strategy.clone());
                 self.begin(vec![strategy.clone()]);
             }
-            Seen::Stopping { .. } if self.stop_closes => {
+            WitnessEvent::Stopping { .. } if self.stop_closes => {
                 self.is_stopping = true;
                 self.begin(self.strategies.keys().cloned().collect());
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopping = false;
                 self.acts.clone_from(&self.ever);
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             _ => {}

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -25,16 +25,16 @@ impl Check for Durable {
         match &entry.seen {
             // The next process does not know what was sent before it, and its journal may hold the
             // intent.
-            Seen::Process(ProcessSeen::Started { .. }) => self.intended.clear(),
-            Seen::Durable {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.intended.clear(),
+            WitnessEvent::Durable {
                 client_order_ids, ..
             } => self.recorded.extend(client_order_ids.iter().cloned()),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone());
             }
-            Seen::Sent(request) => match wire::request_kind(request) {
+            WitnessEvent::Sent(request) => match wire::request_kind(request) {
                 RequestKind::Place(orders) => {
                     for placed in orders {
                         let closes = placed.price.is_none() && !self.intended.contains(&placed.id);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, PositionView, Rest, Seen, View};
+use crate::witness::{Entry, PositionView, Rest, View, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Check for Exits {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let Seen::Market {
+        let WitnessEvent::Market {
             what,
             view,
             before,

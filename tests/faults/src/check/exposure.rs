@@ -13,7 +13,7 @@ use rust_decimal::Decimal;
 use super::Check;
 use super::orders::{Orders, Own};
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
+use crate::witness::{Entry, LimitTerms, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// Tolerance in hundredths of the limit: prices move between the intent and the sending, and the
 /// runtime values positions at the mark price.
@@ -242,35 +242,35 @@ impl Check for Exposure {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Configured {
+            WitnessEvent::Configured {
                 max_open_orders, ..
             } => self.configured(entry.at_ns, max_open_orders),
-            Seen::Top {
+            WitnessEvent::Top {
                 instrument, bid, ..
             } => {
                 self.bids.insert(instrument.clone(), wire::decimal(bid));
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone());
             }
-            Seen::Released {
+            WitnessEvent::Released {
                 client_order_id, ..
             } => {
                 self.released.insert(client_order_id.clone(), entry.number);
             }
-            Seen::ClosedOutside { strategy, .. } => {
+            WitnessEvent::ClosedOutside { strategy, .. } => {
                 self.closed_outside.insert(strategy.clone(), entry.number);
             }
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 let word = act.get("act").and_then(serde_json::Value::as_str);
                 self.mixed |= matches!(word, Some("place" | "close" | "adl" | "liquidate"));
             }
-            Seen::Sent(request) if !self.lost => {
+            WitnessEvent::Sent(request) if !self.lost => {
                 if let RequestKind::Place(orders) = wire::request_kind(request) {
                     let opens =
                         |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The quote asset of every instrument.
 const QUOTE: &str = "USDT";
@@ -176,20 +176,20 @@ impl Check for Fees {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Emitted { surface, text, .. } => self.emitted(surface, text),
-            Seen::Sent(request) => {
+            WitnessEvent::Emitted { surface, text, .. } => self.emitted(surface, text),
+            WitnessEvent::Sent(request) => {
                 if let RequestKind::Trades(instrument) = wire::request_kind(request) {
                     self.questions.insert(request.id, instrument);
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } => {
                 if let Some(instrument) = self.questions.get(request).cloned() {
                     self.answered(&instrument, answer);
                 }
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 trade_id,
                 side,
@@ -209,7 +209,7 @@ impl Check for Fees {
                 };
                 self.booked(instrument, *trade_id, fee, moved)?;
             }
-            Seen::LateFee {
+            WitnessEvent::LateFee {
                 instrument,
                 order_id,
                 trade_id,
@@ -224,13 +224,13 @@ impl Check for Fees {
                 let replaced = (!in_balance).then(|| wire::decimal(estimate));
                 self.booked_late(&trade, *order_id, fee, replaced)?;
             }
-            Seen::Adjusted {
+            WitnessEvent::Adjusted {
                 kind, of, from, to, ..
             } if kind == "balance" => {
                 self.begin();
                 self.add(of.clone(), wire::decimal(to) - wire::decimal(from));
             }
-            Seen::Balance {
+            WitnessEvent::Balance {
                 of,
                 from,
                 to,
@@ -243,7 +243,7 @@ impl Check for Fees {
                 }
             }
             // A kill in the middle of a step.
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.ended = true;
                 self.late.clear();
             }

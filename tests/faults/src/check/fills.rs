@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::Check;
 use super::orders::Orders;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, View, WitnessEvent};
 
 /// A venue may round the commissions that it reports to this many decimals.
 const FEE_DECIMALS: u32 = 4;
@@ -85,7 +85,7 @@ pub struct OutsideTrading {
 impl OutsideTrading {
     fn see(&mut self, entry: &Entry) {
         match &entry.seen {
-            Seen::ClosedOutside {
+            WitnessEvent::ClosedOutside {
                 strategy,
                 instrument,
                 qty,
@@ -94,7 +94,7 @@ impl OutsideTrading {
                 let key = (strategy.clone(), instrument.clone());
                 *self.closed.entry(key).or_default() += wire::decimal(qty);
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.unsure.extend(self.closed.keys().cloned());
             }
             _ => {}
@@ -120,14 +120,14 @@ impl Check for Fills {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         self.learn(entry);
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.trades.clear();
                 self.booked.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 client_order_id,
                 trade_id,
@@ -176,7 +176,7 @@ impl Fills {
     pub fn learn(&mut self, entry: &Entry) {
         self.orders.see(entry);
         self.outside_trading.see(entry);
-        if let Seen::Booked {
+        if let WitnessEvent::Booked {
             instrument,
             client_order_id,
             trade_id: ..=-1,

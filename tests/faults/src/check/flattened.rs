@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
@@ -173,7 +173,7 @@ impl Check for Flattened {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         let now_ns = entry.at_ns;
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. } | ProcessEvent::Crashed { .. }) => {
                 self.since_ns = None;
                 if self.ready {
                     self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
@@ -183,17 +183,17 @@ impl Check for Flattened {
                 self.standing.remove("process");
                 self.standing.remove("journal");
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Process(ProcessSeen::Paused { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => {
                 self.standing.insert("process".to_owned());
             }
-            Seen::Process(ProcessSeen::Resumed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => {
                 self.standing.remove("process");
                 self.trouble_ns = self.trouble_ns.max(now_ns);
             }
-            Seen::Journal(word) => {
+            WitnessEvent::Journal(word) => {
                 if matches!(word.as_str(), "stalled" | "failed") {
                     self.standing.insert("journal".to_owned());
                 } else {
@@ -201,34 +201,34 @@ impl Check for Flattened {
                 }
                 self.trouble_ns = self.trouble_ns.max(now_ns);
             }
-            Seen::State { to, .. } => self.ready |= to == "ready",
-            Seen::Commanded {
+            WitnessEvent::State { to, .. } => self.ready |= to == "ready",
+            WitnessEvent::Commanded {
                 strategy: None,
                 command,
             } if command == "flatten" && self.ready => {
                 self.since_ns.get_or_insert(now_ns);
             }
-            Seen::Commanded { command, .. } if command == "resume" => self.since_ns = None,
-            Seen::Sent(request) if request.surface == "futures" => {
+            WitnessEvent::Commanded { command, .. } if command == "resume" => self.since_ns = None,
+            WitnessEvent::Sent(request) if request.surface == "futures" => {
                 self.open_requests.insert(request.id, now_ns);
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request,
                 copy: 0,
                 answer,
             } if self.open_requests.contains_key(request) => {
                 self.answered.insert(*request, answer.clone());
             }
-            Seen::AnswerReceived { request, answer } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
                 self.answer_received(*request, answer.as_ref(), now_ns)
             }
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 self.act(act);
                 if !self.standing.is_empty() {
                     self.trouble_ns = self.trouble_ns.max(now_ns);
                 }
             }
-            Seen::Closing(truth) => return self.judge(truth, now_ns),
+            WitnessEvent::Closing(truth) => return self.judge(truth, now_ns),
             _ => {}
         }
         Ok(())

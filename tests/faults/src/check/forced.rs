@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// Longest time from the delivery of the event of a forced close to the reaction.
 const WITHIN_NS: i64 = 5_000_000_000;
@@ -136,16 +136,18 @@ impl Check for Forced {
             ));
         }
         match &entry.seen {
-            Seen::Act { act, done: true } if act["act"] == "adl" || act["act"] == "liquidate" => {
+            WitnessEvent::Act { act, done: true }
+                if act["act"] == "adl" || act["act"] == "liquidate" =>
+            {
                 self.closed_ns = entry.at_ns;
             }
-            Seen::Emitted { event, text, .. } => {
+            WitnessEvent::Emitted { event, text, .. } => {
                 if let Some(order) = self.forced_order(text) {
                     let first = *self.first.entry(order).or_insert(entry.at_ns);
                     self.emitted.insert(*event, first);
                 }
             }
-            Seen::Delivered { event, .. } => {
+            WitnessEvent::Delivered { event, .. } => {
                 let emitted = self.emitted.remove(event);
                 let is_news =
                     emitted.is_some_and(|at_ns| at_ns.min(self.closed_ns) > self.reported_ns);
@@ -154,32 +156,35 @@ impl Check for Forced {
                     self.due_ns.get_or_insert(entry.at_ns + WITHIN_NS);
                 }
             }
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.stopped = false,
-            Seen::Process(ProcessSeen::Paused { .. } | ProcessSeen::Crashed { .. })
-            | Seen::Commanded { .. } => {
-                self.stopped = matches!(entry.seen, Seen::Process(ProcessSeen::Paused { .. }));
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.stopped = false,
+            WitnessEvent::Process(ProcessEvent::Paused { .. } | ProcessEvent::Crashed { .. })
+            | WitnessEvent::Commanded { .. } => {
+                self.stopped = matches!(
+                    entry.seen,
+                    WitnessEvent::Process(ProcessEvent::Paused { .. })
+                );
                 self.due_ns = None;
             }
-            Seen::ForcedClose { .. } => {
+            WitnessEvent::ForcedClose { .. } => {
                 self.reported_ns = entry.at_ns;
                 if !self.has_reacted() {
                     self.noticed_ns = Some(entry.at_ns);
                 }
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.state.clone_from(to);
                 if self.has_reacted() {
                     self.noticed_ns = None;
                     self.due_ns = None;
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 "booting".clone_into(&mut self.state);
                 self.noticed_ns = None;
                 self.due_ns = None;
                 self.stopped = false;
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             _ => {}

@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::wire::{self, Report, RequestKind};
-use crate::witness::{Entry, ProcessSeen, Request, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Request, RequestId, Rest, WitnessEvent};
 
 /// Cancels must leave within this time. An order of unknown state is queried first, and the
 /// response may take as long as a request may.
@@ -193,35 +193,35 @@ impl Check for Halted {
             ));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.resting.clear();
                 self.open_requests.clear();
                 self.halts.clear();
                 self.hangs = false;
             }
-            Seen::Process(_) => self.forget(),
-            Seen::Journal(word) => {
+            WitnessEvent::Process(_) => self.forget(),
+            WitnessEvent::Journal(word) => {
                 self.hangs = matches!(word.as_str(), "stalled" | "failed");
                 self.trouble_ns = entry.at_ns;
             }
-            Seen::Commanded { strategy, command } => {
+            WitnessEvent::Commanded { strategy, command } => {
                 self.commanded(strategy.as_ref(), command, entry.at_ns);
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 self.open_requests.insert(request.id, entry.at_ns);
                 self.sent(request);
             }
-            Seen::AnswerReceived { request, answer } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
                 self.settle(*request, answer.is_none(), entry.at_ns);
                 if let Some(answer) = answer {
                     self.answer_received(*request, entry, answer);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             } => return self.executed(client_order_id, executed_qty, entry.at_ns),
-            Seen::Emitted { text, .. } => {
+            WitnessEvent::Emitted { text, .. } => {
                 if let Some(report) = wire::event_report(text) {
                     self.reported(&report);
                 }

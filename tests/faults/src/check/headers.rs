@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// Weight of a minute on futures (spec 2, Limits, 1).
 const LIMIT: u32 = 2_400;
@@ -32,16 +32,16 @@ impl Check for Headers {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.futures.clear();
                 self.used = None;
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone(), entry.at_ns);
             }
-            Seen::Sent(request) if request.surface == "futures" => {
+            WitnessEvent::Sent(request) if request.surface == "futures" => {
                 self.futures.insert(request.id);
                 let kind = wire::request_kind(request);
                 let opens = matches!(&kind, RequestKind::Place(orders)
@@ -59,7 +59,7 @@ impl Check for Headers {
                     ));
                 }
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if self.futures.remove(request) => {

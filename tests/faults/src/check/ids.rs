@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Check for Ids {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let Seen::Sent(request) = &entry.seen else {
+        let WitnessEvent::Sent(request) = &entry.seen else {
             return Ok(());
         };
         if let RequestKind::Place(orders) = wire::request_kind(request) {

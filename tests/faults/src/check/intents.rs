@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Check;
 use super::closings::Closings;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, IntentTerms, Rest, Seen, Terms};
+use crate::witness::{Entry, IntentTerms, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Check for Intents {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Intended {
+            WitnessEvent::Intended {
                 process,
                 client_order_id,
                 terms,
@@ -36,7 +36,7 @@ impl Check for Intents {
                 let intended = (*process, terms.clone());
                 self.waiting.insert(client_order_id.clone(), intended);
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         self.sent(&placed, request.process)?;

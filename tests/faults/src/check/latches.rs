@@ -11,7 +11,7 @@ use super::Check;
 use super::fills::Fills;
 use super::orders::Orders;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, IntentTerms, ProcessSeen, Rest, Seen, Terms};
+use crate::witness::{Entry, IntentTerms, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// The latches; the stricter one comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,8 +133,10 @@ impl Check for Latches {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
-            Seen::Latched {
+            WitnessEvent::Commanded { strategy, command } => {
+                self.commanded(strategy.as_ref(), command)
+            }
+            WitnessEvent::Latched {
                 account,
                 strategies,
             } => {
@@ -142,20 +144,20 @@ impl Check for Latches {
                 let of_each = strategies.map(|(id, word)| (id.clone(), Latch::of(word)));
                 self.on_disk = (Latch::of(account), of_each.collect());
             }
-            Seen::CommandsKept => self.is_kept()?,
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::CommandsKept => self.is_kept()?,
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 (self.account, self.strategies) = self.on_disk.clone();
                 self.forbidden.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id,
                 terms,
                 ..
             } => self.intended(client_order_id, terms),
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         if let Some(latch) = self.forbidden.get(&placed.id) {
@@ -164,7 +166,7 @@ impl Check for Latches {
                     }
                 }
             }
-            Seen::Flattened(truth) if !self.lost => {
+            WitnessEvent::Flattened(truth) if !self.lost => {
                 let held = self.fills.held(truth);
                 let mut sure = held
                     .iter()

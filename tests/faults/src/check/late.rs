@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, Rest, WitnessEvent};
 
 /// The longest time from the release of an order to its bytes on the wire.
 const WITHIN_NS: i64 = 1_050_000_000;
@@ -21,13 +21,13 @@ impl Check for Late {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Released {
+            WitnessEvent::Released {
                 client_order_id,
                 at_ns,
             } => {
                 self.0.insert(client_order_id.clone(), *at_ns);
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };

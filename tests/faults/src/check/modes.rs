@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// A mode of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,22 +81,22 @@ impl Check for Modes {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Paused { .. }) => self.is_paused = true,
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.is_paused = false,
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => self.is_paused = true,
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.is_paused = false,
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_paused = false;
                 self.on.clear();
                 self.newest = 0;
                 self.queries.clear();
             }
-            Seen::Emitted {
+            WitnessEvent::Emitted {
                 event: number,
                 text,
                 ..
             } if text.contains("\"ACCOUNT_CONFIG_UPDATE\"") => {
                 self.reported.insert(*number, event(text));
             }
-            Seen::Delivered { event, .. } if !self.is_paused => {
+            WitnessEvent::Delivered { event, .. } if !self.is_paused => {
                 let (made, modes) = self.reported.get(event).cloned().unwrap_or_default();
                 if made >= self.newest {
                     for (mode, is_on) in modes {
@@ -105,14 +105,14 @@ impl Check for Modes {
                     }
                 }
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 if let Some(mode) = self.on.first() {
                     self.doubtful.insert(client_order_id.clone(), *mode);
                 }
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let last = request.path.rsplit('/').next().unwrap_or_default();
                 match last {
                     "dual" => drop(self.queries.insert(request.id, Mode::Hedge)),
@@ -132,7 +132,7 @@ impl Check for Modes {
                     }
                 }
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 
 use super::wire::{self, Placed, Report, RequestKind};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Seen, Terms};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// Error codes of a query that does not find an order; the documents name none.
 const NOT_FOUND: [i64; 2] = [-2013, -2011];
@@ -69,7 +69,7 @@ impl Orders {
     /// Handles an entry.
     pub fn see(&mut self, entry: &Entry) {
         match &entry.seen {
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let kind = wire::request_kind(request);
                 if let RequestKind::Place(orders) = &kind {
                     for placed in orders {
@@ -84,16 +84,16 @@ impl Orders {
                     self.requests.insert(request.id, kind);
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => self.started_ns = entry.at_ns,
-            Seen::Answered {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.started_ns = entry.at_ns,
+            WitnessEvent::Answered {
                 request, answer, ..
             } => self.answered(*request, answer, entry.at_ns),
-            Seen::Emitted { text, .. } => {
+            WitnessEvent::Emitted { text, .. } => {
                 if let Some(report) = wire::event_report(text) {
                     self.report(&report);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             } => self.report(&Report {
@@ -102,7 +102,7 @@ impl Orders {
                 status: "PARTIALLY_FILLED".to_owned(),
                 executed: wire::decimal(executed_qty),
             }),
-            Seen::ClosedOutside {
+            WitnessEvent::ClosedOutside {
                 strategy,
                 instrument,
                 qty,

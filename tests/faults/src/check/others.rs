@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -46,18 +46,18 @@ impl Check for Others {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         let request = match &entry.seen {
-            Seen::Sent(request) => request,
-            Seen::Intended {
+            WitnessEvent::Sent(request) => request,
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.own.insert(client_order_id.clone());
                 return Ok(());
             }
-            Seen::Process(ProcessSeen::Running { epoch, .. }) => {
+            WitnessEvent::Process(ProcessEvent::Running { epoch, .. }) => {
                 self.epochs.insert(spelt(*epoch));
                 return Ok(());
             }
-            Seen::Act { act, .. } if act["act"] == "cancel" => {
+            WitnessEvent::Act { act, .. } if act["act"] == "cancel" => {
                 let id = act["client_order_id"].as_str();
                 self.own.extend(id.map(str::to_owned));
                 return Ok(());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// The rule. It does not matter whether a request was answered: a lost request is sent again.
 #[derive(Debug)]
@@ -106,25 +106,25 @@ impl Check for Overdue {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopped = false;
                 self.ready_since = None;
                 self.open_requests.clear();
             }
-            Seen::Process(ProcessSeen::Running { journal, .. }) => {
+            WitnessEvent::Process(ProcessEvent::Running { journal, .. }) => {
                 self.is_lost = !matches!(journal.as_str(), "clean" | "torn");
             }
-            Seen::Process(ProcessSeen::Crashed { .. }) => self.ready_since = None,
-            Seen::Process(ProcessSeen::Paused { .. }) => self.is_stopped = true,
-            Seen::Process(ProcessSeen::Resumed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Crashed { .. }) => self.ready_since = None,
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => self.is_stopped = true,
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => {
                 self.is_stopped = false;
                 self.ready_since = self.ready_since.map(|_| entry.at_ns);
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.ready_since = (to == "ready").then_some(entry.at_ns);
                 self.take_over(entry.at_ns);
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 if let RequestKind::Countdown(instrument, length_ms) = wire::request_kind(request) {
                     if length_ms > 0 {
                         self.open_requests.insert(instrument, entry.at_ns);
@@ -133,7 +133,7 @@ impl Check for Overdue {
                     }
                 }
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 answer: Some(answer),
                 ..
             } => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ impl Check for Reloads {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => self.started = None,
-            Seen::Reloading { strategies } => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.started = None,
+            WitnessEvent::Reloading { strategies } => {
                 let started = strategies.iter().map(|one| (one.clone(), 0));
                 self.started = Some(started.collect());
             }
-            Seen::Renewed { strategy } => {
+            WitnessEvent::Renewed { strategy } => {
                 let Some(started) = &mut self.started else {
                     return Err(format!("{strategy} starts again without a reload"));
                 };
@@ -38,7 +38,7 @@ impl Check for Reloads {
                     return Err(format!("one reload starts {strategy} {times} times"));
                 }
             }
-            Seen::Reloaded { refused } => {
+            WitnessEvent::Reloaded { refused } => {
                 let started = self.started.take().unwrap_or_default();
                 let left = started.iter().find(|(_, times)| **times == 0);
                 if let (Some((strategy, _)), false) = (left, refused) {

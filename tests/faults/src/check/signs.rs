@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// Tolerance for a sign that was decided just before a failure.
 const DECIDED_NS: i64 = 1_000_000_000;
@@ -62,14 +62,14 @@ impl Check for Signs {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 *self = Self {
                     blind_since: Some(entry.at_ns),
                     ..Self::default()
                 };
             }
-            Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
-            Seen::Stream {
+            WitnessEvent::Process(ProcessEvent::Running { .. }) => self.failed_since = None,
+            WitnessEvent::Stream {
                 stream,
                 surface,
                 user: true,
@@ -83,14 +83,14 @@ impl Check for Signs {
                 self.stream = up.then_some(*stream);
                 self.blind_since = self.blind_since.or(Some(entry.at_ns));
             }
-            Seen::Journal(word) => self.journal(word, entry.at_ns),
-            Seen::Sent(request)
+            WitnessEvent::Journal(word) => self.journal(word, entry.at_ns),
+            WitnessEvent::Sent(request)
                 if request.surface == "spot"
                     && wire::request_kind(request) == RequestKind::OpenOrders =>
             {
                 self.questions.insert(request.id, self.stream.is_some());
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {
@@ -99,7 +99,7 @@ impl Check for Signs {
                     self.blind_since = None;
                 }
             }
-            Seen::Heartbeat => return self.given(entry.at_ns),
+            WitnessEvent::Heartbeat => return self.given(entry.at_ns),
             _ => {}
         }
         Ok(())

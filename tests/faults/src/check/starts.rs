@@ -4,7 +4,7 @@
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
@@ -39,25 +39,25 @@ impl Check for Starts {
             ));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 *self = Self {
                     fresh: true,
                     ..Self::default()
                 }
             }
-            Seen::Process(ProcessSeen::Running { .. }) => {}
-            Seen::Process(_) => self.due_ns = None,
-            Seen::Stream { user: true, up, .. } => {
+            WitnessEvent::Process(ProcessEvent::Running { .. }) => {}
+            WitnessEvent::Process(_) => self.due_ns = None,
+            WitnessEvent::Stream { user: true, up, .. } => {
                 let due = entry.at_ns + WITHIN_NS;
                 self.due_ns = (*up && self.fresh && !self.refused).then_some(due);
             }
-            Seen::Sent(request)
+            WitnessEvent::Sent(request)
                 if matches!(wire::request_kind(request), RequestKind::OpenOrders) =>
             {
                 self.fresh = false;
                 self.due_ns = None;
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 answer: Some(answer),
                 ..
             } => {

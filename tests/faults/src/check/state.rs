@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, Rest, Seen, Terms, View};
+use crate::witness::{Entry, Rest, Terms, View, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Check for State {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        if let Seen::Sent(request) = &entry.seen
+        if let WitnessEvent::Sent(request) = &entry.seen
             && let RequestKind::Place(orders) = wire::request_kind(request)
         {
             self.sent.extend(orders.into_iter().map(|order| order.id));

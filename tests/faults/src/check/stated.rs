@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The runtime waits a quarter of a second for an event. The rest is tolerance for steps of the
 /// clock.
@@ -67,7 +67,7 @@ impl Check for Stated {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let kind = wire::request_kind(request);
                 if matches!(
                     kind,
@@ -81,14 +81,14 @@ impl Check for Stated {
                     self.sent.extend(futures.map(|order| order.id));
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request,
                 copy: 0,
                 answer,
             } if self.open_requests.contains(request) => {
                 self.answered.insert(*request, answer.body.clone());
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -99,7 +99,7 @@ impl Check for Stated {
                     }
                 }
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 client_order_id,
                 qty,
                 ..
@@ -111,9 +111,9 @@ impl Check for Stated {
                     self.due.remove(client_order_id);
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => *self = Self::default(),
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => *self = Self::default(),
             // The process does not see this time pass.
-            Seen::Process(_) => self.due.clear(),
+            WitnessEvent::Process(_) => self.due.clear(),
             _ => {}
         }
         self.overdue(entry.at_ns)

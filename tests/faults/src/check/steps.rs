@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ impl Check for Steps {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.open_requests.clear();
                 self.done.clear();
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let last = request.path.rsplit('/').next().unwrap_or_default();
                 let step = match last {
                     "exchangeInfo" => Some(Step::Listing),
@@ -61,7 +61,7 @@ impl Check for Steps {
                     ));
                 }
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -153,39 +153,41 @@ impl Check for Stops {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Configured { on_stop, .. } => self.on_stop.clone_from(on_stop),
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Configured { on_stop, .. } => self.on_stop.clone_from(on_stop),
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.stopping = false;
                 self.is_refused = false;
                 self.placed.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) if *process > 1 && !matches!(journal.as_str(), "clean" | "torn") => {
                 self.sent.clear();
                 self.cancelled.clear();
                 self.is_unsure = true;
             }
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 let id = act.get("client_order_id").and_then(Value::as_str);
                 let own = id.map(wire::strategy);
                 self.is_unsure |= own.is_some_and(|own| self.strategies.contains(own));
             }
-            Seen::Stopping { .. } => {
+            WitnessEvent::Stopping { .. } => {
                 self.stopping = true;
                 if entry.at_ns < self.wait_ns {
                     self.cancelled.extend(self.sent.iter().cloned());
                 }
             }
-            Seen::Sent(request) => return self.sent(wire::request_kind(request), request.id),
-            Seen::Answered {
+            WitnessEvent::Sent(request) => {
+                return self.sent(wire::request_kind(request), request.id);
+            }
+            WitnessEvent::Answered {
                 request, answer, ..
             } if wire::is_done(answer) => {
                 if let Some((instrument, ms)) = self.open_requests.get(request) {
                     self.running.insert(instrument.clone(), *ms);
                 }
             }
-            Seen::AnswerReceived { request, answer } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
                 let wait = answer.as_ref().and_then(wire::wait_ns);
                 let until_ns = wait.map_or(0, |wait| entry.at_ns.saturating_add(wait));
                 self.wait_ns = self.wait_ns.max(until_ns);
@@ -193,7 +195,9 @@ impl Check for Stops {
                 let is_done = answer.as_ref().is_some_and(wire::is_done);
                 self.is_refused |= self.stopping && was_placed && !is_done;
             }
-            Seen::Stopped { how, truth, .. } if how == "stopped" => return self.stopped(truth),
+            WitnessEvent::Stopped { how, truth, .. } if how == "stopped" => {
+                return self.stopped(truth);
+            }
             _ => {}
         }
         Ok(())

@@ -13,7 +13,9 @@ use rust_decimal::Decimal;
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, RequestKind};
-use crate::witness::{Answer, Entry, IntentTerms, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{
+    Answer, Entry, IntentTerms, ProcessEvent, RequestId, Rest, Terms, WitnessEvent,
+};
 
 /// A run must leave the state ready within this time.
 const NOTICED_NS: i64 = 2_000_000_000;
@@ -168,13 +170,13 @@ impl Check for Trading {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         if let Some((since, what)) = &self.pending
             && entry.at_ns > since + NOTICED_NS
-            && !matches!(entry.seen, Seen::Process(_))
+            && !matches!(entry.seen, WitnessEvent::Process(_))
         {
             let late_ms = (entry.at_ns - since) / 1_000_000;
             return Err(format!("the run is ready {late_ms} ms after {what}"));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.ready = false;
                 self.denied = 0;
                 self.pending = None;
@@ -183,34 +185,34 @@ impl Check for Trading {
                 self.open_requests.clear();
             }
             // A stopped process notices nothing.
-            Seen::Process(seen) => {
+            WitnessEvent::Process(seen) => {
                 self.pending = None;
-                if let ProcessSeen::Running {
+                if let ProcessEvent::Running {
                     process, journal, ..
                 } = seen
                 {
                     self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn");
                 }
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.ready = to == "ready";
                 if !self.ready {
                     self.pending = None;
                 }
             }
             // A command of the operator makes the run try at once.
-            Seen::Commanded { .. } => {
+            WitnessEvent::Commanded { .. } => {
                 self.pending = None;
                 self.denied = 0;
                 self.blocked.clear();
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id,
                 terms,
                 ..
             } => self.intended(entry.at_ns, client_order_id, terms),
-            Seen::Sent(request) => self.sent(request)?,
-            Seen::AnswerReceived {
+            WitnessEvent::Sent(request) => self.sent(request)?,
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -218,14 +220,14 @@ impl Check for Trading {
                     self.answer_received(entry.at_ns, &needs, answer);
                 }
             }
-            Seen::AnswerReceived {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: None,
             } => {
                 self.open_requests.remove(request);
             }
             // The symbol may trade again, and a snapshot may have reported that.
-            Seen::Act { .. } => self.blocked.clear(),
+            WitnessEvent::Act { .. } => self.blocked.clear(),
             _ => {}
         }
         self.orders.see(entry);

@@ -38,7 +38,7 @@ use windvane_session::{
 };
 
 use crate::modules::Modules;
-use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
+use crate::witness::{Answer, ProcessEvent, RequestId, View, WitnessEvent};
 
 use boot::{Boot, requests};
 use observed::ObservedGuests;
@@ -166,7 +166,7 @@ pub enum Out {
     /// The process ends after a stop: `stopped` or `hurried`.
     Stopped(&'static str),
     /// An entry for the witness.
-    Seen(Seen),
+    WitnessEvent(WitnessEvent),
 }
 
 /// A request on its way to the socket.
@@ -380,8 +380,9 @@ impl Process {
 
     /// The closes by others that the witness got and that a next process does not know if its
     /// journal ends with this record.
-    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
-        let is_close = |out: &&Out| matches!(out, Out::Seen(Seen::ClosedOutside { .. }));
+    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &WitnessEvent> {
+        let is_close =
+            |out: &&Out| matches!(out, Out::WitnessEvent(WitnessEvent::ClosedOutside { .. }));
         let unseen = self.outs.iter().filter(is_close).count();
         let shown = self.run.iter();
         shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
@@ -449,12 +450,13 @@ impl Process {
 
     /// Reports to the witness that the process runs.
     fn record_running(&mut self, epoch: u64, verdict: &str) {
-        self.outs
-            .push_back(Out::Seen(Seen::Process(ProcessSeen::Running {
+        self.outs.push_back(Out::WitnessEvent(WitnessEvent::Process(
+            ProcessEvent::Running {
                 process: self.life,
                 epoch,
                 journal: verdict.to_owned(),
-            })));
+            },
+        )));
     }
 }
 

@@ -7,7 +7,7 @@ use windvane_live::startup_steps;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 impl Process {
     /// Applies a new configuration.
@@ -36,7 +36,7 @@ impl Process {
         let strategies = begins.map(|place| next.strategies[place].0.clone());
         let strategies = strategies.collect();
         self.outs
-            .push_back(Out::Seen(Seen::Reloading { strategies }));
+            .push_back(Out::WitnessEvent(WitnessEvent::Reloading { strategies }));
         let config = &next.config;
         let reload = Reload {
             instances,
@@ -57,11 +57,13 @@ impl Process {
             Err(error) => vec![error.to_string()],
         };
         for trouble in troubles {
-            let seen = Seen::Fault(format!("a reload does not start every strategy: {trouble}"));
-            self.outs.push_back(Out::Seen(seen));
+            let seen =
+                WitnessEvent::Fault(format!("a reload does not start every strategy: {trouble}"));
+            self.outs.push_back(Out::WitnessEvent(seen));
         }
         self.perform();
-        self.outs.push_back(Out::Seen(Seen::Reloaded { refused }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::Reloaded { refused }));
     }
 
     /// Reports the configuration to the witness that holds from here on.
@@ -71,11 +73,11 @@ impl Process {
             let id = strategy.id.as_str().to_owned();
             (id, strategy.limits.max_open_orders)
         });
-        let configured = Seen::Configured {
+        let configured = WitnessEvent::Configured {
             on_stop: format!("{:?}", config.run.on_stop).to_lowercase(),
             max_open_orders: limits.collect(),
         };
-        self.outs.push_back(Out::Seen(configured));
+        self.outs.push_back(Out::WitnessEvent(configured));
     }
 }
 

@@ -11,7 +11,7 @@ use windvane_session::{
 };
 
 use super::{Out, Process, REQUEST, StreamKey, Wire, shown};
-use crate::witness::{RequestId, Seen};
+use crate::witness::{RequestId, WitnessEvent};
 
 impl Process {
     /// The shell's clock: the wall clock at the start, then counted.
@@ -58,10 +58,11 @@ impl Process {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
             Output::Roll(checkpoint, at) => self.outs.push_back(Out::Roll(checkpoint, at)),
             Output::BugReport { broken, snapshot } => {
-                self.outs.push_back(Out::Seen(Seen::InvariantBroken {
-                    text: broken.to_string(),
-                    report: snapshot.len(),
-                }));
+                self.outs
+                    .push_back(Out::WitnessEvent(WitnessEvent::InvariantBroken {
+                        text: broken.to_string(),
+                        report: snapshot.len(),
+                    }));
             }
             Output::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
             Output::Send(call) => self.send(call),
@@ -69,12 +70,13 @@ impl Process {
             Output::KillSwitch(latches) => self.outs.push_back(Out::Latches(latches)),
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
-                self.outs.extend(top.map(Out::Seen));
+                self.outs.extend(top.map(Out::WitnessEvent));
                 if let Request::Place(order) = &request {
-                    self.outs.push_back(Out::Seen(Seen::Released {
-                        client_order_id: order.client_order_id.as_str().to_owned(),
-                        at_ns: self.now_ns,
-                    }));
+                    self.outs
+                        .push_back(Out::WitnessEvent(WitnessEvent::Released {
+                            client_order_id: order.client_order_id.as_str().to_owned(),
+                            at_ns: self.now_ns,
+                        }));
                 }
             }
             Output::Socket(surface, link, action) => {
@@ -84,7 +86,8 @@ impl Process {
                 };
                 if matches!(action, SocketAction::Open(_)) {
                     let surface = surface.to_string();
-                    self.outs.push_back(Out::Seen(Seen::Handshake { surface }));
+                    self.outs
+                        .push_back(Out::WitnessEvent(WitnessEvent::Handshake { surface }));
                 }
                 self.outs.push_back(match action {
                     SocketAction::Open(path) => Out::Open(key, link, path),
@@ -108,7 +111,8 @@ impl Process {
                 });
             }
             Output::Heartbeat(number) => {
-                self.outs.push_back(Out::Seen(Seen::Heartbeat));
+                self.outs
+                    .push_back(Out::WitnessEvent(WitnessEvent::Heartbeat));
                 self.heartbeat(number);
             }
             Output::Replied(_)
@@ -136,10 +140,11 @@ impl Process {
             self.outs.remove(place);
             return self.called(id, CallAnswer::Late(Duration::ZERO));
         }
-        self.outs.push_back(Out::Seen(Seen::AnswerReceived {
-            request: id,
-            answer: None,
-        }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::AnswerReceived {
+                request: id,
+                answer: None,
+            }));
         let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
         self.called(id, lost);
     }
@@ -151,10 +156,11 @@ impl Process {
         };
         let engine = session.engine();
         let strategy = whom.and_then(|id| engine.strategy_name(id).map(str::to_owned));
-        self.outs.push_back(Out::Seen(Seen::Commanded {
-            strategy,
-            command: format!("{command:?}").to_lowercase(),
-        }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::Commanded {
+                strategy,
+                command: format!("{command:?}").to_lowercase(),
+            }));
         self.input(Input::Command(command, whom));
     }
 
@@ -162,7 +168,8 @@ impl Process {
     pub(super) fn stop(&mut self) {
         if self.run.is_some() {
             let process = self.life;
-            self.outs.push_back(Out::Seen(Seen::Stopping { process }));
+            self.outs
+                .push_back(Out::WitnessEvent(WitnessEvent::Stopping { process }));
             self.input(Input::Stop);
         }
     }

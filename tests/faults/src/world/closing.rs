@@ -9,7 +9,7 @@ use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::fault_plan::Kind;
 use crate::venue::LinkName;
-use crate::witness::{Request, Seen, View};
+use crate::witness::{Request, View, WitnessEvent};
 
 /// For this time no user stream can connect, milliseconds.
 const BLIND_MS: i64 = 45_000;
@@ -88,7 +88,7 @@ impl World {
         }
         self.carry_frames();
         let truth = self.venue.truth(false, self.now_ns);
-        self.see(Seen::Closing(truth));
+        self.see(WitnessEvent::Closing(truth));
         self.queue.put(self.now_ns + LOOK_NS, Event::LookAtCloses);
     }
 
@@ -107,7 +107,7 @@ impl World {
         before: serde_json::Value,
     ) {
         let after = self.venue.truth(true, self.now_ns);
-        self.see(Seen::Market {
+        self.see(WitnessEvent::Market {
             what,
             view,
             before,

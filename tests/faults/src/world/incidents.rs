@@ -13,7 +13,7 @@ use super::{Event, MS, S, Standing, World};
 use crate::disk::Damage;
 use crate::fault_plan::Kind;
 use crate::process::In;
-use crate::witness::{ProcessSeen, Seen};
+use crate::witness::{ProcessEvent, WitnessEvent};
 
 /// Ticks that the venue may set for a symbol.
 const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
@@ -342,7 +342,7 @@ impl World {
     }
 
     pub(super) fn record_fault(&mut self, text: String) {
-        self.see(Seen::Fault(text));
+        self.see(WitnessEvent::Fault(text));
     }
 
     fn a_link(&mut self) -> Option<u64> {
@@ -434,7 +434,7 @@ impl World {
         self.standing = Standing::Paused;
         self.count(Kind::Pause);
         let process = self.life;
-        self.see(Seen::Process(ProcessSeen::Paused { process }));
+        self.see(WitnessEvent::Process(ProcessEvent::Paused { process }));
         let for_ms = self.chance.between(100, 60_000);
         self.queue
             .put(self.now_ns + for_ms * MS, Event::Resume(process));
@@ -476,7 +476,7 @@ impl World {
             .venue
             .control("POST", "/act", &act.to_string(), self.now_ns);
         let done = answer.status == 200;
-        self.see(Seen::Act {
+        self.see(WitnessEvent::Act {
             act: act.clone(),
             done,
         });
@@ -597,7 +597,7 @@ impl World {
     pub(super) fn end_faults(&mut self) {
         self.faults_on = false;
         self.faults_ended_ns = self.now_ns.max(self.banned_until_ns);
-        self.see(Seen::FaultsEnded);
+        self.see(WitnessEvent::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
         self.unbar();
         self.second_ends();

@@ -12,7 +12,7 @@ use super::incidents::Incident;
 use super::{Event, MS, S, Standing, World, kill_switch_seen};
 use crate::process::{In, Process};
 use crate::random::Random;
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// The rule that the session writes the file again.
 pub const AGAIN: &str = "a latch that the disk refused is written again";
@@ -191,7 +191,7 @@ impl World {
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         let is_answered = self.standing == Standing::Running && kept == Some(SaveState::Durable);
         if is_answered && !std::mem::take(&mut self.kill_switch_file.unanswered).is_empty() {
-            self.see(Seen::CommandsKept);
+            self.see(WitnessEvent::CommandsKept);
         }
     }
 

@@ -34,7 +34,7 @@ use crate::queue::Queue;
 use crate::random::Random;
 use crate::tally;
 use crate::venue::{LinkName, Venue};
-use crate::witness::{Answer, ProcessSeen, Seen};
+use crate::witness::{Answer, ProcessEvent, WitnessEvent};
 
 use incidents::Incident;
 use kill_switch_file::KillSwitchFile;
@@ -296,7 +296,9 @@ impl World {
     fn record_choices(&mut self) {
         for (point, value) in self.fault_plan.choices.changed() {
             self.log.count_choice(point, value);
-            self.see(Seen::Fault(format!("open point: {point} = {value}")));
+            self.see(WitnessEvent::Fault(format!(
+                "open point: {point} = {value}"
+            )));
         }
     }
 
@@ -365,7 +367,7 @@ impl World {
         self.log.count(kind.name());
     }
 
-    fn see(&mut self, seen: Seen) {
+    fn see(&mut self, seen: WitnessEvent) {
         self.ticks.learn(&seen);
         self.log.see(self.now_ns, seen);
     }
@@ -384,7 +386,9 @@ impl World {
         self.life += 1;
         self.standing = Standing::Running;
         self.wake_ns = i64::MAX;
-        self.see(Seen::Process(ProcessSeen::Started { process: self.life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Started {
+            process: self.life,
+        }));
         let unix_s = (self.wall_ns() / S).unsigned_abs();
         let given = Given {
             remembered: self.disk.recover(),
@@ -419,7 +423,7 @@ impl World {
                 // A wall clock that was set back makes the process wait longer.
                 self.faults_ended_ns = self.faults_ended_ns.max(until_ns);
             }
-            self.see(Seen::BanRemembered { until_ns });
+            self.see(WitnessEvent::BanRemembered { until_ns });
         }
         self.disk.bans.clone()
     }
@@ -448,17 +452,17 @@ impl World {
                 if let Some(answer) = &answer {
                     self.heed_refusal(answer);
                 }
-                self.see(Seen::AnswerReceived { request, answer });
+                self.see(WitnessEvent::AnswerReceived { request, answer });
             }
             In::Opened(key, link) => self.see_stream(*key, *link, true),
             In::Closed(key, link) => self.see_stream(*key, *link, false),
-            In::Stalled => self.see(Seen::Journal("stalled".to_owned())),
-            In::Healthy => self.see(Seen::Journal("flows".to_owned())),
-            In::Failed => self.see(Seen::Journal("failed".to_owned())),
-            In::Rolled(_) => self.see(Seen::Journal("rolled".to_owned())),
+            In::Stalled => self.see(WitnessEvent::Journal("stalled".to_owned())),
+            In::Healthy => self.see(WitnessEvent::Journal("flows".to_owned())),
+            In::Failed => self.see(WitnessEvent::Journal("failed".to_owned())),
+            In::Rolled(_) => self.see(WitnessEvent::Journal("rolled".to_owned())),
             In::Pong(key, link) if key.user => {
                 let stream = net::link_name(self.life, *key, *link);
-                self.see(Seen::Pong { stream });
+                self.see(WitnessEvent::Pong { stream });
             }
             _ => {}
         }
@@ -479,7 +483,7 @@ impl World {
     }
 
     fn see_stream(&mut self, key: StreamKey, link: u64, up: bool) {
-        self.see(Seen::Stream {
+        self.see(WitnessEvent::Stream {
             stream: net::link_name(self.life, key, link),
             surface: key.surface.to_string(),
             user: key.user,
@@ -568,29 +572,29 @@ impl World {
                 }
             }
             Out::Latches(latches) => self.write_latches(latches),
-            Out::Seen(Seen::LossHalt) => {
-                self.see(Seen::LossHalt);
+            Out::WitnessEvent(WitnessEvent::LossHalt) => {
+                self.see(WitnessEvent::LossHalt);
                 self.sample();
             }
             // The loss of a process counts from the moment in which it first knows the account.
-            Out::Seen(Seen::State { from, to, doubts })
+            Out::WitnessEvent(WitnessEvent::State { from, to, doubts })
                 if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
             {
                 self.was_ready = true;
-                self.see(Seen::State { from, to, doubts });
+                self.see(WitnessEvent::State { from, to, doubts });
                 self.sample();
             }
             Out::Ended(why) => {
-                self.see(Seen::Fault(why));
+                self.see(WitnessEvent::Fault(why));
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
             Out::Watchdog(output) => self.keep_watchdog(&output),
-            Out::Seen(seen @ Seen::Process(ProcessSeen::Running { .. })) => {
+            Out::WitnessEvent(seen @ WitnessEvent::Process(ProcessEvent::Running { .. })) => {
                 self.see(seen);
                 self.command_again();
             }
-            Out::Seen(seen) => self.see(seen),
+            Out::WitnessEvent(seen) => self.see(seen),
         }
     }
 
@@ -636,7 +640,9 @@ impl World {
         // The journal of the next process reports a hanging disk again.
         (self.disk_sync_put, self.disk_reported_late) = (false, false);
         self.backlog.clear();
-        self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Crashed {
+            process: self.life,
+        }));
         match damage {
             Some(damage) => self.disk.crash(damage, &mut self.chance),
             None => self.disk.close(),
@@ -658,7 +664,9 @@ impl World {
             return;
         }
         self.standing = Standing::Running;
-        self.see(Seen::Process(ProcessSeen::Resumed { process: life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Resumed {
+            process: life,
+        }));
         // The process continues in the middle of its outputs.
         self.drain();
         for happened in std::mem::take(&mut self.backlog) {
@@ -717,7 +725,7 @@ impl World {
             let later = self.intended.split_off(&(record + 1));
             let durable = std::mem::replace(&mut self.intended, later);
             for client_order_ids in durable.into_values() {
-                self.see(Seen::Durable {
+                self.see(WitnessEvent::Durable {
                     process: self.life,
                     client_order_ids,
                 });
@@ -786,10 +794,10 @@ impl Busy {
 }
 
 /// The content of the latch file, for the witness.
-fn kill_switch_seen(latches: &Latches) -> Seen {
+fn kill_switch_seen(latches: &Latches) -> WitnessEvent {
     let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
     let strategies = latches.strategies.iter();
-    Seen::Latched {
+    WitnessEvent::Latched {
         account: word(&latches.account),
         strategies: strategies
             .map(|(id, own)| (id.clone(), word(&own.latch)))

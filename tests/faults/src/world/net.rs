@@ -15,7 +15,7 @@ use super::{Event, MS, S, World};
 use crate::fault_plan::Kind;
 use crate::process::{In, StreamKey, Wire};
 use crate::venue::{LinkName, StreamOutput};
-use crate::witness::{Answer, Request, Seen, View};
+use crate::witness::{Answer, Request, View, WitnessEvent};
 
 /// Channel of requests, which may be held back.
 pub const REST: usize = 0;
@@ -150,7 +150,7 @@ impl World {
             self.log
                 .effect(part.as_deref().unwrap_or_default().as_bytes());
         }
-        self.see(Seen::Sent(what.clone()));
+        self.see(WitnessEvent::Sent(what.clone()));
         if self.draw(Kind::Lose, |faults| faults.lose_request_ppm) {
             if self.net.chance(500_000) {
                 let at_ns = self.arrival_ns(REST);
@@ -349,7 +349,7 @@ impl World {
                 let before = self.venue.truth(true, self.now_ns);
                 (flight.what.clone(), view, before)
             });
-            self.see(Seen::Arrived {
+            self.see(WitnessEvent::Arrived {
                 request,
                 copy,
                 what: flight.what,
@@ -359,7 +359,7 @@ impl World {
                 .request(flight.surface, &flight.prepared, self.now_ns);
             // A fault switch of the venue (a ban) refuses in the venue's name.
             if let Some(answer) = answered.0.or_else(|| answered.1.clone()) {
-                self.see(Seen::Answered {
+                self.see(WitnessEvent::Answered {
                     request,
                     copy,
                     answer,
@@ -473,7 +473,7 @@ impl World {
     /// Sends the frames of the venue's streams on their way.
     pub(super) fn carry_frames(&mut self) {
         for (client_order_id, executed_qty) in self.venue.executions() {
-            self.see(Seen::Executed {
+            self.see(WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             });
@@ -534,7 +534,7 @@ impl World {
             self.user_events
         });
         if let Some(event) = event {
-            self.see(Seen::Emitted {
+            self.see(WitnessEvent::Emitted {
                 event,
                 surface: key.surface.to_string(),
                 stream: name,
@@ -586,7 +586,7 @@ impl World {
         };
         let (life, key, number) = (link.life, link.key, link.number);
         if let Some(event) = event {
-            self.see(Seen::Delivered {
+            self.see(WitnessEvent::Delivered {
                 event,
                 stream: name,
             });

@@ -13,7 +13,7 @@ use windvane_session::SaveState;
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
 use crate::process::Process;
-use crate::witness::{PositionView, Rest, Seen, View};
+use crate::witness::{PositionView, Rest, View, WitnessEvent};
 
 /// Number of compared levels of a book.
 const LEVELS: usize = 5;
@@ -25,10 +25,10 @@ impl World {
     /// Gives a sample of truth and view to the witness.
     pub(super) fn sample(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
-        self.see(Seen::Truth(truth));
+        self.see(WitnessEvent::Truth(truth));
         let view = self.process.as_ref().and_then(Process::view);
         if let Some(view) = view {
-            self.see(Seen::View(view));
+            self.see(WitnessEvent::View(view));
         }
     }
 
@@ -190,7 +190,7 @@ impl World {
         let why = match self.is_flat() {
             Ok(()) => {
                 let truth = self.venue.truth(false, self.now_ns);
-                self.see(Seen::Flattened(truth));
+                self.see(WitnessEvent::Flattened(truth));
                 self.done = true;
                 return;
             }

@@ -13,7 +13,7 @@ use super::{Event, MS, S, World};
 use crate::fault_plan::Kind;
 use crate::process::In;
 use crate::tally;
-use crate::witness::{Seen, StrategyTerms};
+use crate::witness::{StrategyTerms, WitnessEvent};
 
 /// Time from the moment when the disk accepts data again until the operator resumes.
 const SETTLED_MS: i64 = 60_000;
@@ -43,7 +43,7 @@ impl World {
         });
         self.carry_frames();
         let truth = self.venue.truth(false, self.now_ns);
-        self.see(Seen::Stopped {
+        self.see(WitnessEvent::Stopped {
             process: self.life,
             how: how.to_owned(),
             truth,

@@ -28,7 +28,7 @@ use crate::fault_plan::Kind;
 use crate::process::{In, REQUEST};
 use crate::random::Random;
 use crate::tally;
-use crate::witness::{Answer, RequestId, Seen};
+use crate::witness::{Answer, RequestId, WitnessEvent};
 
 /// The rule about what a watchdog cancels.
 pub const WATCHES: &str = "the watchdog cancels all spot orders of a dead run, and no others";
@@ -476,7 +476,7 @@ impl World {
 
     /// A cancel of a watchdog was executed: checks that the order belongs to its run.
     pub(super) fn watchdog_cancelled(&mut self, number: u32, symbol: &str, id: &str) {
-        self.see(Seen::Act {
+        self.see(WitnessEvent::Act {
             act: json!({"act": "cancel", "by": "watchdog", "symbol": symbol, "id": id}),
             done: true,
         });
