@@ -75,7 +75,7 @@ fn a_simulated_account_survives_kills_exactly() {
     instance.until("orders", &is_not_empty);
     instance.answer("halt");
     instance.until("orders", &|orders| *orders == json!([]));
-    let asked = ["positions", "balances", "orders"];
+    let verbs = ["positions", "balances", "orders"];
     // The available balance comes from the last account snapshot, so it may differ.
     let reported = |instance: &windvane_tests::instance::Instance, verb: &str| {
         let mut rows = instance.answer(verb);
@@ -84,7 +84,7 @@ fn a_simulated_account_survives_kills_exactly() {
         }
         rows
     };
-    let before = asked.map(|verb| reported(&instance, verb));
+    let before = verbs.map(|verb| reported(&instance, verb));
     let log = instance.log();
     instance.kill();
 
@@ -92,7 +92,7 @@ fn a_simulated_account_survives_kills_exactly() {
     instance.until("status", &|status| {
         status["state"] == "halted" && status["doubts"] == json!([])
     });
-    assert_eq!(asked.map(|verb| reported(&instance, verb)), before, "{log}");
+    assert_eq!(verbs.map(|verb| reported(&instance, verb)), before, "{log}");
     agrees(&instance.log(), 4);
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(verified(&data)["equal"], true);

@@ -170,12 +170,12 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     let data = first.folder().join("data");
     let mut instance = Instance::start(&first, &data);
     instance.ready();
-    let whose = std::fs::read_to_string(data.join("account")).unwrap();
+    let account_file = std::fs::read_to_string(data.join("account")).unwrap();
     let account = &first.line()["accounts"][0];
     for secret in ["apiKey", "user"] {
         assert!(
-            !whose.contains(account[secret].as_str().unwrap()),
-            "{whose}"
+            !account_file.contains(account[secret].as_str().unwrap()),
+            "{account_file}"
         );
     }
     instance.kill();
@@ -193,7 +193,7 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     };
     // A different port is not a different venue.
     assert!(!check(&second).contains("another venue"));
-    let moved = whose.replace("127.0.0.1", "elsewhere.example");
+    let moved = account_file.replace("127.0.0.1", "elsewhere.example");
     std::fs::write(data.join("account"), moved).unwrap();
     assert!(check(&second).contains("run.data_dir is of another venue"));
 

@@ -412,12 +412,12 @@ struct Manager(mpsc::Receiver<String>);
 impl Manager {
     fn listen(path: &Path) -> Self {
         let socket = UnixDatagram::bind(path).unwrap();
-        let (tell, text) = mpsc::channel();
+        let (sender, text) = mpsc::channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(length) = socket.recv(&mut buffer) {
                 let word = String::from_utf8_lossy(&buffer[..length]).into_owned();
-                if tell.send(word).is_err() {
+                if sender.send(word).is_err() {
                     return;
                 }
             }

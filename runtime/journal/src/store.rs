@@ -221,9 +221,9 @@ impl StoreThread {
 
     /// Seals the segment. The store is closed on return.
     pub fn seal(self, end: Chain) -> Result<(), Failure> {
-        let asked = self.orders.send(Order::Seal(end)).map_err(|_| ended());
+        let sent = self.orders.send(Order::Seal(end)).map_err(|_| ended());
         // A sync that is running is acknowledged first; the seal is acknowledged last.
-        let mut last = asked.and_then(|()| self.answers.recv().map_err(|_| ended())?);
+        let mut last = sent.and_then(|()| self.answers.recv().map_err(|_| ended())?);
         if self.is_syncing && last.is_ok() {
             last = self.answers.recv().map_err(|_| ended())?;
         }

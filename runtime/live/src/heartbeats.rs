@@ -42,7 +42,7 @@ impl Troubles {
     fn heartbeat(&mut self, engine: &Engine, id: InstrumentId, what: HeartbeatNotice) {
         let instrument = engine.instrument(id).map(Instrument::name);
         let instrument = instrument.unwrap_or_default();
-        let (outcome, words) = match what {
+        let (outcome, text) = match what {
             HeartbeatNotice::Renewed => ("renewed", ""),
             HeartbeatNotice::Failed => (
                 "failed",
@@ -80,7 +80,7 @@ impl Troubles {
         }
         let quiet = self.heartbeats.entry((id, outcome)).or_default();
         if let Some(repeated) = quiet.again(self.clock.now()) {
-            tracing::warn!(instrument, outcome, repeated, "{words}");
+            tracing::warn!(instrument, outcome, repeated, "{text}");
         }
     }
 

@@ -375,12 +375,12 @@ struct Running {
 impl Running {
     /// Waits for the end of the run. The first signal requests it, the second forces it.
     async fn wait(&mut self, signals: &mut Signals) -> Result<Option<Summary>, LiveError> {
-        let asked = tokio::select! {
+        let is_requested = tokio::select! {
             ended = self.ended() => return ended,
             () = signals.next() => self.request_stop(),
         };
         tracing::info!(
-            asked,
+            is_requested,
             "stopping as run.on_stop says; a second signal ends the process at once and may leave \
              orders open"
         );
@@ -399,9 +399,9 @@ impl Running {
     }
 
     fn request_stop(&self) -> bool {
-        let asked = self.stop.send(()).is_ok();
+        let is_requested = self.stop.send(()).is_ok();
         self.mailbox.nudge();
-        asked
+        is_requested
     }
 
     async fn ended(&mut self) -> Result<Option<Summary>, LiveError> {

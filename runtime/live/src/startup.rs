@@ -195,9 +195,9 @@ impl Prepared<'_> {
             .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
         let unowned_positions = left.unowned_positions(&unowned_positions::configured(config));
         let foreign = self.foreign(&left);
-        if let Some(words) = &foreign {
+        if let Some(text) = &foreign {
             tracing::error!(
-                "{words}: the run starts paused, because the saved state may belong to another \
+                "{text}: the run starts paused, because the saved state may belong to another \
                  account. Check positions and orders at the venue before windvane resume"
             );
         }

@@ -269,9 +269,9 @@ fn stale_and_damaged_caches_are_created_again() {
         let again = open(&path, dir.path());
         let mut tape = Tape::new(std::slice::from_ref(&again), &wanted).unwrap();
         tape.next_chunk().unwrap();
-        let told = again.notices().into_iter().chain(tape.notices().to_vec());
+        let notices = again.notices().into_iter().chain(tape.notices().to_vec());
         assert!(
-            told.into_iter().any(|notice| notice.contains("damaged")),
+            notices.into_iter().any(|notice| notice.contains("damaged")),
             "byte {at}"
         );
         assert_eq!(play(&[again], &wanted), expected);

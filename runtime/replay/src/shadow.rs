@@ -68,9 +68,9 @@ pub(super) fn begin_guest(
     strategy: StrategyId,
     state: Option<&[u8]>,
 ) -> Result<Vec<Intent>, FaultKind> {
-    let begun = core.try_begin(strategy, state, &mut Silent(guest));
+    let outcome = core.try_begin(strategy, state, &mut Silent(guest));
     drop(guest.strategy.take_output());
-    begun.map_err(|error| error.fault())
+    outcome.map_err(|error| error.fault())
 }
 
 /// One strategy whose log output is dropped, because the recorded run showed it already.

@@ -87,13 +87,13 @@ fn content(item: FeedItem) -> LineContent {
 }
 
 fn moved(topic: &Topic, source: Source, why: &Why) -> String {
-    let words = match source {
+    let source_text = match source {
         Source::Stream => "streamed from now on",
         Source::Polling => "polled from now on",
         Source::Both => "polled too from now on",
         Source::None => "not available",
     };
-    format!("{topic}: {words}: {why}")
+    format!("{topic}: {source_text}: {why}")
 }
 
 fn names(topics: &[Topic]) -> String {

@@ -324,9 +324,9 @@ impl Run {
 
     fn frame(&mut self, connection: ConnectionId, frame: Received) {
         let decoded = market_stream::decode(frame.as_ref(), &mut self.levels).ok();
-        let said = (frame.as_ref(), decoded.as_ref());
+        let content = (frame.as_ref(), decoded.as_ref());
         let now_ms = millis(self.started.elapsed());
-        let frame = match self.machine.frame_verdict(now_ms, connection, said) {
+        let frame = match self.machine.frame_verdict(now_ms, connection, content) {
             Verdict::Pass => frame,
             Verdict::PassAs(text) => frame.with_text(text),
             Verdict::Drop => return,

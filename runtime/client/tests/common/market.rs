@@ -165,13 +165,13 @@ impl Market {
         let mut socket = accept_async(stream).await.unwrap();
         let is_combined = path.starts_with("/stream");
         let mut topics: Vec<String> = Vec::new();
-        let mut pulse = tokio::time::interval(Duration::from_millis(10));
+        let mut ticker = tokio::time::interval(Duration::from_millis(10));
         loop {
             let message = tokio::select! {
                 message = socket.next() => message,
                 () = self.cut.notified() => return,
-                _ = pulse.tick() => {
-                    for text in self.pulse(&topics, is_combined) {
+                _ = ticker.tick() => {
+                    for text in self.frames(&topics, is_combined) {
                         if socket.send(Message::text(text)).await.is_err() {
                             return;
                         }
@@ -216,7 +216,7 @@ impl Market {
 
 impl Market {
     /// The frames that the stream of these topics sends at a pulse.
-    fn pulse(&self, topics: &[String], is_combined: bool) -> Vec<String> {
+    fn frames(&self, topics: &[String], is_combined: bool) -> Vec<String> {
         let frame = |topic: &String| {
             let payload = payload(topic, self.now());
             if is_combined || topic.contains("tradepro") {

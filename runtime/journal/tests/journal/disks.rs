@@ -158,8 +158,8 @@ fn filler() {
     rig.append_durably(2);
     let end = rig.journal.close().unwrap();
 
-    let said = format!("{} {}", durable.last_record, end.last_record);
-    std::fs::write(folder.join("said"), said).unwrap();
+    let positions = format!("{} {}", durable.last_record, end.last_record);
+    std::fs::write(folder.join("said"), positions).unwrap();
 }
 
 /// Checks the journal that the filler left.
@@ -168,8 +168,8 @@ fn checker() {
     let Some(folder) = child_folder() else {
         return; // runs only as the child process of the tests below
     };
-    let said = std::fs::read_to_string(folder.join("said")).unwrap();
-    let (durable, end) = said.split_once(' ').unwrap();
+    let positions = std::fs::read_to_string(folder.join("said")).unwrap();
+    let (durable, end) = positions.split_once(' ').unwrap();
     let report = verify(&folder).unwrap();
     let mut gaps = report.problems.iter().map(|p| &p.what);
     assert!(

@@ -292,8 +292,8 @@ pub(super) fn margins(adapter: &Adapter, subject: Subject, body: &str) -> Vec<Ma
         let instrument = adapter.names.instrument(Surface::Futures, symbol)?;
         let leverage = leverage.and_then(|whole| u32::try_from(whole.0).ok());
         let isolated = isolated.map(|flag| flag.0);
-        let told = leverage.is_some() || isolated.is_some();
-        told.then_some(MarginTerms {
+        let is_known = leverage.is_some() || isolated.is_some();
+        is_known.then_some(MarginTerms {
             instrument,
             leverage: leverage.filter(|leverage| *leverage > 0),
             isolated,
@@ -368,9 +368,9 @@ pub(super) fn stated(
 
 /// The newest of the known times; 0 counts as absent.
 fn newest(times: impl IntoIterator<Item = Option<Whole>>) -> Result<Option<Time>, DecodeError> {
-    let told = times.into_iter().flatten().map(|ms| ms.0).max();
-    let told = told.filter(|ms| *ms > 0);
-    told.map(|ms| time("updateTime", ms)).transpose()
+    let latest_ms = times.into_iter().flatten().map(|ms| ms.0).max();
+    let latest_ms = latest_ms.filter(|ms| *ms > 0);
+    latest_ms.map(|ms| time("updateTime", ms)).transpose()
 }
 
 fn info_balance(

@@ -323,23 +323,23 @@ impl SegmentReplay<'_, '_> {
     ) -> Option<Vec<Intent>> {
         let place = usize::from(strategy.0);
         let mut shadow = self.runner.players.get_mut(place)?.shadow.take()?;
-        let mut begun = begin_guest(core, &mut shadow.guest, strategy, state);
-        if begun == Err(FaultKind::State) {
+        let mut outcome = begin_guest(core, &mut shadow.guest, strategy, state);
+        if outcome == Err(FaultKind::State) {
             self.runner
                 .note("the new module cannot use the saved state: it starts without it".to_owned());
             if let Some(fresh) = self.runner.shadow(&self.checkpoint.strategies[place]) {
                 shadow = fresh;
-                begun = begin_guest(core, &mut shadow.guest, strategy, None);
+                outcome = begin_guest(core, &mut shadow.guest, strategy, None);
             }
         }
-        if let Err(kind) = begun {
+        if let Err(kind) = outcome {
             let word = kind.as_str();
             self.runner.note(format!(
                 "the new module fails to start ({word}): it would send nothing"
             ));
             shadow.failed = true;
         }
-        let intents = begun.unwrap_or_default();
+        let intents = outcome.unwrap_or_default();
         shadow.keep_timers(&intents);
         self.runner.players[place].shadow = Some(shadow);
         Some(intents)

@@ -194,8 +194,8 @@ impl Exchange for Documented {
 
     fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String> {
         let event = user_stream::decode(surface, text).map_err(|error| error.to_string())?;
-        let said = self.adapter.user_event(&event);
-        said.map_err(|error| error.to_string())
+        let decoded = self.adapter.user_event(&event);
+        decoded.map_err(|error| error.to_string())
     }
 
     fn check_listing(&self, text: &str) -> Result<(), String> {

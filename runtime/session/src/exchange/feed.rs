@@ -95,8 +95,8 @@ impl PublicFeed for DocumentedFeed {
                 return None;
             }
         };
-        let said = (text, Some(&decoded));
-        match self.machine.frame_verdict(now_ms, connection, said) {
+        let content = (text, Some(&decoded));
+        match self.machine.frame_verdict(now_ms, connection, content) {
             Verdict::Pass => self.read(&decoded, emit),
             // A payload without an envelope is identified only by its topic.
             Verdict::PassAs(text) => self.polled(&text, emit),

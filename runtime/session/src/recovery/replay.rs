@@ -172,12 +172,12 @@ pub fn compare_paper(
     place: (u64, u64),
     record: &Record,
 ) -> Option<Difference> {
-    let UnexpectedMessage(said) = paper.as_mut()?.replay(record).err()?;
+    let UnexpectedMessage(message) = paper.as_mut()?.replay(record).err()?;
     Some(Difference {
         block: place.0,
         record: place.1,
         recorded: Some(format!("{record:?}")),
-        made: said.map(|said| format!("{said:?}")),
+        made: message.map(|message| format!("{message:?}")),
     })
 }
 
